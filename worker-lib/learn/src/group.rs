@@ -56,7 +56,7 @@ impl Group {
         self.world.rank * each..(self.world.rank + 1) * each
     }
 
-    /// Replaces each number by its exact sum over all workers.
+    /// Replaces each number with its exact sum over all workers.
     pub fn sum(&mut self, numbers: &mut [i128]) -> Result<(), TrainError> {
         let (limbs, len) = (self.limbs, self.limbs.of_sum());
         self.values.resize(numbers.len() * len, 0.0);
@@ -76,7 +76,7 @@ impl Group {
         Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
     }
 
-    /// Replaces a gradient by its sum over all workers. If workers are missing, scales the sum up to the full world
+    /// Replaces a gradient with its sum over all workers. If workers are missing, scales the sum up to the full world
     /// size.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
@@ -92,7 +92,7 @@ impl Group {
         all_gather_u64(self.aggregator.as_mut(), self.world.rank, self.world.size, numbers)
     }
 
-    /// Checks that all workers start with the same digests of the settings and of the state.
+    /// Checks that all workers start with the same digests of their settings and state.
     pub fn agree(&mut self, own: [u64; 2]) -> Result<(), TrainError> {
         let all = self.gather(&own)?;
         // The entry of a lost worker is 0.

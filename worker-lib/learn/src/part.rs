@@ -10,7 +10,7 @@ use crate::nn::{Activation, Network, Workspace, orthogonal};
 /// Number of rows processed in one pass.
 const CHUNK: usize = 256;
 
-/// A multi-layer perceptron with hyperbolic tangents between its layers.
+/// A multi-layer perceptron with hyperbolic tangent activations between its layers.
 #[derive(Clone, Debug)]
 pub struct Part {
     name: &'static str,
@@ -58,7 +58,7 @@ impl Part {
         }
     }
 
-    /// Returns the PyTorch-style tensor names with their ranges in the whole vector.
+    /// Returns the tensor names, in PyTorch style, with their ranges in the whole vector.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         network_tensors(self.name, &self.network, self.range.start)
     }

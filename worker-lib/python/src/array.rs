@@ -28,7 +28,7 @@ enum Owner<'py> {
     DlPack { _capsule: Bound<'py, PyCapsule> },
 }
 
-/// The elements of an [`Elements`], for use without the interpreter's lock.
+/// The elements of an [`Elements`], for use while the global interpreter lock (GIL) is released.
 pub(crate) struct Detached<'a> {
     pointer: *mut c_void,
     len: usize,
@@ -48,7 +48,7 @@ impl Detached<'_> {
         }
     }
 
-    /// The type `T` must have the size of the elements.
+    /// Returns the elements as a slice. `T` must have the size of an element.
     fn slice<T>(&mut self) -> &mut [T] {
         debug_assert_eq!(size_of::<T>(), self.element.len_bytes());
         // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value; any bits
@@ -59,7 +59,7 @@ impl Detached<'_> {
 }
 
 impl<'py> Elements<'py> {
-    /// Borrows a contiguous, writable array of floats of 32 or 16 bits in CPU memory.
+    /// Borrows a contiguous, writable array of 32-bit or 16-bit floats in CPU memory.
     ///
     /// # Errors
     /// `TypeError` for objects and elements of another type; `ValueError` for arrays that are read-only, not contiguous
@@ -101,7 +101,7 @@ impl<'py> Elements<'py> {
         };
         if buffer.readonly() {
             return Err(PyValueError::new_err(
-                "array is read-only, expected a writable one, because the sum replaces it",
+                "array is read-only, expected a writable array, because the sum replaces its contents",
             ));
         }
         if !buffer.is_c_contiguous() {
@@ -128,7 +128,7 @@ impl<'py> Elements<'py> {
         }?;
         let capsule = lent
             .cast_into::<PyCapsule>()
-            .map_err(|_| PyTypeError::new_err("__dlpack__ returned no capsule, expected one"))?;
+            .map_err(|_| PyTypeError::new_err("__dlpack__ did not return a DLPack capsule"))?;
         let tensor = tensor_of(&capsule)?;
         let element = tensor.element()?;
         let len = tensor.check()?;
@@ -155,7 +155,7 @@ impl<'py> Elements<'py> {
         Ok(Self { pointer, len, element, _owner: owner })
     }
 
-    /// Returns the elements in a form that can be used without the interpreter's lock.
+    /// Returns the elements in a form that can be used while the global interpreter lock (GIL) is released.
     pub(crate) fn detached(&mut self) -> Detached<'_> {
         let Self { pointer, len, element, .. } = *self;
         Detached { pointer, len, element, lifetime: PhantomData }
@@ -186,14 +186,14 @@ fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
     }
     if managed.flags & READ_ONLY != 0 {
         return Err(PyValueError::new_err(
-            "array is read-only, expected a writable one, because the sum replaces it",
+            "array is read-only, expected a writable array, because the sum replaces its contents",
         ));
     }
     Ok(&managed.tensor)
 }
 
 fn not_contiguous() -> PyErr {
-    PyValueError::new_err("array is not contiguous, expected rows that follow each other without gaps")
+    PyValueError::new_err("array is not contiguous, expected elements in row-major order without gaps")
 }
 
 /// The struct `DLTensor` of dlpack.h.
@@ -226,17 +226,17 @@ struct VersionedTensor {
 const READ_ONLY: u64 = 1;
 /// Device type of CPU memory.
 const CPU: i32 = 1;
-/// Type code of floating-point numbers of IEEE 754.
+/// Type code of IEEE 754 floating-point numbers.
 const FLOAT: u8 = 2;
 /// Type code of bfloat16.
 const BFLOAT: u8 = 4;
-/// Maximum number of dimensions, which is also the limit of NumPy and PyTorch. A greater number is certainly invalid.
+/// Maximum number of dimensions, which is also the limit of NumPy and PyTorch. A larger number is always invalid.
 const MAX_DIMENSIONS: i32 = 64;
 /// Maximum number of floats in a slice.
 const MAX_FLOATS: i64 = isize::MAX as i64 / size_of::<f32>() as i64;
 
 impl Tensor {
-    /// Returns the type of the elements, if it is one that the switch sums.
+    /// Returns the type of the elements if the switch can sum it, otherwise an error.
     fn element(&self) -> PyResult<ElementType> {
         let element = (self.type_code, self.type_bits, self.type_lanes);
         match element {

@@ -1,4 +1,4 @@
-//! Conversion of the worker's errors to Python exceptions, which `python/iswitch/errors.py` defines.
+//! Conversion of the worker's errors to the Python exceptions that `python/iswitch/errors.py` defines.
 
 use iswitch::worker::AnyLengthError;
 use iswitch::{AggregateError, JoinError};

@@ -1,4 +1,4 @@
-//! Extension module `iswitch._iswitch`: Python bindings of the worker of the crate `iswitch`.
+//! Extension module `iswitch._iswitch`: Python bindings for the worker in the crate `iswitch`.
 //!
 //! The exceptions and the integration with PyTorch are written in Python, in `python/iswitch`.
 

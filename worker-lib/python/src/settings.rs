@@ -1,4 +1,4 @@
-//! Settings of a worker: arguments, and environment variables for the arguments that are omitted.
+//! Settings of a worker, from arguments or, for omitted arguments, from environment variables.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -11,14 +11,14 @@ use iswitch::{ElementTypes, JoinOptions, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Value of `switch` for which rank 0 starts a private switch.
+/// Value of `switch` with which rank 0 starts a private switch.
 const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
-/// Default time that the switch may be silent, in seconds. It is long enough for a restart of the switch, and short
-/// enough that an error is reported within five seconds.
+/// Default time without any response from the switch before a call fails, in seconds. It is long enough for a restart
+/// of the switch, and short enough to report an error within five seconds.
 const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
-/// Default timeout for the other workers, in seconds: the same as for PyTorch's process groups.
+/// Default timeout for the other workers, in seconds: the default of PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
@@ -65,7 +65,7 @@ fn duration(argument: Option<f64>, name: &str, variable: &str, default: f64) -> 
     to_duration(given(argument, variable, EXPECTED_SECONDS)?.unwrap_or(default), name)
 }
 
-/// Converts the seconds that the setting or argument `name` holds.
+/// Converts a number of seconds from the setting or argument `name` to a duration.
 ///
 /// # Errors
 /// A `ValueError` if the number is not above 0.
@@ -101,11 +101,11 @@ fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
 }
 
 impl Arguments {
-    /// Returns the options with which the worker joins, and the element types of all packets if they are set.
+    /// Returns the options with which the worker joins, and the element types of all packets, if any are set.
     ///
     /// # Errors
-    /// A `ValueError` that names the missing or invalid argument or variable.
-    /// The errors of a private switch are those of `iswitch._auto.address`.
+    /// A `ValueError` that names the missing or invalid argument or variable. For a private switch, also the errors of
+    /// `iswitch._auto.address`.
     pub(crate) fn resolve(self, py: Python<'_>) -> PyResult<(JoinOptions, Option<ElementTypes>)> {
         let expected = "HOST:PORT of iswitchd, or auto if all workers run on this machine";
         let switch = required(self.switch, "switch", "ISWITCH_SWITCH", expected)?;
@@ -147,7 +147,8 @@ impl Arguments {
     }
 }
 
-/// Returns the address of the private switch of this machine's job. Rank 0 starts it with the settings of its worker.
+/// Returns the address of the private switch for the job on this machine. Rank 0 starts the switch with its own
+/// settings.
 fn private_switch(
     py: Python<'_>,
     rank: u16,

@@ -24,12 +24,12 @@ pub(crate) struct Worker {
     world_size: u16,
 }
 
-/// Python exception that made a call stop waiting; `None` if the worker was closed.
+/// Python exception that interrupted a waiting call; `None` if the worker was closed.
 type Interruption = Option<PyErr>;
 
 /// Returns whether a call should keep waiting. Runs Python's signal handlers, which may raise an exception such as
 /// KeyboardInterrupt.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method by its name has but one lifetime")]
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the path of the method has only one lifetime")]
 fn keep_waiting(is_closing: &AtomicBool, interruption: &mut Interruption) -> bool {
     if is_closing.load(Ordering::Relaxed) {
         return false;
@@ -56,7 +56,7 @@ impl Worker {
         switch=None, rank=None, world_size=None, *, job=None, timeout=None, switch_timeout=None,
         segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None, threads=None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's keywords")]
+    #[expect(clippy::too_many_arguments, reason = "they are Python keyword arguments")]
     fn new(
         py: Python<'_>,
         switch: Option<String>,
@@ -187,7 +187,7 @@ impl Worker {
             Err(TryLockError::WouldBlock) if self.is_closing.load(Ordering::Relaxed) => Err(closed()),
             // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
-                "another thread is using this worker, expected one thread at a time",
+                "another thread is using this worker, expected only one thread at a time",
             )),
         }
     }

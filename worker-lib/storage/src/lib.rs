@@ -1,8 +1,8 @@
 //! Files that are replaced atomically and survive a crash.
 //!
-//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it, and flushes the directory.
-//! After a crash, or an error in any of these steps, the path has either the old or the new content, never a part of
-//! it.
+//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it to the final name, and flushes
+//! the directory. After a crash, or an error in any of these steps, the path has either the old or the new content,
+//! never a part of it.
 //!
 //! All disk access goes through [`Disk`]: [`RealDisk`] is the operating system's file system, and the feature
 //! `simulated` adds a simulated disk that fails, tears writes and loses data, driven by a seed.
@@ -62,7 +62,7 @@ pub trait Disk: Debug + Send + Sync {
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 }
 
-/// File that does not have its final name yet. It is removed when it is dropped.
+/// File that does not have its final name yet. Dropping this value removes the file.
 pub trait NewFile: Debug {
     /// Appends all of `bytes`.
     ///
@@ -84,8 +84,8 @@ pub trait NewFile: Debug {
 }
 
 /// Replaces or creates a file. After success, the new content survives a crash; after an error, the file is complete,
-/// either old or new. Removes the remains of earlier attempts for the same path, so only one process may write a
-/// path.
+/// either old or new. Also removes files that earlier attempts for the same path left behind, so only one process may
+/// write a path.
 ///
 /// # Errors
 /// The errors of the disk.

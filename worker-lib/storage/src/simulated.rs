@@ -1,9 +1,9 @@
 //! Simulated disk in memory that fails, tears writes and loses data, driven by a seed.
 //!
-//! The disk separates what processes see from what survives a crash: the content of a file survives once it is
-//! flushed, and a name once its directory is. For everything else [`SimulatedDisk::crash`] decides by seed: each
-//! unflushed change of a name survives or is lost, independently of the others, and unflushed content is truncated,
-//! with blocks that are new, zero or noise.
+//! The disk distinguishes what processes see from what survives a crash. The content of a file survives once the file
+//! is flushed, and a name survives once its directory is flushed. [`SimulatedDisk::crash`] decides all other cases at
+//! random, from the seed: each unflushed change of a name survives or is lost, independently of the others; unflushed
+//! content is truncated, and each of its blocks holds the new data, zeros or noise.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +27,7 @@ struct Content {
     is_flushed: bool,
 }
 
-/// Change of a name that is not flushed to its directory yet.
+/// Change of a name that has not been flushed to its directory yet.
 #[derive(Clone, Debug)]
 enum Change {
     Link(PathBuf, Inode),
@@ -81,7 +81,7 @@ struct State {
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 impl SimulatedDisk {
-    /// Returns an empty disk on which every directory exists. It does not fail until configured to do so.
+    /// Creates an empty disk on which every directory exists. It does not fail until configured to do so.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
             contents: Vec::new(),
@@ -101,8 +101,8 @@ impl SimulatedDisk {
         self.lock().failure_chance = chance;
     }
 
-    /// Makes all operations that change the disk fail after this many more, as if the process had been killed; `None`
-    /// removes the limit.
+    /// Makes all operations that change the disk fail after `operations` more of them, as if the process had been
+    /// killed; `None` removes the limit.
     pub fn stop_after(&self, operations: Option<u64>) {
         self.lock().operations_left = operations;
     }
@@ -112,8 +112,8 @@ impl SimulatedDisk {
         self.lock().failures
     }
 
-    /// Returns another disk with the data that survives if this one crashes now. Another call may return another
-    /// outcome.
+    /// Returns a new disk with the data that would survive if this disk crashed now. The outcome may differ between
+    /// calls.
     #[must_use]
     pub fn crash(&self) -> Self {
         let mut state = self.lock();
@@ -135,8 +135,8 @@ impl SimulatedDisk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Damages a file like a disk that reported a write as complete although it was not: truncates the file, or fills
-    /// one of its blocks with zeros or noise. The content is guaranteed to change.
+    /// Damages a file as if the disk had reported an incomplete write as complete: truncates the file, or fills one of
+    /// its blocks with zeros or noise. The content is guaranteed to change.
     ///
     /// # Panics
     /// Panics if the file does not exist or is empty.
@@ -193,7 +193,7 @@ fn failure() -> io::Error {
     io::Error::other("simulated disk failure")
 }
 
-/// Reduces unflushed content to what survives a crash.
+/// Replaces unflushed content with what survives a crash.
 fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     let len = rng.random_range(0..=bytes.len());
     bytes.truncate(len);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::TrainError;
 use super::experience::ExperienceOptions;
 
-/// Range checks, which record the first value that is out of range.
+/// Sequence of range checks that records the first value out of range.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     first: Option<String>,
@@ -25,7 +25,7 @@ impl Checks {
         self.expect(value > 0, name, &value, "at least 1")
     }
 
-    /// Checks a width or a number that is at least 1 and at most `max`.
+    /// Checks that a width or a count is between 1 and `max`, both included.
     pub(super) fn one_to(&mut self, name: &str, value: u64, max: u64) -> &mut Self {
         self.expect((1..=max).contains(&value), name, &value, &format!("1 to {max}"))
     }
@@ -39,7 +39,7 @@ impl Checks {
             .positive("train_every", options.schedule.train_every)
     }
 
-    /// Checks that learning begins before training ends.
+    /// Checks that learning starts before training ends.
     fn learning_starts(&mut self, learning_starts: u64, total_steps: u64) -> &mut Self {
         let expected = format!("fewer than the {total_steps} steps of the whole run");
         self.expect(learning_starts < total_steps, "learning_starts", &learning_starts, &expected)
@@ -57,7 +57,7 @@ impl Checks {
         self.expect((0.0..=1.0).contains(&value), name, &value, "0 to 1")
     }
 
-    /// Checks a discount factor whose horizon must be finite.
+    /// Checks a discount factor that must be below 1, so that the horizon is finite.
     pub(super) fn below_one(&mut self, name: &str, value: f32) -> &mut Self {
         self.expect((0.0..1.0).contains(&value), name, &value, "at least 0 and below 1, for a finite horizon")
     }
@@ -77,12 +77,13 @@ impl Checks {
     }
 }
 
-/// Serialises hyper-parameters to one line of JSON.
+/// Serialises hyper-parameters as one line of JSON.
 pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters serialise to JSON")
 }
 
-/// Defines the hyper-parameters of an algorithm. The doc comments of the fields are also their descriptions for users.
+/// Defines the hyper-parameters of an algorithm. The doc comments of the fields are also the descriptions that users
+/// see.
 macro_rules! hyper_parameters {
     (
         $(#[$attribute:meta])*

@@ -1,4 +1,4 @@
-//! Action values of continuous actions in one flat vector of parameters, and their loss, for DDPG, TD3 and SAC.
+//! Critics for continuous actions, with their parameters in one flat vector, and their loss; used by DDPG, TD3 and SAC.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use super::replay::Batch;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// Bound of the initial weights and biases of normalised output layers, so that actions and values start near zero.
+/// Largest absolute initial weight and bias of normalised output layers; actions and values therefore start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
-/// Architecture of the actors and critics of continuous actions.
+/// Architecture of the actors and critics for continuous actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// Hidden layers have layer normalisation, the action enters a critic at its second layer, and the output layers
-    /// start near zero (Lillicrap et al., 2016).
+    /// Hidden layers have layer normalisation, the action enters a critic at its second layer, and the outputs start
+    /// near zero (Lillicrap et al., 2016).
     Normalised,
-    /// Hidden layers have rectifiers only, the action enters a critic at its first layer, and all layers start as
-    /// PyTorch's do (Fujimoto et al., 2018; Haarnoja et al., 2018).
+    /// Hidden layers have ReLU activations only, the action enters a critic at its first layer, and all layers are
+    /// initialised as in PyTorch (Fujimoto et al., 2018; Haarnoja et al., 2018).
     Plain,
 }
 
 impl Architecture {
-    /// Adds a hidden layer with rectifiers to a network.
+    /// Adds a hidden layer with ReLU activations to a network.
     pub fn hidden(self, network: Network, width: usize) -> Network {
         match self {
             Self::Normalised => network.dense(width, Activation::Identity).layer_norm(Activation::Relu),
@@ -34,9 +34,9 @@ impl Architecture {
         }
     }
 
-    /// Writes the initial parameters of a network (`[parameter_count]`, zeros before the call): uniform by fan-in, as
-    /// in PyTorch, but within 0.003 of zero in normalised output layers; layer normalisation starts with gain 1 and
-    /// bias 0.
+    /// Writes the initial parameters of a network (`[parameter_count]`, zeros before the call). Weights and biases are
+    /// uniform, with a bound that depends on the fan-in as in PyTorch, or with a bound of 0.003 in normalised output
+    /// layers. Layer normalisation starts with gain 1 and bias 0.
     pub fn initialise(self, network: &Network, parameters: &mut [f32], rng: &mut impl Rng) {
         let layers = network.layers();
         for (i, layer) in layers.iter().enumerate() {
@@ -55,8 +55,8 @@ impl Architecture {
     }
 }
 
-/// Returns the number of floats in an action of an environment on which networks with hidden layers of these widths
-/// learn.
+/// Returns the number of floats in an action of `env`. Checks that actions are continuous and that there are hidden
+/// layers.
 ///
 /// # Errors
 /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -73,11 +73,11 @@ pub(super) fn continuous_dim(env: &EnvSpec, hidden: &[usize]) -> Result<usize, T
     Ok(dim)
 }
 
-/// One or two critics of equal shape. The type holds shapes only; the parameters of the critics lie side by side, each
-/// with the layers before the action followed by the other layers.
+/// One or two critics of equal shape. The type holds only the shapes. In the parameter vector, the critics follow one
+/// another; within a critic, the layers that precede the action input come first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Critics {
-    /// Layers before the action; none in the plain architecture.
+    /// Layers that precede the action input; none in the plain architecture.
     features: Network,
     value: Network,
     count: usize,
@@ -85,20 +85,20 @@ pub struct Critics {
     architecture: Architecture,
 }
 
-/// Buffers for one batch through a critic.
+/// Buffers for passing one batch through a critic.
 #[derive(Clone, Debug)]
 struct CriticWorkspace {
     features: Workspace,
     value: Workspace,
-    /// Features and actions side by side, `[batch_max, width + action_dim]`; `by_joined` is the loss gradient with
+    /// Concatenated features and actions, `[batch_max, width + action_dim]`; `by_joined` is the loss gradient with
     /// respect to them.
     joined: Vec<f32>,
     by_joined: Vec<f32>,
 }
 
 impl Critics {
-    /// Creates `count` critics, 1 or 2, for an environment with continuous actions, with hidden layers of these
-    /// widths.
+    /// Creates `count` critics (1 or 2) for an environment with continuous actions; `hidden` gives the widths of the
+    /// hidden layers.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -130,7 +130,7 @@ impl Critics {
         self.range(self.count).start
     }
 
-    /// Returns the range of a critic's parameters in the slice of all critics.
+    /// Returns the range of the parameters of critic `number` within the slice of all critics.
     pub fn range(&self, number: usize) -> Range<usize> {
         let len = self.features.parameter_count() + self.value.parameter_count();
         number * len..(number + 1) * len
@@ -145,7 +145,8 @@ impl Critics {
         }
     }
 
-    /// Returns the names and shapes of all parameters, for files; `start` is the start of the critics in the vector.
+    /// Returns the names and shapes of all parameters, as stored in files. `start` is the offset of the critics in the
+    /// parameter vector.
     pub fn tensors(&self, start: usize) -> Vec<NamedTensor> {
         let of_critic = |number: usize| {
             let start = start + self.range(number).start;
@@ -251,16 +252,16 @@ impl Critics {
 pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
-    /// Least value of each sample, and the number of the critic that estimated it, `[batch]`.
+    /// Smallest value of each sample and, in `chosen`, the number of the critic that estimated it, `[batch]`.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
-    /// Errors of the first critic's values against their targets, for the last batch.
+    /// Temporal-difference errors of the first critic in the last batch.
     errors: Vec<f32>,
     delta: Vec<f32>,
 }
 
-/// Values of the first critic in a batch.
+/// Statistics of the first critic in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CriticReport {
     /// Mean squared error of the values.
@@ -283,7 +284,7 @@ impl CriticLoss {
         }
     }
 
-    /// Returns the errors of the values against their targets for the last batch, which determine priorities.
+    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
     pub fn errors(&self) -> &[f32] {
         &self.errors
     }
@@ -293,9 +294,9 @@ impl CriticLoss {
         &self.targets
     }
 
-    /// Computes the targets of a batch, `r + gamma * (min Q'(s', a') + bonus)`, without the second term if the episode
-    /// terminated. `critics` are the parameters of the target critics, `next_actions` (`[batch, action_dim]`) the
-    /// actions a', and `bonus` returns the bonus of a sample, such as its entropy.
+    /// Computes the targets of a batch: `r + gamma * (min Q'(s', a') + bonus)`, or only `r` if the episode terminated.
+    /// `critics` holds the parameters of the target critics and `next_actions` (`[batch, action_dim]`) the actions a'.
+    /// `bonus` returns the bonus of a sample, such as its entropy.
     pub fn find_targets(
         &mut self,
         gamma: f32,
@@ -314,8 +315,8 @@ impl CriticLoss {
         );
     }
 
-    /// Overwrites `gradient` with the gradient of the mean squared error, against the targets of
-    /// [`Self::find_targets`], with respect to the parameters `critics`; both are `[parameter_count]`.
+    /// Overwrites `gradient` with the gradient, with respect to `critics`, of the mean squared error between the values
+    /// and the targets of [`Self::find_targets`]. `critics` and `gradient` both have the shape `[parameter_count]`.
     pub fn gradient(&mut self, critics: &[f32], batch: &Batch, gradient: &mut [f32]) -> CriticReport {
         let mut report = CriticReport::default();
         // The errors that remain are those of the first critic.
@@ -349,9 +350,9 @@ impl CriticLoss {
         CriticReport { loss: loss / count as f64, mean_value }
     }
 
-    /// Overwrites `by_actions` (`[batch, action_dim]`) with the gradient of the negated mean value of `actions`
-    /// according to the first `used` critics, of which the smallest value of each sample counts. Returns that mean,
-    /// negated.
+    /// Overwrites `by_actions` (`[batch, action_dim]`) with the gradient of the policy loss with respect to `actions`,
+    /// and returns that loss. It is the negated mean over the batch of the smallest value that the first `used` critics
+    /// estimate for each sample.
     pub fn action_gradient(
         &mut self,
         critics: &[f32],
@@ -374,7 +375,7 @@ impl CriticLoss {
         -mean
     }
 
-    /// Computes the smallest value of each sample according to the first `used` critics.
+    /// Computes, for each sample, the smallest value that the first `used` critics estimate.
     fn find_least(&mut self, critics: &[f32], observations: &[f32], actions: &[f32], used: usize) {
         for (number, work) in self.work[..used].iter_mut().enumerate() {
             let critic = &critics[self.critics.range(number)];
@@ -395,7 +396,8 @@ impl CriticLoss {
     }
 }
 
-/// Inputs of the tests of losses: an environment with three observations and two actions, and a batch of it.
+/// Test inputs for losses: an environment with 3-dimensional observations and 2-dimensional actions, and a batch of
+/// transitions.
 #[cfg(test)]
 pub(super) mod samples {
     use rand::SeedableRng as _;

@@ -2,16 +2,16 @@
 //!
 //! Implementation details:
 //!
-//! 1. Actor and critic have two layers of 128 units with layer normalisation and ReLU; the action enters the critic
-//!    at its second layer. These are the networks of the paper, with 40,327 parameters for HalfCheetah.
-//! 2. Actor and critic share one aggregation: both gradients are taken at the same parameters and lie side by side in
-//!    one vector. Each network has its own Adam optimiser and learning rate.
-//! 3. Truncation is not termination: only a terminated episode has no future value.
-//! 4. The target networks move by `tau` after each step.
-//! 5. Actions are uniform until learning starts; afterwards, Gaussian noise is added to the policy's actions.
-//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
-//! 7. Options apply the three changes of [`td3`](super::td3) to these networks: the smaller of two critics' values,
-//!    noise on the target's actions, and updates of the policy and the targets only every few critic updates.
+//! 1. The actor and the critic have two layers of 128 units with layer normalisation and ReLU; the action enters the
+//!    critic at its second layer. These are the networks of the paper, with 40,327 parameters for HalfCheetah.
+//! 2. The actor and the critic share one aggregation: both gradients are computed at the same parameters and
+//!    concatenated in one vector. Each network has its own Adam optimiser and learning rate.
+//! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
+//! 4. The target networks move towards the learned networks by the fraction `tau` after each update.
+//! 5. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
+//! 6. Each environment has its own replay buffer; a batch contains the same number of samples from each buffer.
+//! 7. Options add the three changes of [`td3`](super::td3) to these networks: the smaller of two critics' values, noise
+//!    on the target's actions, and updates of the policy and the targets only every few critic updates.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,21 +29,21 @@ use super::vector::VectorShape;
 use crate::env::EnvSpec;
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DdpgConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer: number of transitions, over all environments.
+    /// Capacity of the replay buffer, in transitions over all environments.
     pub buffer_size: usize,
-    /// Number of samples of one minibatch over all environments.
+    /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning begins; until then, actions are uniform.
+    /// Environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
     /// Environment steps between two groups of updates.
     pub train_every: u64,
@@ -55,25 +55,25 @@ pub struct DdpgConfig {
     pub critic_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Interpolation factor of the target networks in each step.
+    /// Interpolation factor of the target networks per update.
     pub tau: f32,
     /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub exploration_noise: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// TD3: whether the target is the smaller value of two critics.
+    /// TD3: whether the target uses the smaller value of two critics.
     pub twin_critics: bool,
-    /// TD3: number of critic updates per update of the policy and the targets.
+    /// TD3: number of critic updates per update of the policy and the target networks.
     pub policy_delay: u64,
-    /// TD3: standard deviation of the noise on the target's actions.
+    /// TD3: standard deviation of the noise added to the target policy's actions.
     pub target_noise: f32,
-    /// TD3: bound of the noise on the target's actions.
+    /// TD3: bound on the noise added to the target policy's actions.
     pub target_noise_clip: f32,
 }
 }
 
 impl DdpgConfig {
-    /// Hyper-parameters for continuous control, with the paper's networks.
+    /// Returns hyper-parameters for continuous control, with the networks of the paper.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -1,19 +1,19 @@
-//! Deep Q-learning (Mnih et al., 2015) with its extensions: double (van Hasselt et al., 2016), duelling (Wang et al.,
-//! 2016) and prioritised replay (Schaul et al., 2016).
+//! Deep Q-learning (Mnih et al., 2015) with three extensions: double Q-learning (van Hasselt et al., 2016), duelling
+//! networks (Wang et al., 2016) and prioritised replay (Schaul et al., 2016).
 //!
 //! Implementation details:
 //!
-//! 1. Images: the network of Mnih et al. (1,687,206 parameters with six actions), with pixels scaled to [0, 1] and
-//!    rewards clipped to [-1, 1]; the loss of a life terminates the return that is learned, but not the episode.
-//!    Vectors: two ReLU layers.
-//! 2. Epsilon falls linearly over `exploration_fraction` of the run. Each decision always draws both of its random
-//!    numbers, so that the streams do not depend on the outcome.
-//! 3. Truncation is not termination: only a terminated episode has no future value.
+//! 1. Image observations use the network of Mnih et al. (1,687,206 parameters with six actions), with pixels scaled to
+//!    [0, 1] and rewards clipped to [-1, 1]; losing a life terminates the learned return, but not the episode. Vector
+//!    observations use two ReLU layers.
+//! 2. Epsilon decreases linearly over the first `exploration_fraction` of the run. Each decision draws both of its
+//!    random numbers even if it uses only one, so that the state of the streams does not depend on the outcome.
+//! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 //! 4. The loss is the Huber loss or half the squared error, as a mean over the batch. Gradients are clipped by their
 //!    global norm after the aggregation; the optimiser is Adam.
 //! 5. The target network moves towards the online network by `tau` every `target_update_interval` environment steps;
 //!    a `tau` of 1 copies it.
-//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
+//! 6. Each environment has its own replay buffer; a batch contains the same number of samples from each buffer.
 
 use std::ops::Range;
 
@@ -43,21 +43,21 @@ use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DqnConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer: number of transitions, over all environments.
+    /// Capacity of the replay buffer, in transitions over all environments.
     pub buffer_size: usize,
-    /// Number of samples of one minibatch over all environments.
+    /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps, over all environments, before learning begins.
+    /// Environment steps, over all environments, before learning starts.
     pub learning_starts: u64,
     /// Environment steps between two groups of updates.
     pub train_every: u64,
@@ -65,23 +65,23 @@ pub struct DqnConfig {
     pub updates: u64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Epsilon of Adam.
+    /// Adam epsilon.
     pub adam_epsilon: f32,
     /// Discount factor.
     pub gamma: f32,
     /// Environment steps between two updates of the target network.
     pub target_update_interval: u64,
-    /// Interpolation factor of a target update towards the online network; 1 copies it.
+    /// Interpolation factor of a target network update; 1 copies the online network.
     pub tau: f32,
     /// Initial probability of a random action.
     pub exploration_initial: f32,
     /// Final probability of a random action.
     pub exploration_final: f32,
-    /// Fraction of the run over which the probability of a random action falls.
+    /// Fraction of the run over which the probability of a random action decreases.
     pub exploration_fraction: f32,
     /// Euclidean norm to which the aggregated gradient is clipped.
     pub max_grad_norm: f32,
-    /// Whether errors beyond 1 count linearly instead of quadratically (Huber loss).
+    /// Whether to use the Huber loss, which is linear for errors beyond 1, instead of the squared error.
     pub huber: bool,
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
@@ -89,7 +89,7 @@ pub struct DqnConfig {
     pub double: bool,
     /// Whether the network has separate value and advantage streams (duelling).
     pub duelling: bool,
-    /// Prioritisation of the replay by error; uniform sampling if absent.
+    /// Prioritised replay by error; sampling is uniform if absent.
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
@@ -97,7 +97,7 @@ pub struct DqnConfig {
 }
 
 impl DqnConfig {
-    /// Hyper-parameters for images.
+    /// Returns hyper-parameters for image observations.
     fn images() -> Self {
         Self {
             total_steps: 10_000_000,
@@ -317,7 +317,8 @@ impl DqnLoss {
         [loss / samples as f32, mean_value / samples as f32]
     }
 
-    /// Computes `r + gamma * max Q'(s', .)`. With `double`, Q chooses the action whose value Q' estimates.
+    /// Computes `r + gamma * max Q'(s', .)`. With `double`, the online network Q chooses the action whose value Q'
+    /// estimates.
     fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
         let (parameters, target) = model.split_at(self.network.parameter_count());
         let actions = self.network.actions();
@@ -389,7 +390,7 @@ struct DqnShared {
     config: DqnConfig,
     network: QNetwork,
     adam: Adam,
-    /// Environment steps at the last update of the target network.
+    /// Number of environment steps at the last update of the target network.
     target_moved_at: u64,
 }
 

@@ -12,7 +12,7 @@ use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Function that makes the given number of environments of the job. They may share a process.
+/// Function that creates the given number of environments of the job. The environments may share a process.
 pub type EnvFactory = dyn Fn(usize) -> Result<Vec<Box<dyn Environment>>, EnvError>;
 
 /// One environment of the job.
@@ -33,18 +33,18 @@ pub struct EnvironmentSlot {
     pub episode_return: f64,
     /// Number of steps of the current episode.
     pub episode_length: u32,
-    /// Whether the last step ended the episode, [`truncated`](Self::truncated) or not.
+    /// Whether the last step ended the episode, by termination or truncation.
     pub ended: bool,
     /// Whether the time limit truncated the episode at the last step.
     pub truncated: bool,
-    /// Discounted sum of the rewards of the current episode; its variance scales rewards.
+    /// Discounted sum of the rewards of the current episode; its variance determines how rewards are scaled.
     pub discounted_return: f64,
-    /// State of a recurrent policy after the preceding step, `[state_len]`; zero at the start of an episode and empty
-    /// without memory.
+    /// State of a recurrent policy after the preceding step, `[state_len]`; zero at the start of an episode; empty if
+    /// the policy is not recurrent.
     pub memory: Vec<f32>,
-    /// Deviations of this rollout's observations, `[observation_dim]`.
+    /// Deviations of this rollout's observations from their previous mean, `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,
-    /// Deviations of this rollout's discounted returns.
+    /// Deviations of this rollout's discounted returns from their previous mean.
     pub return_deviations: Deviations,
 }
 
@@ -79,15 +79,15 @@ impl EnvironmentSlot {
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
 
-    /// Takes one step. The observation is then the one after the step, even at the end of an episode. The caller
-    /// invokes [`Self::reset`], because it may first need the value of that observation.
+    /// Takes one step. Afterwards, `observation` is the observation after the step, even if the step ended the episode,
+    /// because the caller may need the value of that observation before it invokes [`Self::reset`].
     pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
         self.begin_step(action)?;
         self.finish_step(action, gamma, return_mean)
     }
 
-    /// Begins a step; the first half of [`Self::step`]. All slots begin before any finishes, so that environments
-    /// that share a process step together.
+    /// Begins a step; the first half of [`Self::step`]. The caller begins the step of every slot before it finishes any
+    /// of them, so that environments that share a process step together.
     pub fn begin_step(&mut self, action: Action<'_>) -> Result<(), TrainError> {
         let _phase = Phase::Environment.enter();
         Ok(self.env.begin_step(action)?)
@@ -136,10 +136,10 @@ impl EnvironmentSlot {
     }
 }
 
-/// Makes the environments of `share`, each at the start of its first episode.
+/// Creates the environments of `share`, each at the start of its first episode.
 ///
 /// # Errors
-/// Fails if an environment cannot be made or reset.
+/// Fails if an environment cannot be created or reset.
 pub fn local_slots(
     share: &Share,
     seed: u64,
@@ -148,8 +148,8 @@ pub fn local_slots(
     slots(share.local_environments(), seed, factory)
 }
 
-/// Makes the environments with these global numbers, of which there must be at least one, each at the start of its
-/// first episode.
+/// Creates the environments with the given global numbers, of which there must be at least one. Each is at the start of
+/// its first episode.
 ///
 /// # Errors
 /// See [`local_slots`].
@@ -161,7 +161,9 @@ pub fn slots(
     let environments = factory(indices.len())?;
     if environments.len() != indices.len() || indices.is_empty() {
         let (made, wanted) = (environments.len(), indices.len().max(1));
-        return Err(TrainError::Config(format!("the factory made {made} environments, expected {wanted}")));
+        return Err(TrainError::Config(format!(
+            "the factory created {made} environments, expected {wanted}"
+        )));
     }
     let slots: Vec<_> = indices
         .zip(environments)

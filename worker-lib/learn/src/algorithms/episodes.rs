@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 /// One finished episode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Episode {
-    /// Step of the rollout at which it ended, in `0..steps_per_env`.
+    /// Step of the rollout at which the episode ended, in `0..steps_per_env`.
     pub step: usize,
     /// Global number of the episode's environment.
     pub environment: usize,
-    /// Sum of the rewards, not scaled.
+    /// Sum of the unscaled rewards.
     pub episode_return: f32,
     /// Length of the episode, in steps.
     pub length: u32,
 }
 
-/// Returns of the last 100 episodes of the job. Episodes are ordered by rollout, then by the step at which they
-/// ended, then by the number of the environment. This order is identical on all workers and for every division of the
-/// environments.
+/// Returns of the last 100 episodes of the job. Episodes are ordered by rollout, then by the step at which they ended,
+/// then by the number of the environment. This order is identical on all workers and does not depend on the division of
+/// the environments among workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecentReturns {
     returns: VecDeque<f32>,
@@ -45,7 +45,7 @@ impl RecentReturns {
         self.returns.drain(..surplus);
     }
 
-    /// Returns the mean over up to 100 episodes; `None` before the first.
+    /// Returns the mean return of up to 100 episodes; `None` before the first episode has ended.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.returns.iter().map(|x| f64::from(*x)).sum();
         (!self.returns.is_empty()).then(|| sum / self.returns.len() as f64)

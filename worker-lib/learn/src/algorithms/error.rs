@@ -33,7 +33,7 @@ pub enum TrainError {
     /// A hyper-parameter is out of range.
     #[error("{0}")]
     Config(String),
-    /// The shards rejected the learner's credentials; the text has the reason and the next step.
+    /// The replay shards rejected the learner's credentials; the text states the reason and the next step.
     #[error("{0}")]
     Replay(String),
     /// The workers of one job run with different settings or states; the text names the worker and the difference.

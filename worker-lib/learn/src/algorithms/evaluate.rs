@@ -11,7 +11,7 @@ use crate::env::{EnvSpec, Environment};
 /// Outcome of one evaluation episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EvaluationEpisode {
-    /// Sum of the rewards, not scaled.
+    /// Sum of the unscaled rewards.
     pub episode_return: f64,
     /// Length of the episode, in steps.
     pub length: u32,
@@ -74,14 +74,14 @@ impl<'a> Evaluator<'a> {
         self.finish_step()
     }
 
-    /// Chooses an action and announces it to the environment; the first half of [`Self::step`].
+    /// Chooses an action and begins the step; the first half of [`Self::step`].
     fn begin_step(&mut self) -> Result<(), TrainError> {
         let rng = if self.stochastic { Some(&mut self.rng) } else { None };
         self.policy.act(&self.observation, rng, &mut self.action);
         Ok(self.env.begin_step(self.spec.to_env(&self.action))?)
     }
 
-    /// Takes the announced step; the second half of [`Self::step`].
+    /// Finishes the step that [`Self::begin_step`] began; the second half of [`Self::step`].
     fn finish_step(&mut self) -> Result<Option<EvaluationEpisode>, TrainError> {
         let step = self.env.finish_step(self.spec.to_env(&self.action), &mut self.observation)?;
         self.episode.episode_return += step.reward;
@@ -90,7 +90,7 @@ impl<'a> Evaluator<'a> {
         Ok((step.terminated || step.truncated).then_some(self.episode))
     }
 
-    /// Returns a picture of the present state; see [`Environment::picture`].
+    /// Returns a picture of the current state; see [`Environment::picture`].
     ///
     /// # Errors
     /// See [`Environment::picture`].
@@ -122,9 +122,10 @@ pub fn evaluate(
     (0..episodes).map(|_| one()).collect()
 }
 
-/// Runs the same episodes as [`evaluate`] with the most probable actions, several at once: one in each environment,
-/// with a policy of its own. Episodes begin in order, so their start states are the same; those of an environment that
-/// draws random numbers from elsewhere, such as EnvPool's, are not. `policies` and `environments` have the same length.
+/// Runs the same episodes as [`evaluate`] with the most probable actions, but in parallel: each environment runs one
+/// episode at a time, with a separate policy. Episodes begin in order, so their start states are the same as in
+/// [`evaluate`], unless an environment draws random numbers from a source of its own, as EnvPool does. `policies` and
+/// `environments` have the same length.
 ///
 /// # Errors
 /// Fails if an environment fails.

@@ -1,7 +1,7 @@
-//! Exact integers through an aggregator of floats.
+//! Exact sums of integers with an aggregator of floats.
 //!
-//! A number is split into limbs, each written as one float. The limbs are so short that the elements of the packets
-//! hold each limb and each sum of limbs exactly. The aggregator's sums are then exact in any order and through any
+//! A number is split into limbs, each written as one float. The limbs are short enough that the elements of the packets
+//! represent each limb and each sum of limbs exactly. The aggregator's sums are then exact in any order and through any
 //! number of switches. Negative numbers are in two's complement; an overflow of the top limb is dropped, as in any
 //! wrapping addition.
 
@@ -14,20 +14,20 @@ pub const WORKERS_MAX: usize = 256;
 /// Number of floats for one 128-bit sum in 32-bit elements.
 pub const LIMBS: usize = Limbs::F32.of_sum();
 
-/// Maximum length of a limb. With it, sums of [`WORKERS_MAX`] limbs are below 2^24 in 32-bit elements.
+/// Maximum length of a limb, in bits. It keeps sums of [`WORKERS_MAX`] limbs below 2^24 in 32-bit elements.
 const LIMB_BITS_MAX: u32 = 16;
-/// Maximum number of attempts to complete a round with equal contributions. Each lost worker may cost one attempt.
+/// Maximum number of attempts to complete a round with equal contributions. Each loss of a worker may cost one attempt.
 const RETRIES_MAX: usize = 8;
 
-/// Scale of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.
+/// Scale factor of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.
 const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
-/// Lengths of limbs that elements of an aggregator's types hold exactly.
+/// Lengths of limbs that the element types of an aggregator represent exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limbs {
-    /// Length of a limb that all workers add to, in bits.
+    /// Length, in bits, of a limb to which all workers contribute.
     summed_bits: u32,
-    /// Length of a limb that only one worker writes, in bits.
+    /// Length, in bits, of a limb that only one worker writes.
     single_bits: u32,
 }
 
@@ -35,7 +35,7 @@ impl Limbs {
     /// Limbs in 32-bit elements.
     pub const F32: Self = Self { summed_bits: LIMB_BITS_MAX, single_bits: LIMB_BITS_MAX };
 
-    /// Returns the limbs of a job of `workers` workers whose packets have elements of these types.
+    /// Returns the limb lengths for a job of `workers` workers whose packets have the given element types.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
@@ -52,17 +52,17 @@ impl Limbs {
         Ok(Self { summed_bits: sent.min(received - headroom), single_bits: sent.min(received) })
     }
 
-    /// Number of floats of one 128-bit sum.
+    /// Returns the number of floats that hold one 128-bit sum.
     pub const fn of_sum(self) -> usize {
         i128::BITS.div_ceil(self.summed_bits) as usize
     }
 
-    /// Number of floats of one [`u64`] that one worker writes.
+    /// Returns the number of floats that hold one [`u64`] written by a single worker.
     pub const fn of_u64(self) -> usize {
         u64::BITS.div_ceil(self.single_bits) as usize
     }
 
-    /// Number of floats of one [`f32`] that one worker writes.
+    /// Returns the number of floats that hold one [`f32`] written by a single worker.
     pub fn of_f32(self) -> usize {
         if self.is_wide() { 1 } else { u32::BITS.div_ceil(self.single_bits) as usize }
     }
@@ -77,7 +77,8 @@ impl Limbs {
         read(floats, self.summed_bits)
     }
 
-    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers add zeros.
+    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers contribute
+    /// zeros.
     pub fn write_u64(self, value: u64, floats: &mut [f32]) {
         write(i128::from(value), self.single_bits, floats);
     }
@@ -87,7 +88,7 @@ impl Limbs {
         read(floats, self.single_bits) as u64
     }
 
-    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers add zeros.
+    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers contribute zeros.
     pub fn write_f32(self, value: f32, floats: &mut [f32]) {
         if self.is_wide() {
             floats[0] = value;
@@ -101,13 +102,13 @@ impl Limbs {
         if self.is_wide() { floats[0] } else { f32::from_bits(read(floats, self.single_bits) as u32) }
     }
 
-    /// Whether the elements hold any finite float.
+    /// Returns whether the elements represent every finite [`f32`] exactly.
     fn is_wide(self) -> bool {
         self.single_bits == LIMB_BITS_MAX
     }
 }
 
-/// Returns the exponent of the power of two up to which a type holds all integers.
+/// Returns the size of a type's significand, in bits. For size `n`, the type represents all integers up to 2^n exactly.
 fn significand_bits(element: ElementType) -> u32 {
     match element {
         ElementType::F32 => f32::MANTISSA_DIGITS,
@@ -128,8 +129,8 @@ fn read(floats: &[f32], bits: u32) -> i128 {
     floats.iter().enumerate().map(limb).fold(0, i128::wrapping_add)
 }
 
-/// Converts `value` to a fixed-point number with 64 fraction bits. Sums of such numbers do not depend on their order.
-/// Values out of range saturate; NaN becomes zero.
+/// Converts `value` to a fixed-point number with 64 fraction bits. A sum of such numbers does not depend on the order
+/// of addition. Values out of range saturate; NaN becomes zero.
 pub fn to_fixed(value: f64) -> i128 {
     (value * FRACTION) as i128
 }
@@ -144,9 +145,9 @@ pub fn from_fixed(fixed: i128) -> f64 {
     fixed as f64 / FRACTION
 }
 
-/// Sums over all workers the values that `write` puts into `values` (zeroed first), in as many rounds as their number
-/// requires. If a worker is lost meanwhile, values may hold different numbers of contributions, and the limbs of a
-/// number would not match. All workers detect this identically and repeat the rounds.
+/// Sums, over all workers, the values that `write` puts into `values` (zeroed first), in as many rounds as their number
+/// requires. If a worker is lost during the rounds, the values may have different numbers of contributions, so that the
+/// limbs of a number no longer match. All workers detect this identically and repeat the rounds.
 ///
 /// # Errors
 /// Fails if the aggregation fails or the contributions remain unequal.
@@ -163,11 +164,11 @@ pub fn all_reduce_uniform(
         }
     }
     Err(TrainError::Disagreement(format!(
-        "the values had different contributions in each of {RETRIES_MAX} successive attempts"
+        "the values had different numbers of contributions in each of {RETRIES_MAX} successive attempts"
     )))
 }
 
-/// Sums `values` over all workers. Returns whether all of them hold the same number of contributions.
+/// Sums `values` over all workers. Returns whether all of them have the same number of contributions.
 fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Result<bool, TrainError> {
     let len = aggregator.gradient_len();
     if len == 0 {

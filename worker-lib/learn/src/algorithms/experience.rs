@@ -15,7 +15,7 @@ use super::trainer::World;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
-/// Schedule of acting and learning. Sizes are global, over all environments of the job.
+/// Schedule of acting and learning. Sizes are totals over all environments of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Environment steps before learning begins.
@@ -26,18 +26,18 @@ pub struct Schedule {
     pub updates: u64,
 }
 
-/// Sizes and options of the experience of a job.
+/// Sizes and options of a job's experience replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExperienceOptions {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Capacity of the replay, in transitions over all environments.
+    /// Capacity of the replay buffer, in transitions over all environments.
     pub buffer_size: usize,
-    /// Number of samples of a batch, over all environments.
+    /// Batch size, in samples over all environments.
     pub batch_size: usize,
     /// Schedule of acting and learning.
     pub schedule: Schedule,
-    /// Prioritisation of the replay by error; uniform sampling if absent.
+    /// Prioritised replay by error; sampling is uniform if absent.
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
@@ -58,7 +58,7 @@ impl ExperienceOptions {
     }
 }
 
-/// Returns the options of an algorithm that draws from its replay uniformly, from its hyper-parameters of these names.
+/// Builds the experience options of an algorithm with uniform sampling from the hyper-parameters with the same names.
 macro_rules! uniform_experience {
     ($config:expr) => {
         $crate::algorithms::experience::ExperienceOptions {
@@ -100,7 +100,7 @@ impl Experience {
     /// Creates the environments and empty replay buffers at the start of a run.
     ///
     /// # Errors
-    /// Fails if an environment cannot be made, or if a size is too small for the number of environments.
+    /// Fails if an environment cannot be created, or if a size is too small for the number of environments.
     pub fn new(
         options: &ExperienceOptions,
         environments: Option<usize>,
@@ -113,7 +113,7 @@ impl Experience {
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
             return Err(TrainError::Config(format!(
-                "batch_size is {} and buffer_size is {}, expected at least the {environments} environments",
+                "batch_size is {} and buffer_size is {}, expected at least {environments} each, one per environment",
                 options.batch_size, options.buffer_size
             )));
         }
@@ -163,8 +163,8 @@ impl Experience {
         self.batch_per_env * self.replays.len()
     }
 
-    /// Returns the number of environment steps so far over all environments of the job, assuming that all have made
-    /// equal progress.
+    /// Returns the number of environment steps so far over all environments of the job, assuming that all environments
+    /// have taken the same number of steps.
     pub fn steps(&self) -> u64 {
         self.steps * self.environments as u64
     }

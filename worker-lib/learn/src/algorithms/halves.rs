@@ -31,7 +31,7 @@ pub struct Tail {
     pub returns: f32,
     /// Sum of the lengths of the episodes that ended, in steps.
     pub lengths: f32,
-    /// 1 to request that all workers stop.
+    /// 1 if the worker requests that all workers stop, otherwise 0.
     pub stop: f32,
     /// Losses of the batch, as means over its samples.
     pub losses: [f32; LOSSES],
@@ -104,7 +104,7 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the written state from the files of all workers. Returns this worker's environments that none contains.
+    /// Restores the saved state from the files of all workers. Returns the local environments that no file contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match.
@@ -117,7 +117,7 @@ pub trait SharedHalf: Send {
     /// on earlier calls.
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters);
 
-    /// Returns the curve names of the losses in the tail; at most [`LOSSES`].
+    /// Returns the names of the losses in the tail, as used in training curves; at most [`LOSSES`].
     fn loss_names(&self) -> &'static [&'static str];
 
     /// Writes the state of this half and the model.

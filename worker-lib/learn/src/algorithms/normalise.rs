@@ -25,7 +25,7 @@ impl Deviations {
 }
 
 /// Mean and variance of all samples so far, per element. They do not change within a rollout: workers collect
-/// [`Deviations`] and merge the global sums at its end.
+/// [`Deviations`] and merge their global sums at the end of the rollout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Mean of each element, `[dim]`.
@@ -38,7 +38,7 @@ pub struct Moments {
 
 /// Constant added to a variance before taking the square root.
 const VARIANCE_MIN: f64 = 1e-8;
-/// Bound of the absolute normalised values.
+/// Bound on the absolute value of normalised elements.
 pub const CLIP: f64 = 10.0;
 
 impl Moments {
@@ -71,7 +71,7 @@ impl Moments {
         writer.doubles(&format!("{name}.count"), &[self.count]);
     }
 
-    /// Reads the moments that [`Self::write`] wrote, of `dim` elements.
+    /// Reads moments of `dim` elements that [`Self::write`] wrote.
     ///
     /// # Errors
     /// Fails if the moments are missing or have a different length.
@@ -110,7 +110,7 @@ impl Normaliser {
     }
 }
 
-/// Writes the normalised observation, or the raw one without a normaliser.
+/// Writes the normalised observation, or the raw observation if there is no normaliser.
 pub fn normalise_or_copy(normaliser: Option<&Normaliser>, raw: &[f32], observation: &mut [f32]) {
     match normaliser {
         Some(normaliser) => normaliser.apply(raw, observation),

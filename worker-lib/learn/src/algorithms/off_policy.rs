@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from replayed transitions: assembly of a behaviour and a learner into the
-//! local half of a worker, or into the two sides of a replay.
+//! The family of algorithms that learn from replayed transitions. Combines a behaviour and a learner into the local
+//! half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::env::EnvSpec;
 /// Action selection during training.
 pub(super) trait Behaviour: Send {
     /// Chooses actions (`[environments, action_dim]`) for the current observations after `steps` environment steps of
-    /// the run. `parameters` is the part of the model that acting needs.
+    /// the run. `parameters` is the part of the model that is needed for acting.
     fn choose(&mut self, parameters: &[f32], steps: u64, acting: &mut VectorEnv, actions: &mut Vec<f32>);
 }
 
@@ -36,13 +36,13 @@ pub(super) trait ReplayLearner: BatchLearner {
 pub(super) enum Source {
     /// This worker's own environments.
     Own(Mode),
-    /// Remote actors; the value is the rank of the learner.
+    /// Remote actors; the number is the rank of the learner.
     Elsewhere(usize),
 }
 
 impl Source {
-    /// Returns the random stream of a learner of remote experience; `None` for a learner of its own experience, which
-    /// uses the streams of its environments.
+    /// Returns the random stream of a learner whose actors are remote; `None` for a learner with its own environments,
+    /// which uses their streams.
     pub(super) fn rng(self, seed: u64) -> Option<ChaCha8Rng> {
         match self {
             Self::Own(_) => None,
@@ -58,7 +58,7 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
 
     fn experience(&self) -> ExperienceOptions;
 
-    /// Returns the range of the model that acting needs.
+    /// Returns the range of the model that is needed for acting.
     fn acting(&self, spec: &EnvSpec) -> Result<Range<usize>, TrainError>;
 
     fn behaviour(&self, spec: &EnvSpec, environments: usize) -> Result<Self::Behaviour, TrainError>;
@@ -123,7 +123,7 @@ struct LocalReplay<B, L> {
     experience: Experience,
     behaviour: B,
     learner: L,
-    /// Range of the model that acting needs.
+    /// Range of the model that is needed for acting.
     acting: Range<usize>,
     /// Actions of all environments, `[environments, action_dim]`.
     actions: Vec<f32>,

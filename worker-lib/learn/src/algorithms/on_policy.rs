@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from rollouts of the current policy: assembly of an actor and a learner into
-//! the local half of a worker, or into the two sides of a replay.
+//! The family of algorithms that learn from rollouts of the current policy. Combines an actor and a learner into the
+//! local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(super) trait OnPolicyAlgorithm: Algorithm {
 
     fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self::Actor;
 
-    /// Creates a learner for the rollouts of the local environments of a share.
+    /// Creates a learner for rollouts of the local environments of `share`.
     fn learner(&self, share: &Share, spec: &EnvSpec) -> Self::Learner;
 
     /// Returns the number of statistics that accompany each rollout.
@@ -83,7 +83,8 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
     }
 }
 
-/// Divides the job and fixes the number of its environments, so that a run resumed with more workers keeps them.
+/// Divides the job among its workers and fixes the number of its environments, so that a run resumed with more workers
+/// keeps them.
 fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Result<Share, TrainError> {
     let share = config.share_of(world)?;
     *config.common().environments = Some(share.environments);

@@ -1,13 +1,13 @@
 //! Timing of the phases of an iteration: `tracing` spans at level TRACE. The time of a nested span does not count
-//! towards the enclosing one. Without a subscriber that enables them, a span costs one load.
+//! towards the enclosing one. If no subscriber enables the spans, each costs one memory load.
 
 use tracing::Level;
 use tracing::span::EnteredSpan;
 
-/// Target of the spans; their names are those of [`Phase::name`].
+/// `tracing` target of the spans; their names are those of [`Phase::name`].
 pub const TARGET: &str = "iswitch::phase";
 
-/// A phase of an iteration, listed in the order of execution.
+/// Phases of an iteration, in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Phase {

@@ -6,15 +6,15 @@ use crate::nn::{Activation, Image, Network, Operation};
 
 /// The computation of an action from an observation: preprocessing, layers, and the meaning of the outputs.
 ///
-/// Unlike in [`Network`], images have the channels first, as in PyTorch and ONNX: the layers take
-/// `[channels, height, width]`, and their weights are arranged accordingly.
+/// Unlike in [`Network`], images are stored channels first, as in PyTorch and ONNX: the layers take `[channels, height,
+/// width]`, and their weights are arranged accordingly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyGraph {
     /// Preprocessing of observations.
     pub preprocessing: Preprocessing,
     /// Layers, from input to output.
     pub layers: Vec<GraphLayer>,
-    /// In a duelling network, the layers of the value and those of the advantages, both of which follow
+    /// In a duelling network, the layers of the value stream and those of the advantage stream, both of which follow
     /// [`Self::layers`]. The outputs are then `value + advantages - mean(advantages)`.
     pub streams: Option<[Vec<GraphLayer>; 2]>,
     /// Meaning of the outputs.
@@ -34,7 +34,7 @@ pub enum Preprocessing {
         mean: Vec<f64>,
         /// Standard deviation of each element, `[dim]`.
         std: Vec<f64>,
-        /// Bound of the absolute normalised values.
+        /// Bound on the absolute normalised values.
         limit: f64,
     },
 }
@@ -55,9 +55,10 @@ impl Preprocessing {
 /// Meaning of the outputs of the last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outputs {
-    /// Values of the discrete actions; the policy takes the first action with the largest value.
+    /// Values of the discrete actions; the policy takes the action with the largest value, or the first of several.
     QValues,
-    /// Unnormalised log-probabilities of the discrete actions; the policy takes the first most probable action.
+    /// Unnormalised log-probabilities of the discrete actions; the policy takes the most probable action, or the first
+    /// of several.
     Logits,
     /// The action itself, for an environment that clips it to [-1, 1].
     Action,
@@ -80,15 +81,15 @@ pub struct GraphLayer {
     pub operation: Operation,
     /// Activation applied to each output.
     pub activation: Activation,
-    /// Weight, of the shape [`Self::weight_shape`], in row-major order.
+    /// Weight, with the shape [`Self::weight_shape`], in row-major order.
     pub weight: Vec<f32>,
     /// Bias, one float for each output, channel or element.
     pub bias: Vec<f32>,
 }
 
 impl GraphLayer {
-    /// Returns the shape of the weight, which is that of PyTorch: `[outputs, inputs]`,
-    /// `[channels, input channels, kernel, kernel]`, or `[len]` for layer normalisation.
+    /// Returns the shape of the weight, as in PyTorch: `[outputs, inputs]`, `[channels, input channels, kernel,
+    /// kernel]`, or `[len]` for layer normalisation.
     pub fn weight_shape(&self) -> Vec<usize> {
         match self.operation {
             Operation::Dense { inputs, outputs } => vec![outputs, inputs],
@@ -150,7 +151,7 @@ fn output_image(operation: Operation) -> Option<Image> {
     }
 }
 
-/// Rearranges each image of a sequence from `[height, width, channels]` to `[channels, height, width]`. A rest that is
+/// Rearranges each image of a sequence from `[height, width, channels]` to `[channels, height, width]`. A remainder
 /// shorter than an image is dropped.
 pub fn channels_first(images: &[f32], image: Image) -> Vec<f32> {
     let rearranged = images.chunks_exact(image.len()).flat_map(|values| {

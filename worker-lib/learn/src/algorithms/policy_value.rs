@@ -1,4 +1,5 @@
-//! A policy and a value function for A2C: one network with both outputs for images, two networks for vectors.
+//! The policy and value networks of A2C: one shared network for image observations, two networks for vector
+//! observations.
 
 use std::ops::Range;
 
@@ -10,9 +11,9 @@ use super::q_network::image_trunk;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
-/// Shapes of the networks, without parameters. For vectors, the parameters are those of [`ActorCritic`]. For images,
-/// they are those of the network, whose last output is the value, followed by the log standard deviations of
-/// continuous actions.
+/// Shapes of the networks, without parameters. For vector observations, the parameters are those of [`ActorCritic`].
+/// For image observations, they are those of the shared network, whose last output is the value, followed by the log
+/// standard deviations of continuous actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyValue {
     networks: Networks,
@@ -41,8 +42,8 @@ pub struct PolicyValueWorkspace {
 }
 
 impl PolicyValue {
-    /// Creates the networks for an environment, with hidden layers of these widths after the convolutions or in each
-    /// of the two networks.
+    /// Creates the networks for an environment. `hidden` gives the widths of the hidden layers, which follow the
+    /// convolutions or make up each of the two networks.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         let networks = if env.image.is_some() {
             let outputs = outputs_of(env.action) + 1;
@@ -132,9 +133,9 @@ impl PolicyValue {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient
-    /// with respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. Must follow
-    /// [`Self::forward`] with the same arguments.
+    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient with
+    /// respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. The preceding call must
+    /// be [`Self::forward`] with the same arguments.
     pub fn backward(
         &self,
         parameters: &[f32],
@@ -171,8 +172,8 @@ impl PolicyValue {
         }
     }
 
-    /// Returns initial parameters: orthogonal weights with a gain of sqrt(2), except for 0.01 for the policy's
-    /// outputs and 1 for the value's output; zero biases; the given log standard deviation.
+    /// Returns the initial parameters: orthogonal weights with a gain of sqrt(2), or of 0.01 for the policy output and
+    /// 1 for the value output; zero biases; and the given log standard deviation.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.initial_parameters(log_std, rng),
@@ -205,7 +206,7 @@ impl PolicyValue {
         }
     }
 
-    /// Returns the names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, as stored in files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.tensors(),

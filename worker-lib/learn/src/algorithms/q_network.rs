@@ -1,4 +1,4 @@
-//! Action values of discrete actions in one flat vector of parameters, for DQN.
+//! Q-network for discrete actions, with its parameters in one flat vector, for DQN.
 
 use rand::Rng;
 
@@ -9,9 +9,9 @@ use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
 /// A network with one output for each action. Images first pass through the convolutions of Mnih et al. (2015). The
-/// duelling variant (Wang et al., 2016) has two streams of the last hidden width, one for the value and one for the
-/// advantages, from which their mean is subtracted. The type holds shapes only; the parameters are those of the
-/// trunk, followed by those of the value and of the advantages.
+/// duelling variant (Wang et al., 2016) has two streams, each as wide as the last hidden layer: one for the value and
+/// one for the advantages, from which their mean is subtracted. The type holds only the shapes; the parameters of the
+/// trunk come first, followed by those of the value stream and the advantage stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QNetwork {
     trunk: Network,
@@ -41,7 +41,7 @@ pub(super) fn image_trunk(env: &EnvSpec, last_channels: usize) -> Network {
 }
 
 impl QNetwork {
-    /// Creates the network for an environment with discrete actions, with hidden layers of these widths.
+    /// Creates the network for an environment with discrete actions; `hidden` gives the widths of the hidden layers.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are continuous or there are no hidden layers.
@@ -160,7 +160,7 @@ impl QNetwork {
         self.trunk.backward(of_trunk, observations, trunk, by_trunk);
     }
 
-    /// Returns initial parameters, uniform by fan-in as in PyTorch's layers.
+    /// Returns the initial parameters: uniform, with a bound that depends on the fan-in, as in PyTorch's layers.
     pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         let mut start = 0;
@@ -172,7 +172,7 @@ impl QNetwork {
                 }
                 debug_assert!(
                     !matches!(layer.operation, Operation::LayerNorm { .. }),
-                    "its weights begin at 1"
+                    "layer normalisation has weights that start at 1"
                 );
             }
             start += network.parameter_count();
@@ -180,7 +180,7 @@ impl QNetwork {
         parameters
     }
 
-    /// Returns the layers of the trunk and those of both streams, if there are any, for
+    /// Returns the layers of the trunk and those of both streams, if the network is duelling, for
     /// [`PolicyGraph`](super::policy_graph::PolicyGraph).
     pub fn graph_layers(&self, parameters: &[f32]) -> (Vec<GraphLayer>, Option<[Vec<GraphLayer>; 2]>) {
         let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
@@ -192,7 +192,7 @@ impl QNetwork {
         (graph_layers(&self.trunk, of_trunk, None), streams)
     }
 
-    /// Returns the names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, as stored in files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("q", &self.trunk, 0);
         let mut start = self.trunk.parameter_count();

@@ -1,8 +1,8 @@
-//! The two sides of an algorithm whose actors run in other processes than its learners.
+//! Actors and learners of an algorithm that run in separate processes.
 //!
 //! Off-policy algorithms learn from single transitions, each drawn repeatedly; on-policy algorithms learn from
-//! rollouts, each used once. An actor has the environments and a slightly stale model; a learner has no environments
-//! and does not control when the actors act. The crate `iswitch-actor-learner` connects the two.
+//! rollouts, each used once. An actor owns environments and a slightly stale model; a learner has no environments and
+//! does not control when the actors act. The crate `iswitch-actor-learner` connects the two.
 
 use std::ops::Range;
 
@@ -20,26 +20,26 @@ use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// Requirements of an algorithm on the replay between actors and learners. Sizes are global, over all learners.
+/// Requirements of an algorithm on the replay between actors and learners. Sizes are totals over all learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
     /// Single transitions, drawn at random.
     Transitions {
-        /// Number of transitions that are kept.
+        /// Maximum number of transitions kept.
         capacity: u64,
-        /// Number of transitions of one gradient.
+        /// Number of transitions per gradient.
         batch_size: usize,
         /// Number of transitions before the first gradient.
         learning_starts: u64,
         /// Mean number of times that each transition is drawn.
         samples_per_insert: f64,
-        /// Prioritisation by error, if enabled.
+        /// Prioritised replay by error, if enabled.
         prioritisation: Option<Prioritisation>,
     },
-    /// Rollouts of one environment each, drawn once and in order.
+    /// Rollouts, each of a single environment; each rollout is drawn once, in order.
     Rollouts {
-        /// Number of rollouts of one update; the learners divide them.
+        /// Number of rollouts per update, divided among the learners.
         per_update: usize,
         /// Environment steps of each rollout.
         steps: usize,
@@ -53,8 +53,8 @@ pub trait StepActor: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Takes one step in each environment. `model` is the part of the learner's model that acting needs, as it was
-    /// after `steps` environment steps of the run.
+    /// Takes one step in each environment. `model` is the part of the learner's model that is needed for acting, as it
+    /// was after `steps` environment steps of the run.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -69,7 +69,7 @@ pub trait RolloutActor: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Returns the number of floats in the state of a recurrent policy; 0 without memory.
+    /// Returns the number of floats in the state of a recurrent policy; 0 if the policy is not recurrent.
     fn state_len(&self) -> usize {
         0
     }
@@ -91,7 +91,7 @@ pub trait BatchLearner: Send {
     /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the parts of the loss.
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Returns the value errors of the last batch, `[batch]`.
+    /// Returns the temporal-difference errors of the last batch, `[batch]`.
     fn errors(&self) -> &[f32];
 
     /// Writes the state of the learner to a checkpoint.
@@ -147,7 +147,7 @@ pub struct RemoteHalves {
     pub learner: RemoteLearner,
     /// Range of the model that actors need.
     pub acting: Range<usize>,
-    /// Required contents of the replay.
+    /// Requirements on the replay.
     pub demand: Demand,
     /// The environment's shapes and limits.
     pub spec: EnvSpec,
@@ -208,7 +208,7 @@ impl RemoteHalves {
     }
 }
 
-/// Returns the number of samples that each worker contributes to a batch if `workers` workers divide it; at least one.
+/// Returns the number of samples that each of `workers` workers contributes to a batch; at least 1.
 pub fn batch_share(batch_size: usize, workers: usize) -> usize {
     batch_size.div_ceil(workers.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! The shared half of a learner with its counters; applies sums of vectors to a model.
+//! The shared half of a learner with its counters. It applies sums of vectors to a model.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::halves::{Counters, SharedHalf, Tail};
 use super::phases::Phase;
 use super::trainer::{Progress, Report};
 
-/// Replicated state of a run: one instance on each worker of a job that is synchronous or has a switch, a single
-/// instance at an asynchronous parameter server.
+/// Replicated state of a run. Each worker has an instance if the job is synchronous or uses a switch; an asynchronous
+/// parameter server has the only instance of its job.
 pub struct Replica {
     shared: Box<dyn SharedHalf>,
     counters: Counters,
@@ -39,7 +39,7 @@ impl Replica {
         &self.counters
     }
 
-    /// Returns the curve names of the losses.
+    /// Returns the names of the losses, as used in training curves.
     pub fn loss_names(&self) -> &'static [&'static str] {
         self.shared.loss_names()
     }
@@ -80,7 +80,7 @@ impl Replica {
         self.shared.write(model, writer);
     }
 
-    /// Restores the state that [`Self::write`] wrote and the number of advances in the file.
+    /// Restores the state that [`Self::write`] wrote, including the number of advances.
     ///
     /// # Errors
     /// Fails if the saved state does not match.

@@ -20,7 +20,8 @@ pub struct RolloutBuffer {
     pub values: Vec<f32>,
     /// Estimated value of each environment's observation after the rollout, `[environments]`.
     pub last_values: Vec<f32>,
-    /// State of a recurrent policy before the first step, `[environments, state_len]`; empty without memory.
+    /// State of a recurrent policy before the first step, `[environments, state_len]`; empty if the policy is not
+    /// recurrent.
     pub states: Vec<f32>,
     /// Advantages, computed by [`Self::estimate_advantages`], `[samples]`.
     pub advantages: Vec<f32>,
@@ -47,7 +48,7 @@ impl RolloutBuffer {
         }
     }
 
-    /// Adds room for the states of a recurrent policy, of `state_len` floats each.
+    /// Adds space for the states of a recurrent policy, of `state_len` floats each.
     #[must_use]
     pub fn with_states(self, state_len: usize) -> Self {
         let environments = self.last_values.len();

@@ -7,8 +7,8 @@ use super::TrainError;
 /// Minimum of the default number of environments of a job.
 pub(super) const ENVIRONMENTS_MIN: usize = 4;
 
-/// Returns the number of environments of a job: the one that is given, or the smallest multiple of `workers` that is at
-/// least `least`.
+/// Returns the number of environments of a job: `given`, or else the smallest multiple of `workers` that is at least
+/// `least`.
 pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize) -> usize {
     given.unwrap_or_else(|| least.next_multiple_of(workers.max(1)))
 }
@@ -28,7 +28,7 @@ pub struct Share {
     pub environments: usize,
     /// Steps of each environment in one rollout; a multiple of `minibatch_per_env`.
     pub steps_per_env: usize,
-    /// Samples of each environment in one minibatch.
+    /// Number of samples from each environment in one minibatch.
     pub minibatch_per_env: usize,
 }
 

@@ -1,14 +1,15 @@
-//! The statistics that workers exchange once per rollout, as values through the gradient aggregator.
+//! The statistics that workers exchange once per rollout, through the gradient aggregator.
 //!
-//! The values start with sums, each a fixed-point number in limbs (see [`exact`](super::exact)), followed by one span
-//! for each environment of the job, to which only the environment's worker writes. In packets with 32-bit elements:
+//! The exchanged values begin with sums, each a fixed-point number split into limbs (see [`exact`](super::exact)). They
+//! are followed by one span for each environment of the job, which only the environment's worker writes. In packets
+//! with 32-bit elements:
 //!
 //! | floats | content |
 //! |---|---|
 //! | `sums * 8` | sums over all environments |
 //! | for each environment: 1 | number of episodes that follow |
 //! | `episodes_max * 3` | return, length, and the step at which the episode ended |
-//! | rest | zero |
+//! | remainder | zero |
 //!
 //! With 16-bit elements, each of these numbers takes more floats. `episodes_max` is the smaller of 100 and the number
 //! of steps of an environment in a rollout, so that the spans always contain the last 100 episodes of the job. Sums are
@@ -21,7 +22,7 @@ use super::exact::{Limbs, all_reduce_uniform, from_fixed, to_fixed};
 use super::share::Share;
 use iswitch::{ElementTypes, GradientAggregator};
 
-/// Number of numbers of one episode.
+/// Number of values that describe one episode.
 const EPISODE: usize = 3;
 
 /// Statistics that workers exchange once per rollout.
@@ -35,7 +36,7 @@ pub struct RolloutStatistics {
 }
 
 impl RolloutStatistics {
-    /// Allocates `sums` sums and the episodes of `share`'s job, for an aggregator with these element types.
+    /// Allocates `sums` sums and space for the episodes of `share`'s job, for an aggregator with these element types.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the elements cannot hold exact sums of the job's workers.
@@ -52,7 +53,7 @@ impl RolloutStatistics {
         Ok(statistics)
     }
 
-    /// Clears the statistics of the last rollout.
+    /// Clears the statistics of the previous rollout.
     pub fn clear(&mut self) {
         self.sums.fill(0);
         self.episodes.clear();
@@ -92,7 +93,7 @@ impl RolloutStatistics {
         &self.episodes
     }
 
-    /// Number of floats of one environment's episodes and their number.
+    /// Returns the number of floats in the span of one environment: the number of its episodes, and the episodes.
     fn span(&self) -> usize {
         (1 + EPISODE * self.episodes_max) * self.limbs.of_f32()
     }

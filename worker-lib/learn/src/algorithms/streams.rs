@@ -1,4 +1,5 @@
-//! Random streams of a job: each environment has a separate stream for each purpose, regardless of its worker.
+//! Random streams of a job: each environment has a separate stream for each purpose, regardless of the worker that runs
+//! it.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +22,7 @@ pub enum Purpose {
     Rates = 5,
     /// Packets that arrive in a network.
     Arrivals = 6,
-    /// Packets that arrive in a simulated estimate of a network.
+    /// Packets that arrive in a simulation that estimates the performance of a network.
     SimulatedArrivals = 7,
     /// Failure times of each GPU.
     Failures = 8,

@@ -16,7 +16,7 @@ use super::vector::VectorCodec;
 use crate::env::EnvSpec;
 use iswitch::{AggregateError, GradientAggregator};
 
-/// Number of gradients in one advance.
+/// Number of gradients aggregated per advance of the trainer.
 const ITERATIONS: u64 = 100;
 
 /// A synchronous training run: the two halves of a learner, and the aggregator that sums the gradients between them.
@@ -75,8 +75,8 @@ impl SynchronousTrainer {
         Self { stop, ..self }
     }
 
-    /// Makes the training fail if a worker is lost, instead of continuing with the others. The supervisor of the
-    /// workers then restarts all of them from the last checkpoint.
+    /// Makes the training fail if a worker is lost, instead of continuing with the remaining workers. The supervisor of
+    /// the workers then restarts all of them from the last checkpoint.
     #[must_use]
     pub fn all_or_none(self) -> Self {
         Self { all_or_none: true, ..self }

@@ -2,19 +2,20 @@
 //!
 //! Implementation details; the code is that of [`ddpg`](super::ddpg), with these differences:
 //!
-//! 1. Actor and critics have two layers of 256 units with ReLU and without normalisation; the action enters a critic
-//!    at its first layer. All layers start as PyTorch's do: uniform by fan-in.
+//! 1. The actor and the critics have two layers of 256 units with ReLU and without normalisation; the action enters a
+//!    critic at its first layer. All layers are initialised as in PyTorch: uniform, with a bound that depends on the
+//!    fan-in.
 //! 2. Two critics learn from the same target, which uses the smaller of their values (clipped double Q-learning). The
-//!    policy ascends the first critic.
-//! 3. The actions of the target are those of the target policy plus Gaussian noise with a standard deviation of
-//!    `target_noise`, clipped to `target_noise_clip` (target policy smoothing), and then clipped to [-1, 1].
+//!    policy maximises the value of the first critic.
+//! 3. The target adds Gaussian noise to the actions of the target policy (target policy smoothing). The noise has a
+//!    standard deviation of `target_noise` and is clipped to `target_noise_clip`; the sum is clipped to [-1, 1].
 //! 4. The policy and all targets move once per `policy_delay` updates of the critics. In the other updates, the
 //!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know which
 //!    update its gradient becomes part of, so every gradient includes the policy's part.
-//! 5. The gradients of policy and critics are taken at the same parameters and share one aggregation; the published
-//!    code updates the critics first.
-//! 6. Actions are uniform until learning starts; afterwards, Gaussian noise is added to the policy's actions.
-//! 7. Truncation is not termination: only a terminated episode has no future value.
+//! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation; the
+//!    published code updates the critics first.
+//! 6. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
+//! 7. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,21 +33,21 @@ use super::vector::VectorShape;
 use crate::env::EnvSpec;
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Td3Config {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer: number of transitions, over all environments.
+    /// Capacity of the replay buffer, in transitions over all environments.
     pub buffer_size: usize,
-    /// Number of samples of one minibatch over all environments.
+    /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning begins; until then, actions are uniform.
+    /// Environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
     /// Environment steps between two groups of updates.
     pub train_every: u64,
@@ -58,23 +59,23 @@ pub struct Td3Config {
     pub critic_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Interpolation factor of the target networks in each step.
+    /// Interpolation factor of the target networks per update.
     pub tau: f32,
     /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub exploration_noise: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Number of critic updates per update of the policy and the targets.
+    /// Number of critic updates per update of the policy and the target networks.
     pub policy_delay: u64,
-    /// Standard deviation of the noise on the target's actions.
+    /// Standard deviation of the noise added to the target policy's actions.
     pub target_noise: f32,
-    /// Bound of the noise on the target's actions.
+    /// Bound on the noise added to the target policy's actions.
     pub target_noise_clip: f32,
 }
 }
 
 impl Td3Config {
-    /// Hyper-parameters for continuous control: those of the paper's authors in their published code.
+    /// Returns hyper-parameters for continuous control: those of the paper's authors in their published code.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -13,7 +13,7 @@ use super::td3::Td3Config;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
 
-/// Algorithms whose policies schedule or route, each named after the subcommand that runs it.
+/// Algorithms whose policies schedule jobs or route packets; each has the name of its subcommand.
 const STUDIES: [&str; 3] = ["route", "coflow", "place"];
 
 /// Contents of a run directory.
@@ -25,8 +25,8 @@ pub struct Trained {
     pub env: String,
     /// Number of environment steps of the training so far.
     pub steps: u64,
-    /// Mean return of the last 100 episodes of the training, exploration included. Absent if no episode had ended, or
-    /// if an earlier version wrote the file.
+    /// Mean return of the last 100 episodes of training, including exploration. Absent if no episode had ended, or if
+    /// an earlier version wrote the file.
     pub mean_return: Option<f64>,
     /// Hyper-parameters, as JSON.
     pub config: String,

@@ -32,7 +32,7 @@ pub struct World {
 }
 
 impl World {
-    /// World of the only worker of a job.
+    /// World of a job with only one worker.
     pub const ALONE: Self = Self { rank: 0, size: 1 };
 }
 
@@ -53,7 +53,7 @@ pub struct Progress {
     pub finished: bool,
 }
 
-/// Outcome of one advance.
+/// Outcome of one advance of a trainer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Mean return of the episodes that ended during the advance, if any did.
@@ -182,7 +182,7 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Returns the first 8 bytes of a hash, but never 0, which marks a worker that sent nothing.
+/// Returns the first 8 bytes of a hash as a number, but never 0, which marks a worker that sent nothing.
 pub fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte)).max(1)
@@ -191,7 +191,7 @@ pub fn first_bytes(hash: Sha256) -> u64 {
 /// Hyper-parameters that all algorithms have.
 #[derive(Debug)]
 pub struct CommonParameters<'a> {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
@@ -199,14 +199,13 @@ pub struct CommonParameters<'a> {
     pub environments: &'a mut Option<usize>,
 }
 
-/// Assembly of the algorithms of one family from their parts; the families are
-/// [`OnPolicy`](super::on_policy::OnPolicy) and [`OffPolicy`](super::off_policy::OffPolicy). The caller has checked
-/// the hyper-parameters.
+/// Assembly of the algorithms of one family from their parts; the families are [`OnPolicy`](super::on_policy::OnPolicy)
+/// and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have checked the hyper-parameters.
 pub trait Family<A> {
     /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///
     /// # Errors
-    /// Fails if an environment cannot be made or the sizes are invalid.
+    /// Fails if an environment cannot be created or the sizes are invalid.
     fn halves(config: A, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
 
     /// Assembles a remote learner; see [`Algorithm::remote_learner`].
@@ -226,7 +225,7 @@ pub trait Family<A> {
     ) -> Result<RemoteActor, TrainError>;
 }
 
-/// Defines the accessors of [`Algorithm`] for hyper-parameters that all algorithms name alike.
+/// Defines the accessors of [`Algorithm`] for hyper-parameters that have the same name in all algorithms.
 macro_rules! common_accessors {
     () => {
         fn hidden(&self) -> &[usize] {
@@ -292,7 +291,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Creates both halves of a learner at the start of a run.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range or an environment cannot be made.
+    /// Fails if a hyper-parameter is out of range or an environment cannot be created.
     fn halves(self, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         self.check()?;
         Self::Family::halves(self, world, factory, mode)
@@ -307,10 +306,10 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_learner(self, world, spec)
     }
 
-    /// Creates an actor that acts in the environments with these numbers for remote learners.
+    /// Creates an actor that acts in the environments with the given numbers for remote learners.
     ///
     /// # Errors
-    /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be made.
+    /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be created.
     fn remote_actor(
         &self,
         environments: Range<usize>,
@@ -323,7 +322,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// [`Self::vector_shape`], of [`VectorShape::summed_len`] floats.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// Fails if a hyper-parameter is out of range, an environment cannot be created, or the aggregator's vectors have a
     /// different length.
     fn trainer(
         self,
@@ -367,7 +366,7 @@ pub trait Policy {
         &[]
     }
 
-    /// Returns the computation of [`Self::act`] without a random generator as plain data; `None` for a recurrent
+    /// Returns, as plain data, the computation of [`Self::act`] without a random generator; `None` for a recurrent
     /// policy, whose actions also depend on earlier observations.
     fn graph(&self) -> Option<PolicyGraph>;
 }

@@ -1,9 +1,9 @@
-//! The vectors that workers sum, and how they pass an aggregator with 16-bit elements.
+//! The vectors that workers sum, and their encoding for an aggregator with 16-bit elements.
 //!
-//! A learner's vector holds a gradient, which may be rounded, followed by values that must not be: the statistics that
-//! the normalisation needs, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the
-//! learner's vector as it is. With 16-bit elements, each value of the second kind is sent as a fixed-point number in
-//! limbs (see [`exact`](super::exact)), so that its sum is exact.
+//! A learner's vector holds a gradient, which may be rounded, followed by values that must not be: the statistics for
+//! normalisation, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the learner's vector
+//! as it is. With 16-bit elements, each value of the second kind is sent as a fixed-point number in limbs (see
+//! [`exact`](super::exact)), so that its sum is exact.
 
 use super::TrainError;
 use super::exact::{Limbs, from_fixed, to_fixed};
@@ -14,7 +14,7 @@ use iswitch::ElementTypes;
 pub struct VectorShape {
     /// Number of floats that may be rounded.
     pub gradient: usize,
-    /// Number of floats after them that must not be rounded.
+    /// Number of floats after the gradient, which must not be rounded.
     pub exact: usize,
 }
 
@@ -41,12 +41,12 @@ pub struct VectorCodec {
     /// Limbs of the exact values; `None` if the aggregator sums the learner's vector as it is.
     limbs: Option<Limbs>,
     workers: usize,
-    /// The last vector of the learner, `[shape.len]`; empty without limbs.
+    /// The last vector of the learner, `[shape.len]`; empty if `limbs` is `None`.
     vector: Vec<f32>,
 }
 
 impl VectorCodec {
-    /// Returns the conversion for a job of `workers` workers whose packets have elements of these types.
+    /// Creates the conversion for a job of `workers` workers whose packets have the given element types.
     ///
     /// # Errors
     /// See [`VectorShape::summed_len`].
@@ -61,7 +61,7 @@ impl VectorCodec {
         self.shape.gradient + self.shape.exact * self.limbs.map_or(1, Limbs::of_sum)
     }
 
-    /// Writes the vector that `fill` writes, `[shape.len]`, to `summed`, as the aggregator sums it (`[summed_len]`).
+    /// Encodes the vector that `fill` writes, `[shape.len]`, into `summed`, which the aggregator sums (`[summed_len]`).
     ///
     /// # Errors
     /// Fails if `fill` fails.
@@ -86,9 +86,9 @@ impl VectorCodec {
         if self.limbs.is_some() { &self.vector } else { summed }
     }
 
-    /// Returns the learner's vector of a sum of `contributions` vectors. In limbs, the exact values cannot be read and
-    /// are zero if they are sums of more vectors than the job has workers, or if the sum is not `uniform`, because
-    /// limbs of a number may then hold different contributions.
+    /// Decodes a sum of `contributions` vectors into a vector of the learner. Exact values that were sent as limbs are
+    /// returned as zeros if the sum has more contributions than the job has workers, or if it is not `uniform`: the
+    /// limbs of a number may then have different contributions.
     pub fn decode<'a>(&'a mut self, summed: &'a [f32], contributions: u16, uniform: bool) -> &'a [f32] {
         let Some(limbs) = self.limbs else { return summed };
         let (rounded, encoded) = summed.split_at(self.shape.gradient);

@@ -58,8 +58,8 @@ impl VectorEnv {
         &self.observations
     }
 
-    /// Takes one step in each environment with its row of `actions` (`[environments, action_dim]`; a discrete action
-    /// is its index). [`Self::observations`] must be called before.
+    /// Takes one step in each environment with its row of `actions` (`[environments, action_dim]`; a discrete action is
+    /// its index). [`Self::observations`] must be called first.
     ///
     /// # Errors
     /// Fails if an environment fails.

@@ -1,6 +1,6 @@
 //! Acrobot-v1: swing the end of two linked rods above the height of one rod, with a motor at the joint between them
-//! (Sutton, 1996; Sutton and Barto, Reinforcement Learning, 1998, section 11.3). Constants, the equations of motion and
-//! the Runge-Kutta step are those of Gymnasium; tests compare with its recorded trajectories.
+//! (Sutton, 1996; Sutton and Barto, Reinforcement Learning, 1998, section 11.3). The constants, the equations of motion
+//! and the Runge-Kutta step are those of Gymnasium; tests check trajectories against recordings of Gymnasium.
 
 use std::f64::consts::PI;
 
@@ -26,20 +26,20 @@ const INERTIA: f64 = 1.0;
 const TIME_STEP: f64 = 0.2;
 /// Maximum angular speed of each rod, rad/s.
 const SPEEDS_MAX: [f64; 2] = [4.0 * PI, 9.0 * PI];
-/// Time between two steps of the display, s, as in Gymnasium: three times the real speed.
+/// Time between two steps of the display, s, as in Gymnasium; the display runs at three times real speed.
 const DISPLAY_STEP: f64 = 1.0 / 15.0;
 /// Number of torques to choose from: -1, 0 and 1 N m.
 const TORQUES: usize = 3;
-/// Bound of the uniform initial value of each state variable.
+/// Bound on the absolute initial value of each state variable, which is drawn uniformly.
 const START_SPREAD: f64 = 0.1;
 
-/// Angle of the upper rod from hanging down, angle of the lower rod from the upper one (rad), and their angular
-/// velocities (rad/s).
+/// Angle of the upper rod from the downward vertical, angle of the lower rod relative to the upper one (rad), and their
+/// angular velocities (rad/s).
 type State = [f64; 4];
 
-/// The Acrobot-v1 environment. Observation: cosine and sine of the angle of the upper rod from hanging down, cosine and
-/// sine of the angle of the lower rod from the upper one, and both angular velocities (rad/s). Action: 0, 1 or 2 for a
-/// torque of -1, 0 or 1 N m. Reward: -1 for each step that does not reach the height.
+/// The Acrobot-v1 environment. Observation: cosine and sine of the angle of the upper rod from the downward vertical,
+/// cosine and sine of the angle of the lower rod relative to the upper one, and both angular velocities (rad/s).
+/// Action: 0, 1 or 2 for a torque of -1, 0 or 1 N m. Reward: -1 for each step that does not reach the target height.
 #[derive(Debug)]
 pub struct Acrobot {
     spec: EnvSpec,
@@ -47,7 +47,7 @@ pub struct Acrobot {
 }
 
 impl Acrobot {
-    /// Creates rods that hang down at rest.
+    /// Creates an acrobot that hangs down at rest.
     pub fn new() -> Self {
         let spec = EnvSpec {
             id: ID.into(),
@@ -85,14 +85,14 @@ impl Acrobot {
         Scene { centre: [0.0, 0.0], height: 2.1 * reach, step_seconds: DISPLAY_STEP, shapes }
     }
 
-    /// Returns whether the end of the lower rod is above the joint of the upper one by more than the length of a rod.
+    /// Returns whether the end of the lower rod is more than one rod length above the pivot of the upper rod.
     fn is_high(&self) -> bool {
         let [upper, lower, ..] = self.state;
         -upper.cos() - (lower + upper).cos() > 1.0
     }
 }
 
-/// Returns the derivative of the state, by time, under a torque (N m).
+/// Returns the time derivative of the state under a torque (N m).
 fn derivative([upper, lower, upper_speed, lower_speed]: State, torque: f64) -> State {
     let (sin, cos) = lower.sin_cos();
     let coupling = MASS * LENGTH * CENTRE;
@@ -109,7 +109,7 @@ fn derivative([upper, lower, upper_speed, lower_speed]: State, torque: f64) -> S
     [upper_speed, lower_speed, upper_acceleration, lower_acceleration]
 }
 
-/// Integrates the equations of motion over one time step by the classical Runge-Kutta method of fourth order.
+/// Integrates the equations of motion over one time step with the classical fourth-order Runge-Kutta method.
 fn integrate(state: State, torque: f64) -> State {
     let after = |slope: State, seconds: f64| -> State {
         derivative(std::array::from_fn(|i| state[i] + seconds * slope[i]), torque)

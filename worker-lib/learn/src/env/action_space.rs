@@ -5,7 +5,7 @@ use super::{Action, ActionSpec, EnvError};
 /// Action space of an environment in its own units, as Gymnasium describes it.
 ///
 /// [`Environment::step`](super::Environment::step) takes actions in [-1, 1] and indices from 0, and converts them. A
-/// program that acts in another copy of the environment has to convert them itself.
+/// program that acts in another copy of the environment must convert actions itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionSpace {
     /// One of several choices.

@@ -1,5 +1,5 @@
-//! CartPole-v1: balance a pole on a cart by pushing left or right (Barto, Sutton and Anderson, 1983). Constants and
-//! the Euler step are those of Gymnasium; tests compare with its recorded trajectories.
+//! CartPole-v1: balance a pole on a cart by pushing left or right (Barto, Sutton and Anderson, 1983). The constants and
+//! the Euler step are those of Gymnasium; tests check trajectories against recordings of Gymnasium.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -27,7 +27,7 @@ const TIME_STEP: f64 = 0.02;
 const POSITION_MAX: f64 = 2.4;
 /// Maximum angle from upright, rad: 12 degrees.
 const ANGLE_MAX: f64 = 12.0 * 2.0 * std::f64::consts::PI / 360.0;
-/// Bound of the uniform initial value of each state variable.
+/// Bound on the absolute initial value of each state variable, which is drawn uniformly.
 const START_SPREAD: f64 = 0.05;
 
 /// The CartPole-v1 environment. Observation: position (m), velocity (m/s), angle (rad, clockwise), angular velocity

@@ -1,7 +1,7 @@
 //! The task of both half-cheetah simulators: observation and reward of Gymnasium's HalfCheetah-v5.
 //!
 //! The coordinates q are the displacement of the torso (x and z, m), its pitch, and the angles of the back thigh, shin
-//! and foot and of the front thigh, shin and foot (rad); v are their rates.
+//! and foot and of the front thigh, shin and foot (rad); v are their time derivatives.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -21,13 +21,13 @@ pub(super) const RADIUS: f64 = 0.046;
 
 /// Cost per squared action.
 const CONTROL_COST: f64 = 0.1;
-/// Bound of the uniform deviation of initial positions, and standard deviation of initial velocities.
+/// Bound on the uniform deviation of initial positions, and standard deviation of initial velocities.
 const START_SPREAD: f64 = 0.1;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.2;
 
 /// Torso with head, then back thigh, shin and foot, front thigh, shin and foot. MuJoCo's model gives the middle, the
-/// angle and the half length of each capsule; these are the ends.
+/// angle and the half length of each capsule; the values here are the end points.
 pub(super) const LINKS: [Link; 7] = [
     Link {
         parent: None,
@@ -117,7 +117,7 @@ pub(super) fn spec(id: &'static str) -> EnvSpec {
     }
 }
 
-/// Adds the deviations of a new episode to coordinates and velocities.
+/// Adds the random deviations at the start of an episode to coordinates and velocities.
 pub(super) fn disturb(q: &mut [f64], v: &mut [f64], rng: &mut ChaCha8Rng) {
     q.iter_mut().for_each(|q| *q += rng.random_range(-START_SPREAD..START_SPREAD));
     v.iter_mut().for_each(|v| {

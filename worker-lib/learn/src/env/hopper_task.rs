@@ -1,7 +1,7 @@
 //! The task of both hopper simulators: observation, reward and termination of Gymnasium's Hopper-v5.
 //!
-//! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v
-//! are their rates.
+//! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v are
+//! their time derivatives.
 
 pub(super) use super::legged_task::{ACTION_TIME, START_SPREAD, observe};
 use super::scene::{Link, Scene, on_ground, robot};

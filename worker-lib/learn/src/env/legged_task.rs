@@ -1,17 +1,17 @@
-//! What the tasks of the hopper and the walker have in common: the times, start states, observations and rewards of
-//! Gymnasium's Hopper-v5 and Walker2d-v5.
+//! Common parts of the hopper and walker tasks: the times, start states, observations and rewards of Gymnasium's
+//! Hopper-v5 and Walker2d-v5.
 
 use super::Step;
 
 /// Time between two actions, s.
 pub(super) const ACTION_TIME: f64 = 0.008;
-/// Bound of the uniform deviation of each initial coordinate and velocity from its standing value.
+/// Bound on the uniform deviation of each initial coordinate and velocity from its standing value.
 pub(super) const START_SPREAD: f64 = 5e-3;
 /// Reward of each healthy step.
 const HEALTHY_REWARD: f64 = 1.0;
 /// Cost per squared action.
 const CONTROL_COST: f64 = 1e-3;
-/// Bound of the absolute observed velocities.
+/// Bound on the absolute observed velocities.
 const OBSERVED_VELOCITY: f64 = 10.0;
 
 /// Writes all coordinates except x, on which the tasks do not depend, and the clipped velocities.

@@ -1,10 +1,11 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library, and so are [`CartPole`] and
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library, as are [`CartPole`] and
 //! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
 //! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`]
-//! makes an environment, given its id; [`make_parallel`] makes many that step in several threads or processes.
+//! creates an environment from its id; [`make_parallel`] creates many environments that step in several threads or
+//! processes.
 
 mod acrobot;
 mod action_space;
@@ -62,7 +63,7 @@ pub enum ActionSpec {
 }
 
 impl ActionSpec {
-    /// Returns the number of floats of an action as learners store it: a discrete action is its index.
+    /// Returns the number of floats of an action as learners store it: a discrete action is stored as its index.
     pub fn stored_dim(self) -> usize {
         match self {
             Self::Continuous { dim } => dim,
@@ -87,7 +88,7 @@ pub struct EnvSpec {
     pub action: ActionSpec,
     /// Number of steps after which an episode is truncated.
     pub episode_steps_max: u32,
-    /// Mean return of the last 100 episodes at which the task counts as solved; infinite if none is defined.
+    /// Mean return of the last 100 episodes at which the task is considered solved; infinite if none is defined.
     pub solved_return: f64,
 }
 
@@ -122,22 +123,22 @@ pub enum Action<'a> {
 /// Outcome of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Reward of the step, not scaled.
+    /// Unscaled reward of the step.
     pub reward: f64,
-    /// Whether the task ended, so that the future has no value.
+    /// Whether the episode terminated, so that the next state has no value.
     pub terminated: bool,
-    /// Whether the time limit truncated the episode. The future still has value, so a learner bootstraps.
+    /// Whether the time limit truncated the episode. The next state still has value, so a learner bootstraps from it.
     pub truncated: bool,
-    /// Whether the agent lost one of several lives. For a value function, the future then has no value, but the
+    /// Whether the agent lost one of several lives. For a value function, the next state then has no value, but the
     /// episode and its return continue; the environment must not be reset.
     pub life_lost: bool,
 }
 
-/// Reason why an environment cannot be made or cannot continue.
+/// Reason why an environment cannot be created or cannot continue.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// The id is not built in, and Gymnasium cannot make the environment.
+    /// The id is not built in, and Gymnasium cannot create the environment.
     #[error("unknown environment {id:?}: not built in ({known}), and {reason}", known = known_ids().join(", "))]
     UnknownId {
         /// The requested id.
@@ -165,7 +166,7 @@ pub enum EnvError {
         actual: String,
     },
     /// A saved state belongs to another environment or version.
-    #[error("saved state has {actual} numbers; this environment needs {expected}")]
+    #[error("the saved state has {actual} numbers, expected {expected}")]
     WrongState {
         /// Expected number of values.
         expected: usize,
@@ -175,7 +176,8 @@ pub enum EnvError {
     /// A step was taken before the first reset or after the end of an episode.
     #[error("no episode is running, so no step is possible; reset the environment first")]
     NotReset,
-    /// An environment in a child process cannot be made or continued; the text names the environment and the reason.
+    /// An environment in a child process cannot be created or cannot continue; the text names the environment and the
+    /// reason.
     #[error("{0}")]
     Gymnasium(String),
     /// The code of an environment raised an exception repeatedly at the same step or reset.
@@ -183,18 +185,18 @@ pub enum EnvError {
     Raised {
         /// The id of the environment.
         id: String,
-        /// Type, text and place of the exception.
+        /// Type, message and location of the exception.
         exception: String,
     },
     /// libmujoco is missing or unusable; the text lists the locations that were searched.
     #[error("{0}")]
     Mujoco(String),
     /// The operating system cannot start a thread for [`make_parallel`].
-    #[error("a thread for the environments cannot be started: {0}")]
+    #[error("cannot start a thread for the environments: {0}")]
     Thread(std::io::Error),
 }
 
-/// A task: a reset, followed by steps until one is terminated or truncated, followed by the next reset.
+/// An episodic task: the caller resets it, takes steps until one is terminated or truncated, and resets it again.
 ///
 /// All randomness comes from the generator passed to [`Self::reset`], so that the caller can save it.
 pub trait Environment: Send {
@@ -222,13 +224,13 @@ pub trait Environment: Send {
 
     /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. The caller
     /// passes the announced action again, because an environment that acts only now has not stored it. Writes and
-    /// returns the same as [`Self::step`], which is the default.
+    /// returns the same as [`Self::step`], which the default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }
 
-    /// Returns a picture of the present state, or `None` if the environment cannot be displayed. Environments of
-    /// Gymnasium must have been made with [`GymnasiumOptions::renders`].
+    /// Returns a picture of the current state, or `None` if the environment cannot be displayed. Gymnasium environments
+    /// must have been created with [`GymnasiumOptions::renders`].
     ///
     /// # Errors
     /// Fails if the environment is meant to be displayed, but a library that it requires fails.
@@ -262,8 +264,8 @@ const REGISTRY: [(&str, Maker); 13] = [
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
-/// Makes an environment, with its time limit, given its id: a built-in one if there is one, otherwise Gymnasium's.
-/// The prefix `gymnasium:` always selects Gymnasium's, and the prefix `envpool:` selects EnvPool's.
+/// Creates the environment with the given id, including its time limit: the built-in one if it exists, otherwise
+/// Gymnasium's. The prefix `gymnasium:` always selects Gymnasium's, and the prefix `envpool:` selects EnvPool's.
 ///
 /// # Errors
 /// [`EnvError::UnknownId`] lists the built-in ids; [`EnvError::NotInstalled`] names the missing package. An environment
@@ -272,7 +274,7 @@ pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Makes `count` environments of the same id. Those of Gymnasium share one process: announce all steps with
+/// Creates `count` environments with the same id. Those of Gymnasium share one process: announce all steps with
 /// [`Environment::begin_step`] before finishing any.
 ///
 /// # Errors
@@ -281,10 +283,10 @@ pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, 
     make_parallel(id, count, 1)
 }
 
-/// Makes environments like [`make_vector`] that step in `threads` threads; those of Gymnasium step in `threads`
-/// processes, and those of EnvPool in `threads` threads of one process. Values of `threads` outside 1 to `count` have
-/// the effect of the nearest value within. Steps that are announced with [`Environment::begin_step`] before the first
-/// one is finished are taken in parallel. The results do not depend on `threads`.
+/// Creates environments like [`make_vector`] that step in `threads` threads; those of Gymnasium step in `threads`
+/// processes, and those of EnvPool in `threads` threads of one process. `threads` is clamped to the range from 1 to
+/// `count`. Steps run in parallel if they are announced with [`Environment::begin_step`] before the first one is
+/// finished. The results do not depend on `threads`.
 ///
 /// # Errors
 /// See [`make`]; [`EnvError::Thread`] if a thread cannot be started. An error of an announced step is returned by
@@ -293,7 +295,7 @@ pub fn make_parallel(id: &str, count: usize, threads: usize) -> Result<Vec<Box<d
     make_parallel_with(id, count, threads, &GymnasiumOptions::default())
 }
 
-/// Makes environments like [`make_vector`], with a Python interpreter of the caller's choice.
+/// Creates environments like [`make_vector`], with a Python interpreter that the caller chooses.
 ///
 /// # Errors
 /// See [`make`].

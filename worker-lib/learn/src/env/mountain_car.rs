@@ -1,5 +1,6 @@
 //! MountainCarContinuous-v0: drive a weak car out of a valley, for which it must first gain momentum on the other slope
-//! (Moore, 1990). Constants and the Euler step are those of Gymnasium; tests compare with its recorded trajectories.
+//! (Moore, 1990). The constants and the Euler step are those of Gymnasium; tests check trajectories against
+//! recordings of Gymnasium.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,9 +10,9 @@ use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_stat
 
 pub(super) const ID: &str = "MountainCarContinuous-v0";
 
-/// Change of the velocity in a step at full force.
+/// Velocity change per step at full force.
 const POWER: f64 = 0.0015;
-/// Change of the velocity in a step on the steepest slope.
+/// Velocity change per step on the steepest slope.
 const GRAVITY: f64 = 0.0025;
 /// Maximum speed, per step.
 const SPEED_MAX: f64 = 0.07;
@@ -30,7 +31,7 @@ const START: std::ops::Range<f64> = -0.6..-0.4;
 
 /// The MountainCarContinuous-v0 environment. Observation: position, velocity (per step). Action: the force in [-1, 1].
 /// Reward: -0.1 force^2 in each step, and 100 in the step that reaches the goal. Unlike Gymnasium, the state is not
-/// rounded to 32 bits, and the reward contains the clipped force.
+/// rounded to 32 bits, and the reward is computed from the clipped force.
 #[derive(Debug)]
 pub struct MountainCarContinuous {
     spec: EnvSpec,

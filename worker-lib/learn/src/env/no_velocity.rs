@@ -10,8 +10,8 @@ pub(super) const CART_POLE_ID: &str = "CartPoleNoVel-v1";
 /// Id of [`Pendulum`](super::Pendulum) without velocity.
 pub(super) const PENDULUM_ID: &str = "PendulumNoVel-v1";
 
-/// An environment in whose observations the velocities are zero, as in the environments of the same ids of RL
-/// Baselines3 Zoo.
+/// An environment whose observations have all velocities set to zero, as in the RL Baselines3 Zoo environments with the
+/// same ids.
 #[derive(Debug)]
 pub struct NoVelocity<E> {
     inner: E,
@@ -21,14 +21,14 @@ pub struct NoVelocity<E> {
 }
 
 impl NoVelocity<super::CartPole> {
-    /// Creates a cart pole whose observation has the position and the angle only.
+    /// Creates a cart pole whose observation contains only the position and the angle.
     pub fn cart_pole() -> Self {
         Self::new(super::CartPole::new(), CART_POLE_ID, &[1, 3])
     }
 }
 
 impl NoVelocity<super::Pendulum> {
-    /// Creates a pendulum whose observation has the cosine and the sine of the angle only.
+    /// Creates a pendulum whose observation contains only the cosine and the sine of the angle.
     pub fn pendulum() -> Self {
         Self::new(super::Pendulum::new(), PENDULUM_ID, &[2])
     }

@@ -1,5 +1,5 @@
-//! Pendulum-v1: swing a pendulum up and hold it upright. Constants and the Euler step are those of Gymnasium; tests
-//! compare with its recorded trajectories.
+//! Pendulum-v1: swing a pendulum up and hold it upright. The constants and the Euler step are those of Gymnasium; tests
+//! check trajectories against recordings of Gymnasium.
 
 use std::f64::consts::PI;
 
@@ -27,8 +27,8 @@ const SPEED_MAX: f64 = 8.0;
 const TIME_STEP: f64 = 0.05;
 
 /// The Pendulum-v1 environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s).
-/// Action: the torque in [-1, 1], in units of 2 N m. Reward: -(angle^2 + 0.1 velocity^2 + 0.001 torque^2). It never
-/// terminates.
+/// Action: the torque in [-1, 1], in units of 2 N m. Reward: -(angle^2 + 0.1 velocity^2 + 0.001 torque^2). Episodes
+/// never terminate.
 #[derive(Debug)]
 pub struct Pendulum {
     spec: EnvSpec,

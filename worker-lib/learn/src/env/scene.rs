@@ -1,16 +1,16 @@
-//! Two-dimensional scenes of environments, which a renderer draws.
+//! Two-dimensional scenes of environments, which a renderer can draw.
 //!
 //! Coordinates are in the units of the environment (m, unless it defines none): x to the right, y up.
 
 /// Point: x and y.
 pub type Point = [f64; 2];
 
-/// Purpose of a shape, from which a renderer chooses the colour.
+/// Purpose of a shape, which determines the colour that a renderer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Ground, track or rail.
     Ground,
-    /// Mark on the ground, which shows its motion.
+    /// Mark on the ground, which makes motion visible.
     Mark,
     /// Goal of the task.
     Goal,
@@ -22,10 +22,10 @@ pub enum Role {
     Detail,
 }
 
-/// Shape of a scene.
+/// Shape in a scene.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// All points whose distance from a segment is at most the radius: a disc if the ends of the segment are equal.
+    /// All points within the radius of a line segment; a disc if the ends of the segment are equal.
     Capsule {
         /// One end of the segment.
         from: Point,
@@ -54,7 +54,7 @@ pub struct Scene {
     pub height: f64,
     /// Time between two steps when the scene is displayed in real time, s.
     pub step_seconds: f64,
-    /// Shapes, of which later ones cover earlier ones.
+    /// Shapes in drawing order: later ones cover earlier ones.
     pub shapes: Vec<Shape>,
 }
 
@@ -69,7 +69,7 @@ pub struct Frame {
     pub rgb: Vec<u8>,
 }
 
-/// Image of the present state of an environment, or the description of one.
+/// Image of the current state of an environment, or a description from which the caller draws it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
     /// Scene, which the caller draws.
@@ -88,7 +88,7 @@ pub enum Picture {
 pub(super) struct Link {
     /// Index of the parent, which precedes this link; the root has none.
     pub(super) parent: Option<usize>,
-    /// Position of the joint in the frame of the parent's joint; for the root, in the world at coordinates of 0.
+    /// Position of the joint in the frame of the parent's joint; for the root, in the world if all coordinates are 0.
     pub(super) anchor: Point,
     /// Direction in which a positive joint angle turns the body: from x towards y (+1) or from y towards x (-1).
     pub(super) turn: f64,
@@ -121,7 +121,7 @@ pub(super) fn robot(links: &[Link], coordinates: &[f64]) -> Vec<Shape> {
     shapes
 }
 
-/// Returns a point of a frame, which consists of an origin and an angle, in world coordinates.
+/// Converts a point of a frame, which consists of an origin and an angle, to world coordinates.
 fn place([x, y]: Point, ([x0, y0], angle): (Point, f64)) -> Point {
     let (sin, cos) = angle.sin_cos();
     [x0 + cos * x - sin * y, y0 + sin * x + cos * y]
@@ -131,9 +131,9 @@ fn place([x, y]: Point, ([x0, y0], angle): (Point, f64)) -> Point {
 pub(super) fn on_ground(robot: Vec<Shape>, x: f64, height: f64, step_seconds: f64) -> Scene {
     /// Distance between two marks.
     const MARK_EVERY: f64 = 0.5;
-    /// Share of the view that is ground.
+    /// Fraction of the view that shows the ground.
     const GROUND: f64 = 0.18;
-    /// Half the width of the ground, in heights of the view; more than any renderer shows.
+    /// Half the width of the ground, as a multiple of the view height; wider than any renderer shows.
     const REACH: f64 = 2.0;
     let (left, right) = (x - REACH * height, x + REACH * height);
     let depth = GROUND * height;

@@ -1,8 +1,8 @@
-//! Steps of environments in several threads.
+//! Stepping of environments in several threads.
 //!
-//! The environments are divided into groups. The thread that finishes the first step of a batch hands each group but
-//! the last one to a thread of that group, steps the last group itself, and waits for the others. Environments share
-//! nothing and each has its own generator, so the results do not depend on the number of threads.
+//! The environments are divided into groups. The thread that finishes the first step of a batch wakes the thread of
+//! each group except the last, steps the last group itself, and waits for the other threads. Environments share nothing
+//! and each has its own generator, so the results do not depend on the number of threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,23 +15,24 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step};
 
-/// Time for which a thread polls before it sleeps. It covers the choice of the next actions, so that on idle cores the
-/// threads sleep only while the learner learns; waking a sleeping thread takes longer than a step of most environments.
+/// Time for which a thread polls before it sleeps. It is long enough for choosing the next actions, so that on idle
+/// cores the threads sleep only while the learner computes an update; waking a sleeping thread takes longer than a step
+/// of most environments.
 const POLL_TIME: Duration = Duration::from_micros(50);
 /// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;
-/// Maximum number of waits without polling after polls in vain, as a power of two.
+/// Maximum number of waits without polling after unsuccessful polls, as a power of two.
 const BACK_OFF_MAX: u32 = 6;
 
-/// Divides `count` items into at most `groups` contiguous groups, none of them empty, and returns their sizes. They
-/// differ by at most one.
+/// Divides `count` items into at most `groups` contiguous groups, none of them empty, and returns their sizes. The
+/// sizes differ by at most one.
 pub(super) fn group_sizes(count: usize, groups: usize) -> Vec<usize> {
     let groups = groups.clamp(1, count.max(1));
     (0..groups).map(|i| count / groups + usize::from(i < count % groups)).collect()
 }
 
-/// Returns the environments of all groups, in order. Each group is stepped by a thread of its own; the calling thread
-/// is one of them. The threads end with the last environment.
+/// Returns the environments of all groups, in order. Each group is stepped by a separate thread; the calling thread
+/// steps the last group. The threads end when the last environment is dropped.
 ///
 /// # Errors
 /// Fails if a thread cannot be started.
@@ -55,14 +56,15 @@ pub(super) fn in_threads(
 
 /// A flag that one thread raises and one other thread waits for.
 ///
-/// If the cores are busy with other programs, polling only takes time from the thread that is to raise the flag, so a
-/// thread that polls in vain sleeps at once the next time, and longer with each failure.
+/// If other programs occupy the cores, polling takes CPU time from the thread that should raise the flag. After an
+/// unsuccessful poll, a thread therefore sleeps immediately the next time, and for more waits after each further
+/// failure.
 #[derive(Default)]
 struct Signal {
     is_raised: AtomicBool,
     /// The waiting thread, once it has stopped polling.
     sleeper: Mutex<Option<Thread>>,
-    /// Number of polls in vain since the last successful one, at most [`BACK_OFF_MAX`].
+    /// Number of unsuccessful polls since the last successful one, at most [`BACK_OFF_MAX`].
     failures: AtomicU32,
     /// Number of waits that remain without polling.
     unpolled: AtomicU32,
@@ -76,7 +78,7 @@ impl Signal {
         }
     }
 
-    /// Waits until the flag is raised, and lowers it.
+    /// Waits until the flag is raised, then lowers it.
     fn wait(&self) {
         if self.poll() {
             return;
@@ -88,7 +90,7 @@ impl Signal {
         }
     }
 
-    /// Polls, unless polling has failed lately. Returns whether the flag was raised.
+    /// Polls, unless polling has failed recently. Returns whether the flag was raised.
     fn poll(&self) -> bool {
         let unpolled = self.unpolled.load(Ordering::Relaxed);
         if unpolled > 0 {
@@ -111,7 +113,7 @@ impl Signal {
         false
     }
 
-    /// Lowers the flag, and returns whether it was raised.
+    /// Lowers the flag and returns whether it was raised.
     fn lower(&self) -> bool {
         self.is_raised.load(Ordering::Relaxed) && self.is_raised.swap(false, Ordering::Acquire)
     }
@@ -191,7 +193,7 @@ impl Seat {
 /// Environments that one thread steps.
 struct Group {
     seats: Vec<Mutex<Seat>>,
-    /// Raised when the announced steps are due, and when the thread is to end.
+    /// Raised when the announced steps are due, and when the thread must end.
     begin: Signal,
     /// Raised when the steps are done.
     end: Signal,
@@ -199,7 +201,7 @@ struct Group {
 }
 
 impl Group {
-    /// Takes the announced steps. All begin before any finishes, because environments may share a process.
+    /// Takes the announced steps. Begins all steps before it finishes any, because environments may share a process.
     fn step(&self) {
         let begun = || self.seats.iter().map(lock).filter(|seat| seat.is_begun);
         begun().for_each(|mut seat| seat.attempt(|env, action, _| env.begin_step(action).map(|()| None)));
@@ -208,7 +210,7 @@ impl Group {
         });
     }
 
-    /// Takes steps on request, until the group is over.
+    /// Takes steps on request until the group is closed.
     fn serve(&self) {
         loop {
             self.begin.wait();
@@ -225,7 +227,7 @@ impl Group {
 struct Pool {
     groups: Vec<Arc<Group>>,
     threads: Vec<JoinHandle<()>>,
-    /// Held during a batch of steps.
+    /// Lock held during a batch of steps.
     batch: Mutex<()>,
 }
 
@@ -352,7 +354,7 @@ impl Environment for Pooled {
     }
 }
 
-/// Locks a value. The locks of this module are released in a consistent state even by a panic.
+/// Locks a value. Even after a panic, the data behind the locks of this module is consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, check_state};
 
-/// An environment whose episodes are truncated at its `episode_steps_max`. A step that terminates is never also
+/// An environment whose episodes are truncated after `episode_steps_max` steps. A step that terminates is never also
 /// reported as truncated.
 #[derive(Debug)]
 pub struct TimeLimit<E> {

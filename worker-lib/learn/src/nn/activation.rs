@@ -34,7 +34,7 @@ impl Activation {
     }
 }
 
-/// Argument at which the rational approximation reaches 1 to f32 precision.
+/// Argument at which the rational approximation reaches 1 to f32 precision; larger arguments are clamped to it.
 const SATURATION: f32 = 7.905_311;
 
 /// Numerator coefficients, from x^13 down to x^1.
@@ -52,9 +52,9 @@ const NUMERATOR: [f32; 7] = [
 const DENOMINATOR: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_525e-3];
 
 /// Computes the hyperbolic tangent with the rational minimax approximation of the Eigen library
-/// (`generic_fast_tanh_float`, degree 13 over 6). The absolute error is below 5e-7 everywhere (tested); the function
-/// is odd and within [-1, 1]. It has neither branches nor fused operations, so that it vectorises and gives the same
-/// bits on every machine.
+/// (`generic_fast_tanh_float`, degree 13 over 6). The absolute error is below 5e-7 everywhere (tested); the function is
+/// odd and within [-1, 1]. It has neither branches nor fused operations, so that it vectorises and gives bit-identical
+/// results on every machine.
 #[inline]
 pub fn tanh(x: f32) -> f32 {
     let x = x.clamp(-SATURATION, SATURATION);

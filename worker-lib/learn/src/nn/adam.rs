@@ -22,7 +22,7 @@ impl Adam {
         Self { first_moment: vec![0.0; parameters], second_moment: vec![0.0; parameters], steps: 0, epsilon }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on every
+    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on every
     /// machine, because the step uses only additions, multiplications, divisions and square roots in a fixed order.
     ///
     /// # Panics

@@ -19,7 +19,8 @@ impl Categorical<'_> {
         self.logits[action] - self.log_normaliser()
     }
 
-    /// Returns the action at which the cumulative probability exceeds `uniform` (`[0, 1)`), with its log-probability.
+    /// Returns the action at which the cumulative probability exceeds `uniform` (in `[0, 1)`), with its
+    /// log-probability.
     pub fn sample(&self, uniform: f32) -> (usize, f32) {
         let normaliser = self.log_normaliser();
         let mut cumulated = 0.0;

@@ -1,7 +1,7 @@
-//! Two-dimensional convolution as one matrix product over patches of the input.
+//! Two-dimensional convolution, computed as one matrix product over patches of the input.
 
 /// Shape of an image or of the output of a convolution: `[height, width, channels]`, with the channels of a position
-/// adjacent. PyTorch puts the channels first, which is the same data in a different order.
+/// adjacent in memory. PyTorch stores the same data with the channels first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Number of rows.
@@ -33,7 +33,7 @@ pub struct Convolution {
     pub channels: usize,
     /// Height and width of the window.
     pub kernel: usize,
-    /// Number of positions by which the window moves.
+    /// Number of positions by which the window moves in each step.
     pub stride: usize,
 }
 
@@ -55,7 +55,7 @@ impl Convolution {
         batch * output.height * output.width * self.patch_len()
     }
 
-    /// Writes the patch of each output position, one after the other. `images` is `[batch, input]`.
+    /// Writes the patch of each output position, consecutively. `images` is `[batch, input]`.
     pub(super) fn gather(&self, images: &[f32], patches: &mut [f32]) {
         let run = self.kernel * self.input.channels;
         let per_image = self.patches_len(1);

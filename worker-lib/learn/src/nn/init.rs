@@ -32,7 +32,7 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
     }
 }
 
-/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and
+/// Fills `values` with uniform random numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and
 /// biases of dense and convolution layers whose units have `fan_in` inputs.
 pub fn uniform_by_fan_in(values: &mut [f32], fan_in: usize, rng: &mut impl Rng) {
     let bound = 1.0 / (fan_in as f32).sqrt();

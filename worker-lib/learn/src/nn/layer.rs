@@ -9,7 +9,7 @@ use super::{Activation, MatrixMut, MatrixRef, matmul};
 /// Operation of a layer on the outputs of the preceding layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// `y = x W^T + b`, with W `[outputs, inputs]` row-major as in PyTorch.
+    /// `y = x W^T + b`, where W is `[outputs, inputs]`, row-major, as in PyTorch.
     Dense {
         /// Length of x.
         inputs: usize,
@@ -125,7 +125,7 @@ impl Layer {
         }
     }
 
-    /// Overwrites `by_input` (`[batch, inputs]`) with the loss gradient with respect to the inputs. Consumes `kept`
+    /// Overwrites `by_input` (`[batch, inputs]`) with the loss gradient with respect to the inputs. Overwrites `kept`
     /// of the forward pass.
     pub(super) fn input_gradient(
         &self,

@@ -5,9 +5,9 @@ use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, tanh, uniform_by_fan_in};
 
-/// A layer of long short-term memory. It holds shapes only. The parameters are, in PyTorch's layout with one bias
-/// instead of two: the weights of the inputs `[4 width, inputs]`, those of the preceding outputs `[4 width, width]`
-/// and the biases `[4 width]`. The rows are those of the input gate, the forget gate, the cell and the output gate.
+/// A layer of long short-term memory (LSTM). The type holds only the shapes. The parameters have PyTorch's layout, but
+/// with one bias instead of two: input weights `[4 width, inputs]`, recurrent weights `[4 width, width]` and biases
+/// `[4 width]`. The rows are ordered by input gate, forget gate, cell and output gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lstm {
     inputs: usize,
@@ -23,7 +23,7 @@ pub struct Sequences<'a> {
     pub steps: usize,
     /// State before the first step of each sequence, `[sequences, state_len]`.
     pub states: &'a [f32],
-    /// Whether the state becomes zero before a step, because an episode begins, `[sequences * steps]`.
+    /// Whether an episode begins at a step, which resets the state to zero, `[sequences * steps]`.
     pub starts: &'a [bool],
 }
 
@@ -38,7 +38,7 @@ pub struct LstmWorkspace {
     /// Outputs and cells before each step, `[rows, width]` each.
     before: [Vec<f32>; 2],
     by_gates: Vec<f32>,
-    /// Outputs of all steps, ordered as the input, `[rows, width]`, and the loss gradient with respect to them.
+    /// Outputs of all steps, in the order of the input, `[rows, width]`, and the loss gradient with respect to them.
     outputs: Vec<f32>,
     by_outputs: Vec<f32>,
     /// Outputs and cells of the current step, `[sequences, width]` each, or the loss gradient with respect to them.
@@ -61,12 +61,12 @@ impl Lstm {
         self.width
     }
 
-    /// Returns the number of floats in the state of one sequence: the output and the cells.
+    /// Returns the number of floats in the state of one sequence: its output and its cells.
     pub fn state_len(self) -> usize {
         2 * self.width
     }
 
-    /// Returns the names, shapes and starts of the parameters.
+    /// Returns the names, shapes and offsets of the parameters.
     pub fn tensors(self) -> [(&'static str, Vec<usize>, usize); 3] {
         let rows = 4 * self.width;
         let (recurrent, bias) = (rows * self.inputs, rows * (self.inputs + self.width));
@@ -77,7 +77,7 @@ impl Lstm {
         ]
     }
 
-    /// Writes initial parameters: uniform within `1 / sqrt(width)` of zero, as in PyTorch.
+    /// Writes the initial parameters: uniform within `1 / sqrt(width)` of zero, as in PyTorch.
     pub fn initialise(self, parameters: &mut [f32], rng: &mut impl Rng) {
         uniform_by_fan_in(parameters, self.width, rng);
     }
@@ -101,7 +101,7 @@ impl Lstm {
     /// Returns the outputs of all steps, `[sequences * steps, width]`.
     ///
     /// # Panics
-    /// Panics if a length does not match the layer, or if there are more rows than the workspace has.
+    /// Panics if a length does not match the layer, or if there are more rows than the workspace can hold.
     pub fn forward<'w>(
         self,
         parameters: &[f32],
@@ -141,7 +141,7 @@ impl Lstm {
     /// [`LstmWorkspace::output_and_delta`]. The gradient does not flow into the states before the first step.
     ///
     /// # Panics
-    /// Panics under the conditions of [`Self::forward`], or if `gradient` has another length.
+    /// Panics under the conditions of [`Self::forward`], or if `gradient` has the wrong length.
     pub fn backward(
         self,
         parameters: &[f32],
@@ -174,7 +174,11 @@ impl Lstm {
     /// Returns the number of rows and of sequences.
     fn shape(self, sequences: &Sequences<'_>) -> (usize, usize) {
         let (rows, count) = (sequences.starts.len(), sequences.states.len() / self.state_len());
-        assert_eq!(sequences.states.len(), count * self.state_len(), "the states of whole sequences");
+        assert_eq!(
+            sequences.states.len(),
+            count * self.state_len(),
+            "expected the states of whole sequences"
+        );
         assert_eq!(rows, count * sequences.steps, "steps of {count} sequences of {}", sequences.steps);
         assert_eq!(sequences.input.len(), rows * self.inputs, "inputs of {rows} steps");
         (rows, count)
@@ -187,7 +191,7 @@ impl Lstm {
         [weight_ih, weight_hh, bias]
     }
 
-    /// Copies the input in the order of steps.
+    /// Copies the input, ordered by step.
     fn gather(self, sequences: &Sequences<'_>, work: &mut LstmWorkspace) {
         let count = sequences.starts.len() / sequences.steps.max(1);
         for (row, x) in sequences.input.chunks_exact(self.inputs).enumerate() {
@@ -196,7 +200,7 @@ impl Lstm {
         }
     }
 
-    /// Computes step `t` of all sequences from the gates' part that depends on the input.
+    /// Computes step `t` of all sequences, given the part of the gates that depends on the input.
     fn step(
         self,
         t: usize,
@@ -225,8 +229,8 @@ impl Lstm {
         }
     }
 
-    /// Computes the gradient with respect to the gates of step `t`, and moves the gradients with respect to the
-    /// outputs and cells in `work.current` from after the step to before it.
+    /// Computes the gradient with respect to the gates of step `t`, and propagates the gradients with respect to the
+    /// outputs and cells in `work.current` back through the step.
     fn step_back(
         self,
         t: usize,

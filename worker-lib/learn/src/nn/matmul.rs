@@ -56,12 +56,12 @@ impl<'a> MatrixMut<'a> {
 }
 
 fn element_count(rows: usize, cols: usize) -> usize {
-    rows.checked_mul(cols).expect("a matrix that memory can hold")
+    rows.checked_mul(cols).expect("the matrix must fit in memory")
 }
 
 /// Computes `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, on `threads` threads (feature `threads`). One
-/// thread is best for a worker that shares its cores, where a thread pool performs badly; small products always use
-/// one thread.
+/// thread is best for a worker that shares its cores with others, because a thread pool then performs badly; small
+/// products always use one thread.
 ///
 /// # Panics
 /// Panics if the shapes do not match.

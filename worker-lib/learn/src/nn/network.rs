@@ -3,8 +3,8 @@
 use super::convolution::{Convolution, Image};
 use super::{Activation, Layer, Operation};
 
-/// A feed-forward network. It holds shapes only: parameters and gradients are slices of the caller's flat vectors,
-/// `[parameter_count]`, layer by layer, each with its weight followed by its bias.
+/// A feed-forward network. The type holds only the shapes: parameters and gradients are slices of the caller's flat
+/// vectors, `[parameter_count]`, layer by layer, each with its weight followed by its bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     layers: Vec<Layer>,
@@ -26,7 +26,7 @@ pub struct Workspace {
 }
 
 impl Network {
-    /// Creates a network without layers, for inputs of this many floats.
+    /// Creates a network without layers, for inputs of `inputs` floats.
     pub fn flat(inputs: usize) -> Self {
         Self::image(Image { height: 1, width: 1, channels: inputs })
     }
@@ -153,7 +153,7 @@ impl Network {
     }
 
     /// Computes the same as [`Self::backward`] and also overwrites `by_input` (`[batch, inputs]`) with the loss
-    /// gradient with respect to the inputs. Without `gradient`, computes only the latter.
+    /// gradient with respect to the inputs. If `gradient` is `None`, computes only `by_input`.
     ///
     /// # Panics
     /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
@@ -210,7 +210,8 @@ impl Network {
 }
 
 impl Workspace {
-    /// Uses `threads` threads, at least one, for each matrix product. One is best for a worker that shares its cores.
+    /// Uses `threads` threads, at least one, for each matrix product. One thread is best for a worker that shares its
+    /// cores with others.
     #[cfg(feature = "threads")]
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {

@@ -16,7 +16,8 @@ impl RmsProp {
         Self { mean_square: vec![0.0; parameters], decay, epsilon }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on all machines.
+    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on all
+    /// machines.
     ///
     /// # Panics
     /// Panics if a length differs from the one given at construction.

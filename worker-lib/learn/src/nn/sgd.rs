@@ -14,7 +14,8 @@ impl Sgd {
         Self { velocity: vec![0.0; parameters], momentum }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on all machines.
+    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on all
+    /// machines.
     ///
     /// # Panics
     /// Panics if a length differs from the one given at construction.

@@ -6,7 +6,7 @@ use std::f32::consts::LN_2;
 use super::gaussian::LOG_SQRT_TWO_PI;
 use super::tanh;
 
-/// Bounds of the logarithm of the standard deviation, as in the published code of the paper. Beyond them, the
+/// Bounds on the logarithm of the standard deviation, as in the published code of the paper. Outside these bounds, the
 /// distribution does not depend on `log_std`.
 const LOG_STD_BOUNDS: (f32, f32) = (-20.0, 2.0);
 
@@ -45,9 +45,10 @@ impl<'a> SquashedGaussian<'a> {
         action.iter_mut().zip(self.mean).for_each(|(action, mean)| *action = tanh(*mean));
     }
 
-    /// Overwrites `by_output` (`[2 * dim]`, in the layout of [`Self::from_output`]) with the gradient of a loss of the
-    /// action and of its log-density, for a constant `noise` (`[dim]`). `action` is the one that [`Self::transform`]
-    /// returned for this noise, `by_action` (`[dim]`) and `by_log_prob` are the loss gradients with respect to both.
+    /// Overwrites `by_output` (`[2 * dim]`, in the layout of [`Self::from_output`]) with the gradient of a loss that
+    /// depends on the action and its log-density, for a constant `noise` (`[dim]`). `action` is the result of
+    /// [`Self::transform`] for this noise; `by_action` (`[dim]`) and `by_log_prob` are the loss gradients with respect
+    /// to the action and the log-density.
     pub fn gradient(
         &self,
         (noise, action): (&[f32], &[f32]),

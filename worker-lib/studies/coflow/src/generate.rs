@@ -1,5 +1,5 @@
-//! Random jobs, which have a random shape with a random coflow at each node; and synthetic coflows and shapes, which
-//! replace a trace.
+//! Random jobs, each of which has a random shape with a random coflow at each node; and synthetic coflows and shapes,
+//! which replace a trace.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,7 @@ impl JobSource {
     }
 
     /// Returns a source with the same shapes and a random subset of the coflows. `share` is the fraction of the coflows
-    /// in the subset, which has at least one.
+    /// in the subset, which contains at least one coflow.
     #[must_use]
     pub fn part(&self, share: f64, rng: &mut ChaCha8Rng) -> Self {
         let count = ((self.coflows.len() as f64 * share).round() as usize).clamp(1, self.coflows.len());
@@ -97,10 +97,10 @@ impl JobSource {
             .collect()
     }
 
-    /// Creates a job of a shape. `choose` returns the index of the coflow of each node.
+    /// Creates a job of the given shape. `choose` returns the index of the coflow of each node.
     ///
     /// # Errors
-    /// Fails if the shape has a cycle, or an edge with a node that does not exist.
+    /// Fails if the shape has a cycle, or an edge to or from a node that does not exist.
     pub fn job(
         &self,
         arrival: f64,
@@ -140,7 +140,7 @@ pub fn set_deadlines(
 /// Probability that a coflow is wide. As in the FB2010 benchmark, most coflows are narrow and short, and a few wide
 /// ones hold nearly all bytes.
 const WIDE: f64 = 0.3;
-/// Maximum number of mappers, and of reducers, of a narrow coflow.
+/// Maximum number of mappers, and maximum number of reducers, of a narrow coflow.
 const NARROW_PORTS_MAX: usize = 5;
 /// Log-normal distribution of the bytes that a reducer of a narrow coflow receives: median, and standard deviation of
 /// the logarithm.
@@ -189,7 +189,8 @@ fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, StudyE
     Coflow::new(ports, flows)
 }
 
-/// Generates a shape with `nodes` nodes. Each node except the last precedes one to `most` of the six nodes after it.
+/// Generates a shape with `nodes` nodes. Each node except the last precedes between one and `most` of the six nodes
+/// after it.
 pub fn synthetic_shape(nodes: usize, most: usize, rng: &mut ChaCha8Rng) -> Shape {
     const REACH: usize = 6;
     let mut edges = Vec::new();

@@ -1,13 +1,14 @@
 //! Learned coflow scheduling for jobs that are graphs of coflows: DeepWeave (Sun, Guo, Wang, Li, Lan, Hu, "DeepWeave:
-//! Accelerating Job Completion Time with Deep Reinforcement Learning-based Coflow Scheduling", IJCAI 2020), and the
-//! policies with which a researcher would compare it.
+//! Accelerating Job Completion Time with Deep Reinforcement Learning-based Coflow Scheduling", IJCAI 2020), and
+//! baseline policies for comparison.
 //!
 //! # The model
 //! The fabric has M ingress and M egress ports, all of the same capacity. Only the ports can be congested. A coflow is
 //! a set of flows from ingress to egress ports; it is complete when all its flows are complete. A job is a directed
-//! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; rarely, it depends on
-//! others only for its completion. Flows are fluid, and each has its own rate: no flow waits while both of its ports
-//! have free capacity. With [`simulation::Rates::Blocking`], rates are those of whole coflows.
+//! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in rare cases, it
+//! depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow waits while
+//! both of its ports have free capacity. With [`simulation::Rates::Blocking`], each coflow has a single rate for all
+//! its flows.
 //!
 //! | module | content |
 //! |---|---|

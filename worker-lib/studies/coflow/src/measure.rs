@@ -20,7 +20,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Computes the statistics of these times. Percentiles are by nearest rank, so each of them is one of the times.
+    /// Computes the statistics of `seconds`. Percentiles use the nearest-rank method, so each percentile is one of the
+    /// times.
     pub fn of(seconds: &[f64]) -> Self {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -50,7 +51,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Computes the results from the jobs of a run, their bound, which is the same for all policies, and the outcome.
+    /// Computes the results of a run from its jobs, their lower bounds (the same for all policies) and the outcome.
     pub fn of(jobs: &[Job], bound: Bound, outcome: &Outcome) -> Self {
         Self {
             cct: Times::of(&outcome.coflow_times),

@@ -11,7 +11,7 @@ use iswitch_study::StudyError;
 /// Policy in which each coflow has a fixed priority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticPriorities {
-    /// Key of each coflow, job after job; the coflow with the lowest key is sent first.
+    /// Key of each coflow, job by job; the coflow with the lowest key is sent first.
     pub keys: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ pub fn local_search(
 pub struct Search<'a> {
     jobs: &'a [Job],
     fabric: Fabric,
-    /// Number of each job's first coflow, followed by the total number of coflows.
+    /// Index of each job's first coflow, followed by the total number of coflows.
     first: Vec<usize>,
     best: StaticPriorities,
     least: f64,
@@ -102,7 +102,7 @@ impl<'a> Search<'a> {
     }
 
     /// Runs one evaluation: moves one coflow, or a whole job, next to another coflow, and keeps the change if the mean
-    /// job completion time falls.
+    /// job completion time decreases.
     ///
     /// # Errors
     /// Returns the errors of the simulation. They cannot occur in a search that [`new`](Self::new) accepted.
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Moves a coflow or a job directly before or after a coflow. `first` has the number of each job's first coflow,
+/// Moves a coflow or a job directly before or after a coflow. `first` has the index of each job's first coflow,
 /// followed by the total number of coflows.
 fn step(keys: &mut [f64], first: &[usize], rng: &mut ChaCha8Rng) {
     let aim = keys[rng.random_range(0..keys.len())];

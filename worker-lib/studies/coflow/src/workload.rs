@@ -19,7 +19,7 @@ pub struct Flow {
     pub size: f64,
 }
 
-/// Set of flows, which is complete when all its flows are.
+/// Set of flows, which is complete when all its flows are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coflow {
     /// Number of ingress ports of the coflow's fabric.
@@ -112,11 +112,11 @@ pub struct Job {
 }
 
 impl Job {
-    /// Creates a job of coflows with their dependencies.
+    /// Creates a job from coflows and their dependencies.
     ///
     /// # Errors
-    /// Fails if there are no coflows, if the number of dependencies differs from that of coflows, if the arrival is not
-    /// a time, if a dependency does not exist, or if dependencies form a cycle.
+    /// Fails if there are no coflows, if the number of dependencies differs from the number of coflows, if the arrival
+    /// is not a valid time, if a dependency does not exist, or if dependencies form a cycle.
     pub fn new(
         arrival: f64,
         coflows: Vec<Coflow>,
@@ -149,7 +149,7 @@ impl Job {
     /// Creates a job of a single coflow.
     ///
     /// # Errors
-    /// Fails if the arrival is not a time.
+    /// Fails if the arrival is not a valid time.
     pub fn single(arrival: f64, coflow: Coflow) -> Result<Self, StudyError> {
         Self::new(arrival, vec![coflow], vec![Dependencies::default()])
     }

@@ -35,9 +35,9 @@ pub struct ResultArgs {
 }
 
 /// Short help of an argument that names a policy.
-pub const POLICY_HELP: &str = "Policy: its name, or the run directory of a training";
+pub const POLICY_HELP: &str = "Policy: its name, or the run directory of a training run";
 /// Short help of an argument that names several policies.
-pub const POLICIES_HELP: &str = "Policies to compare: names, or run directories of trainings";
+pub const POLICIES_HELP: &str = "Policies to compare: names, or run directories of training runs";
 
 /// Policy that is named on the command line.
 pub trait Contestant: Sized {
@@ -74,7 +74,7 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
         Ok(policy) => Ok(policy),
         Err(_) if Path::new(text).is_dir() => {
             bail!(
-                "policy is {text}, a directory without {MODEL_FILE}; expected a run directory of a training"
+                "policy is {text}, a directory without {MODEL_FILE}; expected the run directory of a training run"
             )
         }
         Err(_) => bail!("policy is {text}, expected {expected}"),
@@ -142,11 +142,11 @@ impl<P: Contestant> Contest<P> {
         &self.policies
     }
 
-    /// Returns the index of the baseline policy: `asked` if it is given; otherwise `default` if it takes part;
+    /// Returns the index of the baseline policy: `asked` if it is given; otherwise `default` if it is in the contest;
     /// otherwise the first policy.
     ///
     /// # Errors
-    /// Fails if `asked` does not take part.
+    /// Fails if `asked` is not in the contest.
     pub fn baseline(&self, asked: Option<&str>, default: &str) -> anyhow::Result<usize> {
         learner::baseline(asked, default, &self.names, |text| Ok(P::parse(text)?.name()))
     }
@@ -226,7 +226,7 @@ impl ResultArgs {
     /// Prints the results of a comparison as one JSON object or as a table.
     ///
     /// # Errors
-    /// Fails if the standard output cannot be written.
+    /// Fails if standard output cannot be written to.
     pub fn print<S: Serialize>(
         &self,
         baseline: Option<&str>,
@@ -250,7 +250,7 @@ impl ResultArgs {
     /// Prints the result of one policy as one JSON object or as text.
     ///
     /// # Errors
-    /// Fails if the standard output cannot be written.
+    /// Fails if standard output cannot be written to.
     pub fn print_one<S: Serialize>(
         &self,
         result: &S,
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(
             text(&[&name]),
             format!(
-                "policy is {name}, a directory without model.safetensors; expected a run directory of a training"
+                "policy is {name}, a directory without model.safetensors; expected the run directory of a training run"
             )
         );
         let contest = contest(&["1", "2"]).unwrap();

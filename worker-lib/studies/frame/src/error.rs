@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use iswitch::AggregateError;
 use iswitch_learn::algorithms::TrainError;
 
-/// Reason why a scenario, a file, a policy or a training is rejected.
+/// Reason why a scenario, a file, a policy or a training run is rejected.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
@@ -40,10 +40,10 @@ pub enum StudyError {
         /// Cause of the error.
         reason: String,
     },
-    /// A training, its workers or its checkpoint failed.
+    /// A training run, its workers or its checkpoint failed.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// Error of a particular study.
+    /// Error that is specific to one study.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
 }

@@ -1,14 +1,14 @@
-//! Common frame of the scheduling studies: packet routing, coflow scheduling and job placement.
+//! Common framework of the scheduling studies: packet routing, coflow scheduling and job placement.
 //!
-//! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The frame
-//! trains it with one or more workers, saves and resumes it, keeps the best policy, and provides the commands `train`
-//! and `compare`.
+//! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The framework
+//! trains the policy with one or more workers, saves and resumes training runs, keeps the best policy, and provides the
+//! commands `train` and `compare`.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`study`] | trait of a study, with its hyper-parameters, records and iterations |
-//! | [`training`] | training of one worker |
-//! | [`saved`] | checkpoints of trainings |
+//! | [`training`] | training run of one worker |
+//! | [`saved`] | checkpoints of training runs |
 //! | [`weights`] | parameters with their optimiser, and exact sums over workers |
 //! | [`table`] | reading and writing of CSV files |
 //! | [`names`] | names of the values of an enumeration |

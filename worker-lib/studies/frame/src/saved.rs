@@ -1,4 +1,4 @@
-//! Checkpoints of trainings.
+//! Checkpoints of training runs.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::{StudyError, Training};
 use iswitch_learn::algorithms::TrainError;
 use iswitch_learn::algorithms::checkpoint::{ModelFile, Reader, check_algorithm};
 
-/// Checkpoint of a training.
+/// Checkpoint of a training run.
 #[derive(Debug)]
 pub struct Saved<S: Study> {
     file: ModelFile,
@@ -35,7 +35,7 @@ impl<S: Study> Saved<S> {
         Ok(Self { file, config })
     }
 
-    /// Returns the hyper-parameters of the training.
+    /// Returns the hyper-parameters of the training run.
     pub fn config(&self) -> &S::Config {
         &self.config
     }
@@ -64,10 +64,10 @@ impl<S: Study> Saved<S> {
         S::read_best(&self.config, &self.file.reader()?)
     }
 
-    /// Restores the saved state into a fresh training with the same hyper-parameters.
+    /// Restores the saved state into a fresh training run with the same hyper-parameters.
     ///
     /// # Errors
-    /// Fails if the file is damaged, or if the training has another task.
+    /// Fails if the file is damaged, or if the training run has another task.
     pub fn restore(&self, training: &mut Training<S>) -> Result<(), StudyError> {
         training.restore(&self.file.reader()?)
     }

@@ -1,4 +1,4 @@
-//! Interface between a study and the frame.
+//! Interface between a study and the common framework.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use iswitch_learn::group::Group;
 pub struct Common {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of iterations of the training, not counting the initial test.
+    /// Number of training iterations, not counting the initial test.
     pub iterations: u64,
     /// Number of environments or agents per iteration, which are divided among the workers.
     pub shares: usize,
@@ -59,7 +59,7 @@ macro_rules! common_hyperparameters {
     };
 }
 
-/// Properties of an iteration that the frame needs.
+/// Properties of an iteration that the framework needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Number of the iteration, from 0.
@@ -70,9 +70,9 @@ pub struct Mark {
     pub result: Option<f64>,
 }
 
-/// Record of one iteration. Its fields are keys of the checkpoint and of the outcome.
+/// Record of one iteration. The names of its fields are keys in the checkpoint and in the outcome.
 pub trait Record: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
-    /// Returns the properties of the iteration that the frame needs.
+    /// Returns the properties of the iteration that the framework needs.
     fn mark(&self) -> Mark;
 
     /// Returns the record without the duration of the iteration, which differs between runs.
@@ -94,9 +94,9 @@ pub struct Stage {
 /// Receiver of progress reports.
 pub type OnStage<'a> = &'a mut dyn FnMut(Stage);
 
-/// Context of one iteration: the inputs of a study besides its own state.
+/// Context of one iteration: the inputs of a study in addition to its own state.
 pub struct Step<'a, C> {
-    /// Hyper-parameters of the training.
+    /// Hyper-parameters of the training run.
     pub config: &'a C,
     /// Number of the iteration; iteration 0 is the test of the policy before any learning.
     pub iteration: u64,
@@ -153,14 +153,14 @@ pub trait Study: Sized {
     type Task;
     /// Record of an iteration.
     type Iteration: Record;
-    /// State that an iteration changes. If an iteration is stopped, the frame restores the state before it.
+    /// State that an iteration changes. If an iteration is stopped, the framework restores the state before it.
     type State: Clone;
 
     /// Returns the number of floats in the vectors that the workers sum. The hyper-parameters have already been
     /// checked.
     ///
     /// # Errors
-    /// Fails if the hyper-parameters describe no valid network.
+    /// Fails if the hyper-parameters do not describe a valid network.
     fn vector_len(config: &Self::Config) -> Result<usize, StudyError>;
 
     /// Creates the study in its state before any learning.

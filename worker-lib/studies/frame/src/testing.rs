@@ -1,4 +1,4 @@
-//! Test support for the studies: policy names, and trainings with one worker or through an embedded switch.
+//! Test support for the studies: policy names, and training runs with one worker or through an embedded switch.
 
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -26,7 +26,7 @@ where
     }
 }
 
-/// Creates a training with a single worker.
+/// Creates a training run with a single worker.
 ///
 /// # Errors
 /// Fails if the hyper-parameters or the task are rejected.
@@ -35,7 +35,7 @@ pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<
     Training::new(config, task, World::ALONE, Box::new(Loopback::alone(len)))
 }
 
-/// Creates a training with a single worker.
+/// Creates a training run with a single worker.
 ///
 /// # Panics
 /// Panics if the hyper-parameters or the task are rejected.
@@ -53,15 +53,15 @@ pub fn run_to_the_end<S: Study>(training: &mut Training<S>) {
     }
 }
 
-/// Returns the records of a training without their durations.
+/// Returns the records of a training run without their durations.
 pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
     training.history().iter().cloned().map(Record::without_time).collect()
 }
 
-/// Trains with `workers` workers, whose gradients an embedded switch sums. Returns the training of each worker.
+/// Trains with `workers` workers, whose gradients an embedded switch sums. Returns the training run of each worker.
 ///
 /// # Panics
-/// Panics if a training fails, or if the final states of the workers differ.
+/// Panics if a training run fails, or if the final states of the workers differ.
 pub fn over_a_switch<S>(workers: usize, config: &S::Config, task: &S::Task) -> Vec<Training<S>>
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -87,11 +87,11 @@ where
     })
 }
 
-/// Checks that several workers learn exactly the same parameters as one worker, bit for bit, and that the training
-/// changes them.
+/// Checks that several workers learn exactly the same parameters as one worker, bit for bit, and that training changes
+/// them.
 ///
 /// # Panics
-/// Panics if the parameters differ between the workers and the single worker, or if the training does not change them.
+/// Panics if the parameters differ between the workers and the single worker, or if training does not change them.
 pub fn check_workers<S>(workers: usize, config: &S::Config, task: &S::Task)
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -107,8 +107,8 @@ where
     }
 }
 
-/// Checks that a training that is saved after `first` iterations and resumed from `directory` ends in the same state
-/// as an uninterrupted one. Saves the final state there, and returns the resumed training.
+/// Checks that a training run that is saved after `first` iterations and resumed from `directory` ends in the same
+/// state as an uninterrupted one. Saves the final state there, and returns the resumed run.
 ///
 /// # Panics
 /// Panics if the final states differ.
@@ -133,7 +133,7 @@ where
     resumed
 }
 
-/// Checks that a stopped iteration has no effect: a training that continues after it ends in the same state as one
+/// Checks that a stopped iteration has no effect: a training run that continues after it ends in the same state as one
 /// that was not stopped.
 ///
 /// # Panics

@@ -26,7 +26,7 @@ pub struct TrainingArgs {
     /// The default is the number in the preset; with --resume, it is the number of the resumed run.
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
-    /// Seed of all random choices in the training [default: 1]
+    /// Seed of all random choices during training [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     seed: Option<u64>,
     /// Value of a hyper-parameter, such as iterations=100; repeatable
@@ -36,7 +36,7 @@ pub struct TrainingArgs {
     settings: Vec<String>,
     /// Print the hyper-parameters of this command as JSON, without training
     ///
-    /// The printed values are those with which this command would train.
+    /// The printed values are those that this command would use for training.
     #[arg(long)]
     list_parameters: bool,
     #[command(flatten)]
@@ -61,15 +61,15 @@ pub trait Command {
     type Study: Study;
     /// Input that is read before the hyper-parameters are known.
     type Input;
-    /// Result of a training.
+    /// Result of a training run.
     type Outcome: Outcome;
 
     /// Name of the study in `iswitch NAME train`.
     const NAME: &'static str;
-    /// Names of the curves of a training.
+    /// Names of the training curves.
     const CHARTS: &'static [&'static str];
-    /// Text after the command line that the program prints for resuming a training, such as `, with the same files`;
-    /// empty if the run directory is sufficient.
+    /// Text that follows the printed command for resuming a training run, such as `, with the same files`; empty if the
+    /// run directory is sufficient.
     const RESUMED_WITH: &'static str;
 
     /// Returns the arguments common to all studies.
@@ -84,13 +84,13 @@ pub trait Command {
     /// Fails if a file cannot be read.
     fn input(&self, saved: Option<&Saved<Self::Study>>) -> anyhow::Result<Self::Input>;
 
-    /// Returns the hyper-parameters of a new training, before those common to all studies are set.
+    /// Returns the hyper-parameters of a new training run, before those common to all studies are set.
     ///
     /// # Errors
     /// Fails if the arguments contradict each other.
     fn preset(&self, input: &Self::Input) -> anyhow::Result<Config<Self>>;
 
-    /// Creates the task of a training with `workers` workers.
+    /// Creates the task of a training run with `workers` workers.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the task does not fit the hyper-parameters.
@@ -102,24 +102,24 @@ pub trait Command {
     /// Describes an iteration, and the best one so far, in one line.
     fn describe(record: &Iteration<Self>, best: Option<&Iteration<Self>>) -> String;
 
-    /// Returns the result of a training.
+    /// Returns the result of a training run.
     fn outcome(training: &Training<Self::Study>) -> Self::Outcome;
 
-    /// Writes the figures of a training.
+    /// Writes the figures of a training run.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
     fn draw(training: &Training<Self::Study>, out: &Path) -> anyhow::Result<()>;
 }
 
-/// Result of a training. Its fields are keys of the JSON object.
+/// Result of a training run. The names of its fields are keys of the JSON object.
 pub trait Outcome: Serialize {
-    /// Describes the result as text, if at least one iteration is complete. `seconds` is the duration of the
-    /// training.
+    /// Describes the result as text, if at least one iteration is complete. `seconds` is the duration of the training
+    /// run.
     fn text(&self, seconds: f64) -> Option<String>;
 }
 
-/// Inputs of a training, after the defaults and the checkpoint have been applied.
+/// Inputs of a training run, after the defaults and the checkpoint have been applied.
 struct Job<C: Command> {
     config: Config<C>,
     task: Task<C>,
@@ -130,7 +130,7 @@ struct Job<C: Command> {
 /// Trains as one worker, or starts all workers and the process that sums their gradients.
 ///
 /// # Errors
-/// Fails if the arguments or files are invalid, or if the training fails.
+/// Fails if the arguments or files are invalid, or if training fails.
 pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     let TrainingArgs { run, group, list_parameters, .. } = args.common();
     let role = run.role(group, DEFAULT_WORKERS)?;
@@ -153,7 +153,7 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     learner::start((run, group), &role, &out, len, |world| job.work(args.common(), world, len))
 }
 
-/// Returns the hyper-parameters of the training: the saved ones, or the preset modified by the arguments.
+/// Returns the hyper-parameters of the training run: the saved ones, or the preset modified by the arguments.
 fn config<C: Command>(
     args: &C,
     input: &C::Input,
@@ -209,8 +209,8 @@ impl<C: Command> Job<C> {
     }
 }
 
-/// Trains until all iterations are complete or the training is stopped. If `out` is given, writes curves and
-/// checkpoints to it.
+/// Trains until all iterations are complete or training is stopped. If `out` is given, writes curves and checkpoints to
+/// it.
 fn train<C: Command>(
     training: &mut Training<C::Study>,
     out: Option<&PathBuf>,
@@ -244,7 +244,7 @@ fn train<C: Command>(
     Ok(())
 }
 
-/// Prints the result of a training and of its aggregation.
+/// Prints the result of a training run and of its aggregation.
 fn print<O: Outcome>(outcome: &O, sums: &Aggregation, is_json: bool) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct Object<'a, O> {

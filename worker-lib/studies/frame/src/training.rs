@@ -1,4 +1,4 @@
-//! Training of one worker.
+//! Training run of one worker.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Best {
     parameters: Vec<f32>,
 }
 
-/// Training of one worker.
+/// Training run of one worker.
 pub struct Training<S: Study> {
     config: S::Config,
     study: S,
@@ -34,7 +34,7 @@ pub struct Training<S: Study> {
 }
 
 impl<S: Study> Training<S> {
-    /// Returns the number of floats in the vectors that the workers of a training sum.
+    /// Returns the number of floats in the vectors that the workers of a training run sum.
     ///
     /// # Errors
     /// Fails if a hyper-parameter is out of range.
@@ -43,7 +43,7 @@ impl<S: Study> Training<S> {
         S::vector_len(config)
     }
 
-    /// Creates a training before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
+    /// Creates a training run before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///
     /// # Errors
     /// Fails if a hyper-parameter is out of range, or if the task or the aggregator does not fit.
@@ -66,7 +66,7 @@ impl<S: Study> Training<S> {
         })
     }
 
-    /// Returns the hyper-parameters of the training.
+    /// Returns the hyper-parameters of the training run.
     pub fn config(&self) -> &S::Config {
         &self.config
     }
@@ -81,7 +81,7 @@ impl<S: Study> Training<S> {
         self.group.world()
     }
 
-    /// Returns the aggregator of the training.
+    /// Returns the aggregator of the training run.
     pub fn aggregator(&self) -> &dyn GradientAggregator {
         self.group.aggregator()
     }

@@ -9,10 +9,10 @@ use iswitch_learn::algorithms::exact::{add_fixed, from_fixed};
 use iswitch_learn::group::Group;
 use iswitch_learn::nn::Adam;
 
-/// Epsilon of Adam; PyTorch's default.
+/// Adam epsilon (PyTorch's default).
 pub const ADAM_EPSILON: f32 = 1e-8;
 
-/// Parameters of a network with the state of Adam.
+/// Parameters of a network, with the state of its Adam optimiser.
 #[derive(Clone, Debug)]
 pub struct Weights {
     /// Parameters of the network.
@@ -46,7 +46,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Writes the parameters and the state of Adam.
+    /// Writes the parameters and the state of the Adam optimiser.
     pub fn write(&self, tensors: Vec<NamedTensor>, writer: &mut Writer) {
         writer.parameters("", tensors, &self.parameters);
         writer.adam("adam", &self.adam);

@@ -12,15 +12,15 @@
 //! | field | content |
 //! |---|---|
 //! | `state` | `free`, `busy`, `failed`, or `draining` if it works but gets no further jobs |
-//! | `id` | 0 to the number of GPUs less 1; by default the index in the list |
-//! | `rate` | expected failures a year; by default the agent's own value |
+//! | `id` | 0 to the number of GPUs minus 1; by default the index in the list |
+//! | `rate` | expected failures per year; by default the agent's own value |
 //! | `age` | age in years; by default the agent's own value |
 //! | `node` | node of the GPU according to the scheduler; an error if it differs from the agent's |
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
-//! An empty list of GPUs means that the job should not start now: too few GPUs are free, or the policy waits for
-//! others. The `id` of a request is optional and is returned unchanged. The agent keeps no state between requests
-//! except the policy's random generator: when the scheduler gives a job its GPUs, its next request must report them as
+//! An empty list of GPUs means that the job should not start now: too few GPUs are free, or the policy waits for other
+//! GPUs. The `id` of a request is optional and is returned unchanged. The agent keeps no state between requests except
+//! the policy's random generator: once the scheduler has assigned GPUs to a job, its next request must report them as
 //! busy.
 
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Maximum length of a request's entry for a GPU, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
-/// Maximum length of the rest of a request, in bytes: some thousand jobs.
+/// Maximum length of the rest of a request, in bytes: enough for several thousand jobs.
 const REST_LEN_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -102,11 +102,11 @@ pub(super) enum Use {
     Draining,
 }
 
-/// State of a GPU as a request gives it.
+/// State of a GPU as reported in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     pub(super) used: Use,
-    /// Failure rate, in failures a year.
+    /// Failure rate, in failures per year.
     pub(super) rate: f64,
     /// Age in years.
     pub(super) age: f64,
@@ -150,7 +150,7 @@ impl Agent {
         &self.failures
     }
 
-    /// Answers one line; neither the request nor the answer includes the line end.
+    /// Answers one line; neither the request nor the answer includes the line ending.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())

@@ -1,4 +1,4 @@
-//! The environments of a worker in its checkpoint file.
+//! Saves and restores the environments of a worker in its checkpoint file.
 
 use safetensors::tensor::Dtype;
 
@@ -6,7 +6,8 @@ use super::super::TrainError;
 use super::super::environments::EnvironmentSlot;
 use super::file::{Reader, Writer};
 
-/// Writes the state of each environment and the positions of its random streams, keyed by its global number.
+/// Writes the state of each environment and the positions of its random streams, keyed by the global number of the
+/// environment.
 pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     for slot in slots {
         let name = |what: &str| format!("env.{}.{what}", slot.index);
@@ -23,8 +24,8 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     }
 }
 
-/// Restores each slot from the one of the `files` that contains it. Returns the numbers of the slots that no file
-/// contains.
+/// Restores each environment slot from the file in `files` that contains it. Returns the numbers of the slots that no
+/// file contains.
 ///
 /// # Errors
 /// Fails if a saved state does not match the slot.

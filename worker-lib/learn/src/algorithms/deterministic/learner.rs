@@ -25,10 +25,10 @@ use crate::algorithms::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
 
-/// Epsilon of Adam: PyTorch's default.
+/// Adam epsilon (PyTorch's default).
 const ADAM_EPSILON: f32 = 1e-8;
 
-/// Hyper-parameters of the family. Those of an algorithm describe them in detail.
+/// Hyper-parameters that DDPG and TD3 share. `DdpgConfig` and `Td3Config` describe them in detail.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) experience: ExperienceOptions,
@@ -38,9 +38,9 @@ pub(crate) struct Settings {
     pub(crate) tau: f32,
     /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub(crate) exploration_noise: f32,
-    /// Number of critic updates per update of the policy and the targets.
+    /// Number of critic updates per update of the policy and the target networks.
     pub(crate) policy_delay: u64,
-    /// Standard deviation of the noise on the target's actions, and its bound.
+    /// Standard deviation and bound of the noise added to the target policy's actions.
     pub(crate) target_noise: f32,
     pub(crate) target_noise_clip: f32,
 }
@@ -62,7 +62,7 @@ impl Settings {
             .result()
     }
 
-    /// Appends `count` values of noise for the target's actions; zeros if the noise is disabled.
+    /// Appends `count` values of noise for the target policy's actions; the values are zero if the noise is disabled.
     fn draw_target_noise(&self, count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
         if self.target_noise == 0.0 {
             noise.resize(noise.len() + count, 0.0);
@@ -133,7 +133,7 @@ impl<C: DeterministicAlgorithm> OffPolicyAlgorithm for C {
     }
 }
 
-/// Action selection: the policy's actions with added noise, or uniform actions before learning starts.
+/// Action selection: the policy's actions with added noise, or uniformly random actions before learning starts.
 pub(crate) struct NoisyBehaviour {
     settings: Settings,
     agent: DeterministicActorCritic,
@@ -162,12 +162,12 @@ impl Behaviour for NoisyBehaviour {
 pub(crate) struct DeterministicLearner {
     settings: Settings,
     loss: DeterministicLoss,
-    /// Noise for the target's actions, `[batch, action_dim]`.
+    /// Noise for the target policy's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
-    /// Generator of the noise; `None` if the noise comes from the random streams of the environments.
+    /// Random generator of the noise; `None` if the noise comes from the random streams of the environments.
     rng: Option<ChaCha8Rng>,
     iterations: u64,
-    /// Whether every gradient includes that of the policy, regardless of `policy_delay`.
+    /// Whether every gradient includes the policy's part, regardless of `policy_delay`.
     always_policy: bool,
 }
 

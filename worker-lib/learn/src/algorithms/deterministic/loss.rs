@@ -9,7 +9,7 @@ use crate::nn::Workspace;
 /// Parts of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// Mean value of the policy's actions, negated; 0 in a step that does not update the policy.
+    /// Negated mean value of the policy's actions; 0 in an update that leaves the policy unchanged.
     pub policy: f64,
     /// Squared error of the first critic's values.
     pub value: f64,
@@ -17,10 +17,10 @@ pub struct Losses {
     pub mean_value: f64,
 }
 
-/// Parameters at which a gradient is taken, each `[parameter_count]`.
+/// Parameters at which a gradient is computed, each `[parameter_count]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Networks<'a> {
-    /// Parameters of the networks that learn.
+    /// Parameters of the learned networks.
     pub parameters: &'a [f32],
     /// Parameters of the target networks.
     pub targets: &'a [f32],
@@ -48,14 +48,14 @@ impl DeterministicLoss {
         &self.agent
     }
 
-    /// Returns the errors of the values against their targets for the last batch, which determine priorities.
+    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
     pub fn errors(&self) -> &[f32] {
         self.critics.errors()
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the critics' loss and, if `with_policy`, of
-    /// the policy's loss; otherwise the policy's part is zero. `noise` `[batch, action_dim]` is added to the target's
-    /// actions, which are clipped to [-1, 1].
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the critics' loss and, if `with_policy`, of the
+    /// policy's loss; otherwise, the policy's part is zero. `noise` (`[batch, action_dim]`) is added to the target
+    /// policy's actions, and the sum is clipped to [-1, 1].
     pub fn gradient(
         &mut self,
         gamma: f32,

@@ -1,4 +1,4 @@
-//! A deterministic policy and its critics in one flat vector of parameters, for DDPG and TD3.
+//! A deterministic policy and its critics, with their parameters in one flat vector, for DDPG and TD3.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::nn::{Activation, Network};
 pub(super) mod learner;
 pub mod loss;
 
-/// Actor and critics. The type holds shapes only; the layout of the parameters is
-/// `[actor | critic | second critic (if there are twins)]`.
+/// A deterministic actor and its critics. The type holds only the shapes; the layout of the parameters is `[actor |
+/// critic | second critic (if there are twins)]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeterministicActorCritic {
     actor: Network,
@@ -23,8 +23,8 @@ pub struct DeterministicActorCritic {
 }
 
 impl DeterministicActorCritic {
-    /// Creates the networks for an environment with continuous actions, with hidden layers of these widths; `critics`
-    /// is 1, or 2 for twin critics.
+    /// Creates the networks for an environment with continuous actions. `hidden` gives the widths of the hidden layers;
+    /// `critics` is 1, or 2 for twin critics.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -75,7 +75,7 @@ impl DeterministicActorCritic {
         start..start + self.critics.parameter_count()
     }
 
-    /// Returns initial parameters; see [`Architecture::initialise`].
+    /// Returns the initial parameters; see [`Architecture::initialise`].
     pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         let (actor, critics) = parameters.split_at_mut(self.actor.parameter_count());
@@ -84,7 +84,7 @@ impl DeterministicActorCritic {
         parameters
     }
 
-    /// Returns the names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, as stored in files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("actor", &self.actor, 0);
         tensors.extend(self.critics.tensors(self.critic_range().start));

@@ -1,4 +1,4 @@
-//! Values per step as comma-separated values.
+//! Training curves as a CSV file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +15,8 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Creates the file; see [`super::MetricsWriter::create`]. A file with different columns is replaced by an empty
-    /// one. The rows that are kept survive a crash.
+    /// Creates the file; see [`super::MetricsWriter::create`]. If a file with different columns exists, it is replaced
+    /// by an empty one. Rows that are kept are not lost in a crash.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.

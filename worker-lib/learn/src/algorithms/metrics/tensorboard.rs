@@ -1,10 +1,10 @@
 //! TensorBoard event files: TFRecord frames around protocol-buffer messages. The encoding is hand-written because
-//! scalars and texts need only few fields.
+//! scalars and texts need only a few fields.
 //!
 //! A record consists of its length (u64), the masked CRC-32C of the length, the data, and the masked CRC-32C of the
 //! data, in little-endian byte order. The data is an `Event` of TensorFlow's `event.proto`: the wall time, the step,
-//! and a `Summary` of values with tag and number. A text is a string tensor whose metadata name the plugin `text`. The
-//! first record contains `brain.Event:2`.
+//! and a `Summary` of values, each with a tag and a number. A text is a string tensor whose metadata names the plugin
+//! `text`. The first record contains `brain.Event:2`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -82,7 +82,7 @@ impl EventWriter {
     }
 }
 
-/// Returns the seconds since 1970.
+/// Returns the current time, in seconds since 1970.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

@@ -1,18 +1,18 @@
-//! One of PPO's two networks with the memory before it, if the policy is recurrent.
+//! One of PPO's two networks, preceded by an LSTM layer if the policy is recurrent.
 
 use std::ops::Range;
 
 use crate::algorithms::phases::Phase;
 use crate::nn::{Lstm, LstmWorkspace, Network, Sequences, Workspace};
 
-/// Observations of sequences of equal length; without memory, of any samples.
+/// Observations of sequences of equal length or, if the policy is not recurrent, of individual samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed<'a> {
     /// Normalised observations, `[sequences * steps, observation_dim]`, sequence by sequence.
     pub(super) observations: &'a [f32],
-    /// State of the policy before each sequence, `[sequences, state_len]`; empty without memory.
+    /// State of the policy before each sequence, `[sequences, state_len]`; empty if the policy is not recurrent.
     pub(super) states: &'a [f32],
-    /// Whether an episode begins before a step, `[sequences * steps]`; not used without memory.
+    /// Whether an episode begins at each step, `[sequences * steps]`; unused if the policy is not recurrent.
     pub(super) starts: &'a [bool],
 }
 
@@ -24,11 +24,11 @@ pub(super) struct Branch {
     memory: Option<Memory>,
 }
 
-/// The memory of a branch and its buffers.
+/// The LSTM layer of a branch and its buffers.
 struct Memory {
     layer: Lstm,
     range: Range<usize>,
-    /// Range of this branch in the state of the policy.
+    /// Range of this branch's part of the policy state.
     part: Range<usize>,
     /// States of this branch before each sequence, `[sequences, layer.state_len]`.
     states: Vec<f32>,
@@ -36,8 +36,9 @@ struct Memory {
 }
 
 impl Branch {
-    /// Creates a branch for batches of up to `batch_max` samples; `range` is that of the network's parameters, and
-    /// `memory` has the layer, the range of its parameters, and the branch's range in the state of the policy.
+    /// Creates a branch for batches of up to `batch_max` samples. `range` is the range of the network's parameters;
+    /// `memory` holds the LSTM layer, the range of its parameters, and the range of the branch's part of the policy
+    /// state.
     pub(super) fn new(
         (network, range): (Network, Range<usize>),
         memory: Option<(Lstm, Range<usize>, Range<usize>)>,
@@ -65,7 +66,7 @@ impl Branch {
     }
 
     /// Overwrites this branch's parts of `gradient` (`[parameter_count]` of the whole policy) with the gradient of the
-    /// loss. Must follow [`Self::forward`] with the same arguments.
+    /// loss. The preceding call must be [`Self::forward`] with the same arguments.
     pub(super) fn backward(&mut self, parameters: &[f32], observed: &Observed<'_>, gradient: &mut [f32]) {
         let _phase = Phase::Backward.enter();
         let own = &parameters[self.range.clone()];
@@ -82,7 +83,7 @@ impl Branch {
         memory.layer.backward(&parameters[memory.range.clone()], &sequences, &mut memory.work, by_memory);
     }
 
-    /// Moves `states` (`[sequences, state_len]`) to the end of the observed sequences; does nothing without memory.
+    /// Advances `states` (`[sequences, state_len]`) to the end of the observed sequences, if the policy is recurrent.
     pub(super) fn remember(&mut self, parameters: &[f32], observed: &Observed<'_>, states: &mut [f32]) {
         if let Some(memory) = &mut self.memory {
             memory.forward(parameters, observed);

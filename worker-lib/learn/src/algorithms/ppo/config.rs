@@ -8,39 +8,39 @@ use crate::algorithms::config::hyper_parameters;
 use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
 use crate::env::EnvSpec;
 
-/// Minimum length of the sequences of a recurrent policy. No gradient flows through the state in a single step, so that
-/// the policy would not learn what to remember.
+/// Minimum length of the sequences of a recurrent policy. In a sequence of one step, no gradient flows through the
+/// state, so the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
-/// Maximum width of the LSTM layers, whose parameters grow with its square: 135 million for each network.
+/// Maximum width of the LSTM layers. The number of parameters grows with its square, to 135 million for each network.
 pub(super) const LSTM_MAX: u64 = 4096;
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
 /// [`Algorithm::preset`](crate::algorithms::trainer::Algorithm::preset) returns tuned values for each environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PpoConfig {
-    /// Environment steps of the run, rounded up to whole rollouts.
+    /// Total number of environment steps, rounded up to whole rollouts.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least
     /// `environments_min`.
     pub environments: Option<usize>,
-    /// Least number of environments that is chosen by default; 4 if absent.
+    /// Minimum of the default number of environments; 4 if absent.
     pub environments_min: Option<usize>,
-    /// Steps of one rollout over all environments (`n_steps * n_envs`).
+    /// Number of steps in one rollout, over all environments (`n_steps * n_envs`).
     pub rollout_steps: usize,
-    /// Number of samples of one minibatch over all environments.
+    /// Number of samples in one minibatch, over all environments.
     pub minibatch_size: usize,
     /// Number of passes over each rollout.
     pub epochs: usize,
     /// Initial Adam learning rate.
     pub learning_rate: f32,
-    /// Whether the learning rate falls linearly to 0 over `total_steps`.
+    /// Whether the learning rate decreases linearly to 0 over `total_steps`.
     pub anneal_learning_rate: bool,
-    /// Discount factor, at the start of the run if `gamma_final` is given.
+    /// Discount factor; the initial value if `gamma_final` is given.
     pub gamma: f32,
     /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. If absent, or if
     /// only `gamma` is given, the discount factor is constant.
@@ -57,7 +57,7 @@ pub struct PpoConfig {
     pub value_coefficient: f32,
     /// Euclidean norm to which the aggregated gradient is clipped.
     pub max_grad_norm: f32,
-    /// Epsilon of Adam.
+    /// Adam epsilon.
     pub adam_epsilon: f32,
     /// Initial logarithm of the policy's standard deviation (continuous actions).
     pub log_std_init: f32,
@@ -73,7 +73,7 @@ pub struct PpoConfig {
 }
 
 impl PpoConfig {
-    /// Hyper-parameters for continuous control, with the paper's networks.
+    /// Returns hyper-parameters for continuous control, with the networks of the paper.
     pub(super) fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,
@@ -122,7 +122,7 @@ impl PpoConfig {
         (1.0 - 1.0 / ((1.0 - part) * horizon(self.gamma) + part * horizon(end))) as f32
     }
 
-    /// Returns the share of worker `rank` of `workers` in the global batch.
+    /// Returns the share of the global batch that belongs to worker `rank` of `workers`.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the batch cannot be divided, or if the sequences of a recurrent policy are too short.

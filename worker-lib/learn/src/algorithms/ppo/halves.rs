@@ -1,8 +1,8 @@
 //! Both halves of a PPO learner for asynchronous jobs.
 //!
-//! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
-//! collects rollouts of its own environments and normalises advantages over its own rollout. The probability ratio
-//! and its clipping account for a model that has changed since the rollout. The statistics of observations and
+//! This variant is the same as [`ppo`](super) except for the parts that require all workers at the same time: each
+//! worker collects rollouts of its own environments and normalises advantages over its own rollout. The probability
+//! ratio and its clipping account for a model that has changed since the rollout. The statistics of observations and
 //! returns, and the discount factor, are part of the model; the statistics of a rollout follow the gradient of its
 //! first minibatch, as a count, sums and sums of squares.
 
@@ -90,7 +90,7 @@ impl Layout {
         self.parameters + 2 * (self.dim + 1)
     }
 
-    /// Returns the number of floats of the count, the sums and the sums of squares.
+    /// Returns the number of floats that hold the count, the sums and the sums of squares.
     fn statistics_len(self) -> usize {
         1 + 2 * (self.dim + 1)
     }
@@ -378,7 +378,7 @@ impl PpoShared {
         model[self.layout.gamma_at()] = self.config.gamma_after(self.part(steps));
     }
 
-    /// Returns the fraction of the run that `steps` environment steps are.
+    /// Returns `steps` environment steps as a fraction of the run.
     fn part(&self, steps: u64) -> f64 {
         steps as f64 / self.config.total_steps as f64
     }

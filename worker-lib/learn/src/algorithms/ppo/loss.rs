@@ -6,7 +6,8 @@ use crate::algorithms::actor_critic::{ActorCritic, Head};
 use crate::algorithms::phases::Phase;
 use crate::algorithms::rollout::RolloutBuffer;
 
-/// The `b` samples of one minibatch, or a worker's share of them. With memory, they are sequences of equal length.
+/// The `b` samples of one minibatch, or a worker's share of them. If the policy is recurrent, they are sequences of
+/// equal length.
 #[derive(Clone, Debug, Default)]
 pub struct Minibatch {
     /// Normalised observations, `[b, observation_dim]`.
@@ -23,7 +24,7 @@ pub struct Minibatch {
     pub values: Vec<f32>,
     /// Whether an episode began with the sample, other than at the start of a rollout, `[b]`.
     pub starts: Vec<bool>,
-    /// State of the policy before each sequence, `[sequences, state_len]`; empty without memory.
+    /// State of the policy before each sequence, `[sequences, state_len]`; empty if the policy is not recurrent.
     pub states: Vec<f32>,
 }
 
@@ -71,7 +72,7 @@ pub struct Losses {
     pub value: f64,
     /// Entropy of the policy, in nats.
     pub entropy: f64,
-    /// Estimated divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
+    /// Estimated KL divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
     pub approx_kl: f64,
     /// Fraction of samples whose ratio was clipped.
     pub clip_fraction: f64,

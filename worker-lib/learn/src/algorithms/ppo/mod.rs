@@ -5,7 +5,7 @@
 //!
 //! 1. Separate actor and critic networks with two tanh layers of 64 units each, orthogonal initialisation and
 //!    constant zero biases; a log standard deviation that does not depend on the state.
-//! 2. Adam with an epsilon of 1e-5. The learning rate falls linearly to 0 over the run.
+//! 2. Adam with an epsilon of 1e-5. The learning rate decreases linearly to 0 over the run.
 //! 3. Generalised advantage estimation. Truncation is not termination: if the time limit truncates an episode, the
 //!    discounted value of the final observation is added to the last reward.
 //! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch: a worker holds only its
@@ -20,12 +20,12 @@
 //! 7. Each minibatch takes the same number of samples from each environment, in an order drawn from that
 //!    environment's own random stream.
 //! 8. The environment clips the actions; log-probabilities are those of the unclipped actions.
-//! 9. With `lstm`, an LSTM layer precedes each network (recurrent policy, as Stable-Baselines3's RecurrentPPO). Its
-//!    state is zero at the start of an episode and continues between rollouts. A minibatch then has one sequence of
-//!    consecutive steps of each environment instead of single samples; gradients flow within a sequence, which starts
-//!    from the state that the policy had there when it acted. Checkpoints contain the states.
+//! 9. With `lstm`, an LSTM layer precedes each network (a recurrent policy, as in Stable-Baselines3's RecurrentPPO).
+//!    Its state is zero at the start of an episode and continues between rollouts. A minibatch then has one sequence of
+//!    consecutive steps from each environment instead of single samples. Gradients flow within a sequence, which starts
+//!    from the state that the policy had at that step when it acted. Checkpoints contain the states.
 //!
-//! A rollout costs `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
+//! A rollout requires `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
 //! also carries the stop request, so that all workers stop after the same rollout.
 
 use std::sync::Arc;
@@ -223,12 +223,12 @@ struct PpoPolicy {
     normalised: Vec<f32>,
     /// Means or logits.
     output: Vec<f32>,
-    /// State of a recurrent policy before the current observation, `[state_len]`; empty without memory.
+    /// State of a recurrent policy before the current observation, `[state_len]`; empty if the policy is not recurrent.
     state: Vec<f32>,
 }
 
 impl PpoPolicy {
-    /// Computes the means or logits for an observation, without moving the state.
+    /// Computes the means or logits for an observation, without advancing the state.
     fn forward(&mut self, observation: &[f32]) {
         normalise_or_copy(self.normaliser.as_ref(), observation, &mut self.normalised);
         let observed = Observed { observations: &self.normalised, states: &self.state, starts: &[false] };
@@ -409,11 +409,11 @@ pub struct PpoTrainer {
 }
 
 impl PpoTrainer {
-    /// Creates a trainer at the start of a run, for worker `rank` of `workers`. `factory` makes its environments;
+    /// Creates a trainer at the start of a run, for worker `rank` of `workers`. `factory` creates its environments;
     /// `aggregator` must aggregate vectors with one float per network parameter.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// Fails if a hyper-parameter is out of range, an environment cannot be created, or the aggregator's vectors have a
     /// different length.
     pub fn new(
         mut config: PpoConfig,
@@ -571,7 +571,7 @@ impl PpoTrainer {
     }
 
     /// Exchanges the rollout's statistics with the other workers and applies the result to the moments, the recent
-    /// episodes, and the normalisation of the advantages.
+    /// episodes, and the moments that normalise the advantages.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
         let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.collector.spec.observation_dim);
         let advantages = self.rollouts.buffer.advantages.chunks_exact(steps);

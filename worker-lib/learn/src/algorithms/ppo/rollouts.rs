@@ -20,7 +20,7 @@ pub(super) struct Frozen<'a> {
     pub(super) parameters: &'a [f32],
     /// Normaliser of the observations, if they are normalised.
     pub(super) normaliser: Option<&'a Normaliser>,
-    /// Factor of the rewards, if they are scaled.
+    /// Factor by which rewards are multiplied, if they are scaled.
     pub(super) reward_scale: Option<f64>,
     /// Discount factor.
     pub(super) gamma: f32,
@@ -30,9 +30,9 @@ pub(super) struct Frozen<'a> {
 pub(super) trait Tally {
     /// Returns the mean of the discounted return, from which its deviations are measured.
     fn return_mean(&self) -> f64;
-    /// Records that an environment is at an observation on which it is about to act.
+    /// Records the observation of an environment on which the policy is about to act.
     fn observed(&mut self, slot: &mut EnvironmentSlot);
-    /// Records that an environment has acted.
+    /// Records that an environment has taken a step.
     fn stepped(&mut self, slot: &EnvironmentSlot);
     /// Records that the episode of an environment ended with step `step` of the rollout.
     fn ended(&mut self, slot: &EnvironmentSlot, step: usize);
@@ -110,7 +110,7 @@ pub(super) struct Collector {
     normalised: Vec<f32>,
     /// States of a recurrent policy, `[environments, state_len]`.
     states: Vec<f32>,
-    /// No episode begins between two steps: an environment that starts an episode has a state of zero.
+    /// All false: acting proceeds step by step, and an environment that starts an episode has a state of zero.
     starts: Vec<bool>,
 }
 
@@ -221,8 +221,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Starts new episodes where one ended at step `t`. For truncated episodes, first adds the discounted value of
-    /// the final observation to the reward.
+    /// Starts a new episode in each environment whose episode ended at step `t`. If the episode was truncated, first
+    /// adds the discounted value of the final observation to the reward.
     fn end_episodes(
         &mut self,
         with: &Frozen<'_>,
@@ -252,19 +252,19 @@ impl Collector {
     }
 }
 
-/// Minibatches of a rollout, and the loss over them. Without memory, a minibatch has single samples of each
-/// environment; with memory, it has one sequence of each.
+/// Minibatches of a rollout, and the loss over them. A minibatch has single samples from each environment or, if the
+/// policy is recurrent, one sequence from each.
 pub(super) struct Minibatches {
     loss: PpoLoss,
     minibatch: Minibatch,
     /// Order of the samples, or of the sequences, of each environment.
     permutations: Vec<Vec<u32>>,
-    /// Number of samples of an entry of `permutations`.
+    /// Number of samples per entry of `permutations`.
     unit: usize,
     per_env: usize,
-    /// States before each sequence, `[sequences of an environment, environments, state_len]`.
+    /// States before each sequence, `[sequences per environment, environments, state_len]`.
     states: Vec<f32>,
-    /// Whether `states` belong to the rollout.
+    /// Whether `states` have been computed for the current rollout.
     states_are_known: bool,
     gae_lambda: f32,
 }
@@ -316,7 +316,7 @@ impl Minibatches {
         }
     }
 
-    /// Copies samples or a sequence of environment `k` to the minibatch as its unit `to`.
+    /// Copies a sample or a sequence of environment `k` to the minibatch as the environment's unit `to`.
     fn copy_unit(&mut self, k: usize, to: usize, chosen: usize, buffer: &RolloutBuffer) {
         for i in 0..self.unit {
             let from = k * buffer.steps + chosen * self.unit + i;

@@ -1,7 +1,7 @@
-//! Transitions between images that are stacks of the last frames; each frame is stored once, as bytes.
+//! Transitions whose observations are stacks of the most recent frames; each frame is stored once, as bytes.
 //!
-//! An entry is a frame and the action taken at it. The frame that results from a step is the next entry: either one
-//! with further steps or the last one of its episode, which has no action.
+//! An entry is a frame and the action taken on it. The next entry is the frame that results from the action: either a
+//! frame with a further action, or the last frame of its episode, which has no action.
 
 use super::{Batch, Transition};
 use crate::algorithms::TrainError;
@@ -12,12 +12,12 @@ use crate::env::ImageShape;
 const STARTS: u8 = 1;
 /// Flag: the entry has an action.
 const ACTS: u8 = 2;
-/// Flag: the episode terminated with this action, so the future has no value.
+/// Flag: the episode terminated with this action, so the next state has no value.
 const TERMINATES: u8 = 4;
 /// Flag: the frame is the last one of its episode.
 const ENDS: u8 = 8;
 
-/// Minimum capacity; with fewer entries, none might be drawable.
+/// Minimum capacity; a smaller buffer might contain no transition that can be drawn.
 pub(super) const CAPACITY_MIN: usize = 8;
 
 /// A ring buffer of entries; new entries replace the oldest ones.
@@ -26,7 +26,7 @@ pub(super) struct Frames {
     capacity: usize,
     pixels: usize,
     stack: usize,
-    /// Number of entries ever made; the last one is the result of the last step.
+    /// Number of entries added so far; the last one is the result of the last step.
     made: u64,
     bytes: Vec<u8>,
     actions: Vec<f32>,
@@ -91,7 +91,7 @@ impl Frames {
         self.made += 1;
     }
 
-    /// Returns whether the entry at an index is a transition whose frames are all present.
+    /// Returns whether the entry at an index is a transition whose frames are all still stored.
     pub(super) fn is_drawable(&self, at: usize) -> bool {
         let newest = self.slot(self.made - 1);
         // Number of entries from this one to the newest.
@@ -114,7 +114,8 @@ impl Frames {
         }
     }
 
-    /// Writes the stack whose newest frame is at an index, oldest frame first in each pixel, in [0, 1].
+    /// Writes the stack whose newest frame is at index `newest`, with values in [0, 1]; each pixel has the oldest frame
+    /// first.
     fn copy_stack(&self, newest: usize, stack: &mut [f32]) {
         let mut at = newest;
         for channel in (0..self.stack).rev() {
@@ -147,10 +148,10 @@ impl Frames {
         self.actions = reader.floats(&format!("{name}.actions"), len)?;
         self.rewards = reader.floats(&format!("{name}.rewards"), len)?;
         self.made = reader.number(&format!("{name}.pushed"))?;
-        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
+        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 
-    /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, drawing
+    /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, sampling
     /// would never end.
     fn is_sound(&self) -> bool {
         let len = self.len();

@@ -24,13 +24,14 @@ pub struct Transition<'a> {
     pub reward: f32,
     /// Observation after the step, even at the end of an episode, `[observation_dim]`.
     pub next_observation: &'a [f32],
-    /// Whether the future has no value. Not set if only the time limit truncated the episode.
+    /// Whether the episode terminated, so that the next state has no value. Not set if the time limit truncated the
+    /// episode.
     pub terminated: bool,
     /// Whether the next transition belongs to another episode.
     pub episode_ends: bool,
 }
 
-/// Transitions that were drawn; row `i` of each field belongs to transition `i`.
+/// Transitions drawn from a buffer; row `i` of each field belongs to transition `i`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// Index of each transition in the buffer, `[batch]`.
@@ -94,7 +95,7 @@ enum Store {
     Frames(Frames),
 }
 
-/// Preference for transitions with large errors (Schaul et al., 2016).
+/// Prioritised sampling of transitions with large errors (Schaul et al., 2016).
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prioritisation {
@@ -107,7 +108,8 @@ pub struct Prioritisation {
 }
 
 impl Prioritisation {
-    /// Returns the importance weight, before normalisation, of a transition drawn with this probability out of `len`.
+    /// Returns the unnormalised importance weight of a transition that was drawn with this probability from `len`
+    /// transitions.
     pub fn weight(&self, len: f64, probability: f64) -> f32 {
         (len * probability).powf(-f64::from(self.beta)) as f32
     }
@@ -210,8 +212,8 @@ impl Replay {
         }
     }
 
-    /// Updates priorities from the errors of transitions that were drawn, one error for each index. Does nothing
-    /// without prioritisation.
+    /// Updates priorities from the errors of drawn transitions, one error for each index. Does nothing if replay is not
+    /// prioritised.
     pub fn update_priorities(&mut self, indices: &[usize], errors: &[f32]) {
         if let Some(priorities) = &mut self.priorities {
             indices.iter().zip(errors).for_each(|(index, error)| priorities.set(*index, *error));

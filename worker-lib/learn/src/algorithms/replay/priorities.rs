@@ -45,7 +45,7 @@ impl Priorities {
         self.tree.set(index, 0);
     }
 
-    /// Draws once from each of `count` equal parts of the sum of priorities. `len` is the number of transitions.
+    /// Draws one transition from each of `count` equal parts of the priority sum. `len` is the number of transitions.
     pub(super) fn sample(&self, count: usize, len: usize, rng: &mut impl Rng, batch: &mut Batch) {
         let total = self.tree.total();
         for part in 0..count as u128 {

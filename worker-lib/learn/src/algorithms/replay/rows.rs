@@ -44,7 +44,7 @@ impl Rows {
         assert_eq!(
             (observation.len(), action.len(), next_observation.len()),
             (self.observation_dim, self.action_dim, self.observation_dim),
-            "lengths of a transition"
+            "unexpected lengths of a transition"
         );
         let at = (self.pushed % self.capacity as u64) as usize;
         let goes_on = if terminated { 0.0 } else { 1.0 };
@@ -97,7 +97,7 @@ impl Rows {
         self.goes_on = column("goes_on", 1)?;
         self.pushed = reader.number(&format!("{name}.pushed"))?;
         let is_whole = len == self.capacity || self.pushed == len as u64;
-        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
+        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 }
 

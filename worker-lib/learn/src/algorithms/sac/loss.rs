@@ -9,7 +9,8 @@ use crate::nn::{SquashedGaussian, Workspace};
 /// Parts of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// Log-probability of the policy's actions, multiplied by the temperature, minus their smaller value.
+    /// Log-probability of the policy's actions, multiplied by the temperature, minus the smaller of the two critics'
+    /// values.
     pub policy: f64,
     /// Squared error of the first critic's values.
     pub value: f64,
@@ -21,7 +22,7 @@ pub struct Losses {
     pub temperature: f32,
 }
 
-/// Parameters at which a gradient is taken.
+/// Parameters at which the gradients are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Networks<'a> {
     /// Parameters that are learned, `[parameter_count]`.
@@ -30,12 +31,12 @@ pub struct Networks<'a> {
     pub target_critics: &'a [f32],
 }
 
-/// Standard normal noise of the actions of a batch.
+/// Standard normal noise for sampling the actions of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Noise {
-    /// Noise of the actions that follow, for the targets, `[batch, action_dim]`.
+    /// Noise for the actions at the next observations, used by the targets, `[batch, action_dim]`.
     pub next: Vec<f32>,
-    /// Noise of the actions at the batch's observations, for the policy, `[batch, action_dim]`.
+    /// Noise for the actions at the batch's observations, used by the policy loss, `[batch, action_dim]`.
     pub current: Vec<f32>,
 }
 
@@ -64,14 +65,14 @@ impl SacLoss {
         &self.agent
     }
 
-    /// Returns the errors of the values against their targets for the last batch, which determine priorities.
+    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
     pub fn errors(&self) -> &[f32] {
         self.critics.errors()
     }
 
     /// Overwrites `gradient` (`[parameter_count]`) with the gradients of the losses of the critics, the policy and the
     /// logarithm of the temperature. Each loss treats the parameters of the others as constants. `target_entropy` is
-    /// the entropy, in nats, to which the temperature drives the policy.
+    /// the policy entropy, in nats, that the temperature is adjusted to reach.
     pub fn gradient(
         &mut self,
         gamma: f32,
@@ -114,7 +115,8 @@ impl SacLoss {
         self.log_probs.extend(rows.map(|(row, action)| SquashedGaussian::from_output(row).transform(action)));
     }
 
-    /// Writes the gradient of the policy. Returns the mean of the smaller value of the policy's actions, negated.
+    /// Writes the gradient of the policy. Returns the negated mean, over the batch, of the smaller of the two critics'
+    /// values.
     fn policy_gradient(
         &mut self,
         temperature: f32,

@@ -1,29 +1,30 @@
-//! Soft actor-critic, SAC, with an automatic temperature (Haarnoja et al., 2018, "Soft actor-critic algorithms and
-//! applications").
+//! Soft actor-critic (SAC) with an automatically tuned temperature (Haarnoja et al., 2018, "Soft actor-critic
+//! algorithms and applications").
 //!
 //! Implementation details:
 //!
-//! 1. Actor and critics have two layers of 256 units with ReLU; the action enters a critic at its first layer. All
-//!    layers start as PyTorch's do: uniform by fan-in.
+//! 1. The actor and the critics have two layers of 256 units with ReLU; the action enters a critic at its first layer.
+//!    All layers are initialised as in PyTorch: uniform, with a bound that depends on the fan-in.
 //! 2. The policy is a Gaussian whose samples pass through the hyperbolic tangent. Its mean and log standard deviation
 //!    are outputs of the same layer; the latter is clipped to [-20, 2], as in the published code.
 //! 3. The log-density of an action includes the derivative of the hyperbolic tangent, in a form that is accurate near
 //!    -1 and 1; implementations often add a constant of 1e-6 to the derivative instead.
 //! 4. The targets use one sampled action of the current policy, the smaller value of two target critics, and the
-//!    entropy of the action. The policy ascends the smaller value of both critics, through its sampled action
+//!    entropy of the action. The policy maximises the smaller value of the two critics at a sampled action
 //!    (reparameterisation).
 //! 5. The temperature follows the gradient of `log_alpha * (entropy - target_entropy)`, as in Stable-Baselines3, from
 //!    an initial value of 1. The default target is minus the number of action dimensions. `log_alpha` is part of the
 //!    parameter vector, so it is aggregated with the gradients and identical on all workers.
-//! 6. Critics, policy and temperature share one aggregation: their gradients are taken at the same parameters and lie
-//!    side by side in one vector. Each has its own Adam optimiser and learning rate. The published code updates the
-//!    critics first.
-//! 7. The target critics move by `tau` after each step. The policy has no target network.
-//! 8. Actions are uniform until learning starts; afterwards, they are samples of the policy. An evaluation takes the
-//!    hyperbolic tangent of the mean.
-//! 9. Truncation is not termination: only a terminated episode has no future value.
-//! 10. Each environment has its own replay buffer and draws the noise of its own samples; a batch has the same number
-//!     of samples from each.
+//! 6. The critics, the policy and the temperature share one aggregation: their gradients are computed at the same
+//!    parameters and concatenated in one vector. Each has its own Adam optimiser and learning rate. The published code
+//!    updates the critics first.
+//! 7. The target critics move towards the learned critics by the fraction `tau` after each update. The policy has no
+//!    target network.
+//! 8. Actions are uniformly random until learning starts; afterwards, they are samples of the policy. An evaluation
+//!    takes the hyperbolic tangent of the mean.
+//! 9. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
+//! 10. Each environment has its own replay buffer and draws the noise for its own samples; a batch contains the same
+//!     number of samples from each buffer.
 
 use std::ops::Range;
 
@@ -53,25 +54,25 @@ use crate::nn::{Activation, Adam, SquashedGaussian, Workspace};
 mod loss;
 mod networks;
 
-/// Epsilon of Adam: PyTorch's default.
+/// Adam epsilon (PyTorch's default).
 const ADAM_EPSILON: f32 = 1e-8;
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SacConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer: number of transitions, over all environments.
+    /// Capacity of the replay buffer, in transitions over all environments.
     pub buffer_size: usize,
-    /// Number of samples of one minibatch over all environments.
+    /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning begins; until then, actions are uniform.
+    /// Environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
     /// Environment steps between two groups of updates.
     pub train_every: u64,
@@ -85,14 +86,14 @@ pub struct SacConfig {
     pub alpha_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Interpolation factor of the target critics in each step.
+    /// Interpolation factor of the target critics per update.
     pub tau: f32,
-    /// Whether the temperature is learned; it then starts at 1.
+    /// Whether the temperature is learned; if so, it starts at 1.
     pub autotune: bool,
     /// Temperature, the weight of the entropy, if it is not learned.
     pub alpha: f32,
-    /// Entropy, in nats, to which the learned temperature drives the policy; by default, minus the number of action
-    /// dimensions.
+    /// Policy entropy, in nats, that the learned temperature is adjusted to reach; by default, minus the number of
+    /// action dimensions.
     pub target_entropy: Option<f32>,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
@@ -100,8 +101,8 @@ pub struct SacConfig {
 }
 
 impl SacConfig {
-    /// Hyper-parameters for continuous control: those of CleanRL and the paper, with the paper's learning rate of the
-    /// critics, which is also that of Stable-Baselines3.
+    /// Returns hyper-parameters for continuous control: those of CleanRL and the paper, with the paper's learning rate
+    /// of the critics, which is also that of Stable-Baselines3.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,
@@ -237,7 +238,7 @@ impl OffPolicyAlgorithm for SacConfig {
     }
 }
 
-/// Action selection: samples of the policy, or uniform actions before learning starts.
+/// Action selection: samples of the policy, or uniformly random actions before learning starts.
 pub(super) struct SacBehaviour {
     agent: SoftActorCritic,
     work: Workspace,
@@ -272,7 +273,7 @@ pub(super) struct SacLearner {
     target_entropy: f32,
     loss: SacLoss,
     noise: Noise,
-    /// Generator of the noise; `None` if the noise comes from the random streams of the environments.
+    /// Random generator of the noise; `None` if the noise comes from the random streams of the environments.
     rng: Option<ChaCha8Rng>,
 }
 

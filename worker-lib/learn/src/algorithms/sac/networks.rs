@@ -1,4 +1,4 @@
-//! The stochastic policy, the twin critics and the temperature of SAC in one flat vector of parameters.
+//! The stochastic policy, the twin critics and the temperature of SAC, with their parameters in one flat vector.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::nn::{Activation, Network};
 /// Architecture of all networks.
 const ARCHITECTURE: Architecture = Architecture::Plain;
 
-/// Actor, twin critics and temperature. The type holds shapes only; the layout of the parameters is
-/// `[actor | critic | second critic | logarithm of the temperature]`.
+/// Actor, twin critics and temperature. The type holds only the shapes; the layout of the parameters is `[actor |
+/// critic | second critic | logarithm of the temperature]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoftActorCritic {
     actor: Network,
@@ -22,7 +22,7 @@ pub struct SoftActorCritic {
 }
 
 impl SoftActorCritic {
-    /// Creates the networks for an environment with continuous actions, with hidden layers of these widths.
+    /// Creates the networks for an environment with continuous actions; `hidden` gives the widths of the hidden layers.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -73,7 +73,8 @@ impl SoftActorCritic {
         self.critic_range().end
     }
 
-    /// Returns initial parameters: uniform by fan-in, as in PyTorch, and the given temperature.
+    /// Returns the initial parameters: uniform, with a bound that depends on the fan-in, as in PyTorch; and the given
+    /// temperature.
     pub fn initial_parameters(&self, temperature: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         ARCHITECTURE.initialise(&self.actor, &mut parameters[self.actor_range()], rng);
@@ -82,7 +83,7 @@ impl SoftActorCritic {
         parameters
     }
 
-    /// Returns the names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, as stored in files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("actor", &self.actor, 0);
         tensors.extend(self.critics.tensors(self.critic_range().start));

@@ -1,4 +1,4 @@
-//! The child process: its start, its requests with a timeout, and its end.
+//! The child process: its start, its requests with a timeout, and its termination.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read, Write};
@@ -17,9 +17,10 @@ const SCRIPT: &str = concat!(include_str!("child.py"), include_str!("envpool.py"
 const STDERR_LINES: usize = 10;
 /// Time to wait for the rest of stderr after the child has ended.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
-/// Time that a child has to exit before it is killed.
+/// Time within which a child must exit before it is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
-/// Variables that keep libraries from starting a thread for each CPU, which would compete with the other workers.
+/// Environment variables that keep libraries from starting a thread for each CPU; the threads would compete with other
+/// workers.
 const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"];
 
 /// A Python process that runs `child.py` and `envpool.py`. Dropping this value ends the process.
@@ -95,7 +96,7 @@ impl Child {
         let len = u32::from_le_bytes(len) as usize;
         if len > message::MESSAGE_BYTES_MAX {
             return Err(ChildError::Protocol(format!(
-                "it sent something other than an answer, of {len} bytes"
+                "it sent a message of {len} bytes that is not an answer"
             )));
         }
         self.answer.resize(len, 0);
@@ -152,7 +153,7 @@ fn read_all(from: &mut ChildStdout, mut to: &mut [u8], deadline: Instant) -> Res
     Ok(())
 }
 
-/// Handles an error of a read or write: if the pipe was only not ready, waits until it is ready.
+/// Handles an error of a read or write: if the pipe was merely not ready, waits until it is.
 fn wait_after(
     error: std::io::Error,
     pipe: BorrowedFd<'_>,
@@ -177,7 +178,7 @@ fn keep_last_lines(stderr: ChildStderr, lines: Arc<Mutex<VecDeque<String>>>) -> 
     std::thread::spawn(move || {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-            tracing::debug!(line, "the environments' process");
+            tracing::debug!(line, "output of the environments' process");
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
             if lines.len() == STDERR_LINES {
                 lines.pop_front();

@@ -20,12 +20,12 @@ pub(super) enum Phase {
 pub(super) struct Episode {
     pub(super) phase: Phase,
     pub(super) seed: u32,
-    /// Encoded actions since the start of the episode, one after the other.
+    /// Encoded actions since the start of the episode, concatenated.
     pub(super) actions: Vec<u8>,
     pub(super) latest: Latest,
-    /// Encoded action of the step that was begun.
+    /// Encoded action of the step in progress.
     pub(super) begun: Option<Vec<u8>>,
-    /// Outcome of the step that was begun, once known.
+    /// Outcome of the step in progress, once known.
     pub(super) outcome: Option<Step>,
     /// Number of process failures at this step while no other environment was stepping.
     pub(super) crashes: u32,
@@ -57,7 +57,7 @@ impl Episode {
         self.latest.start(observation);
     }
 
-    /// Applies the outcome of the action that was begun.
+    /// Applies the outcome of the step in progress.
     pub(super) fn advance(&mut self, observed: &Observed<'_>) {
         self.actions.extend(self.begun.take().unwrap_or_default());
         self.crashes = 0;

@@ -20,7 +20,7 @@
 //! | rendered | 7 | frames per second f64, height u32, width u32, red, green and blue of each pixel |
 //! | raised | 6 | text in UTF-8: an environment raised an exception, after which the child ends |
 //!
-//! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
+//! An action is a u32 or one f32 per dimension. An observation is a sequence of f32 values, or the bytes of an image.
 
 use super::{ChildError, Package, Refusal};
 use crate::env::scene::Frame;
@@ -94,13 +94,13 @@ impl Actions {
 pub(super) struct Description {
     pub(super) observations: Observations,
     pub(super) actions: Actions,
-    /// Number of the first choice in the environment; the child process adds it to the choices of this process.
+    /// Number of the first choice in the environment. The child process adds it to the choices that this process sends.
     pub(super) first_choice: i64,
     pub(super) episode_steps_max: Option<u32>,
     pub(super) solved_return: Option<f64>,
 }
 
-/// Answer of one environment to its action.
+/// Response of one environment to its action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Observed<'a> {
     pub(super) reward: f64,
@@ -151,7 +151,7 @@ pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<
     message(STEP, &[count], &body)
 }
 
-/// Encodes a replay request; `actions` holds the encoded actions, one after the other.
+/// Encodes a replay request; `actions` holds the encoded actions, concatenated.
 pub(super) fn replay(index: usize, seed: u32, count: usize, actions: &[u8]) -> Vec<u8> {
     message(REPLAY, &[index as u32, seed, count as u32], actions)
 }

@@ -1,25 +1,25 @@
 //! Environments of Gymnasium and EnvPool in a child Python process, connected through pipes.
 //!
-//! Any Python that can import the package works. Nothing is linked, so neither the version nor the licence of the
-//! imported packages affects this program. All environments of a vector share one process, and one message steps all
-//! environments that have begun a step ([`Environment::begin_step`]).
+//! Any Python interpreter that can import the package works. No package is linked, so neither the version nor the
+//! licence of the imported packages affects this program. All environments of a vector share one process, and one
+//! message steps all environments that have begun a step ([`Environment::begin_step`]).
 //!
 //! - **Observations**: a Box of numbers, flattened to f32, or images of bytes, `[height, width, channels]` from 0 to
 //!   255.
 //! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
 //!   without bounds is passed unchanged, neither clipped nor scaled.
 //! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015): each action is
-//!   repeated for four frames, of which the pixel-wise maximum of the last two counts; images are greyscale, 84 x 84,
-//!   and the last four are stacked; an episode begins with up to 30 no-op actions, and with FIRE in games that have
-//!   it. The loss of a life is reported ([`Step::life_lost`]) and does not end the episode.
+//!   repeated for four frames, and the image is the pixel-wise maximum of the last two; images are greyscale, 84 x 84,
+//!   and the last four are stacked; an episode begins with up to 30 no-op actions, and with FIRE in games that have it.
+//!   The loss of a life is reported ([`Step::life_lost`]) and does not end the episode.
 //! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If
 //!   the environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
 //!   reproducible, and so is the continuation of a saved state: the state consists of the seed and the actions, which
 //!   are replayed.
 //! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
 //!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
-//!   successful step in between are an error.
-//! - **EnvPool** (`envpool:Pong-v5`) steps all environments with one call. It takes seeds only when it is made, so an
+//!   successful step in between cause an error.
+//! - **EnvPool** (`envpool:Pong-v5`) steps all environments with one call. It accepts seeds only at creation, so an
 //!   episode cannot be replayed: after a failure, and in a restored state, running episodes are truncated. The first
 //!   seed of each environment determines all of its episodes.
 
@@ -58,10 +58,10 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct GymnasiumOptions {
     /// Name or path of the Python interpreter.
     pub python: PathBuf,
-    /// Time without any message after which a process counts as hung. Steps take milliseconds, the start takes
+    /// Time without any message after which a process is considered hung. Steps take milliseconds, the start takes
     /// seconds, and a long replay sends messages in between.
     pub answer_timeout: Duration,
-    /// Whether the environments are made with the render mode `rgb_array`.
+    /// Whether the environments are created with the render mode `rgb_array`.
     pub renders: bool,
 }
 
@@ -140,7 +140,7 @@ impl ChildError {
     }
 }
 
-/// Python package that makes the environments of a process.
+/// Python package that creates the environments of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Package {
     Gymnasium,
@@ -150,8 +150,8 @@ enum Package {
     },
 }
 
-/// Makes groups of environments of these sizes, in order. Each group has its own process, which all start at the same
-/// time; EnvPool has a single group, and as many threads as there are sizes.
+/// Creates groups of environments of the given sizes, in order. Each group has a separate process; all processes start
+/// at the same time. EnvPool uses a single group, with as many threads as there are sizes.
 ///
 /// # Errors
 /// See [`GymnasiumEnvironment::vector`].
@@ -175,7 +175,7 @@ pub(super) fn groups(
     })
 }
 
-/// One environment of a child process. The process ends with its last environment.
+/// One environment of a child process. The process ends when its last environment is dropped.
 pub struct GymnasiumEnvironment {
     spec: EnvSpec,
     index: usize,
@@ -183,8 +183,8 @@ pub struct GymnasiumEnvironment {
 }
 
 impl GymnasiumEnvironment {
-    /// Makes `count` environments of the `id` in one process: those of EnvPool if the id has the prefix `envpool:`,
-    /// otherwise those of Gymnasium. The prefix `gymnasium:` is removed.
+    /// Creates `count` environments with the given `id` in one process: those of EnvPool if the id has the prefix
+    /// `envpool:`, otherwise those of Gymnasium. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
     /// [`EnvError::UnknownId`] if Gymnasium does not know the id. [`EnvError::NotInstalled`] if Python or a package is
@@ -194,7 +194,7 @@ impl GymnasiumEnvironment {
         Self::in_threads(id, count, 1, options)
     }
 
-    /// Makes environments like [`Self::vector`]; those of EnvPool step in `threads` threads.
+    /// Creates environments like [`Self::vector`]; those of EnvPool step in `threads` threads.
     fn in_threads(
         id: &str,
         count: usize,

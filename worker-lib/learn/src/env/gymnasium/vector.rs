@@ -10,10 +10,10 @@ use super::{ChildError, GymnasiumOptions, Package};
 use crate::env::scene::Frame;
 use crate::env::{Action, EnvError, Step, check_state};
 
-/// Number of consecutive process failures, without a successful step in between, that is an error.
+/// Number of consecutive process failures, without a successful step in between, that causes an error.
 const FAILURES_MAX: u32 = 5;
-/// Number of failed attempts at a step, without other environments stepping, after which the episode is abandoned or,
-/// if the environment raises an exception, the run ends.
+/// Number of failed attempts at a step, while no other environment was stepping, after which the episode is abandoned
+/// or, if the environment raises an exception, the run ends.
 const ATTEMPTS_MAX: u32 = 2;
 /// Number of values before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
 const STATE_HEAD: usize = 2;
@@ -31,7 +31,7 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// Starts the process and makes the environments in it.
+    /// Starts the process and creates the environments in it.
     pub(super) fn new(
         id: &str,
         count: usize,
@@ -98,7 +98,7 @@ impl Vector {
         Ok(())
     }
 
-    /// Returns the outcome of the action that was begun.
+    /// Returns the outcome of the step in progress.
     pub(super) fn finish_step(
         &mut self,
         index: usize,
@@ -156,8 +156,8 @@ impl Vector {
         Ok(())
     }
 
-    /// Fails if the last of several attempts at the same step or reset ended with an exception: an error in the code of
-    /// the environment, which further attempts would repeat.
+    /// Fails if the last of several attempts at the same step or reset ended with an exception. The cause is then an
+    /// error in the code of the environment, and further attempts would fail too.
     fn refuse_exception(&self, failure: &ChildError, attempts: u32) -> Result<(), EnvError> {
         match failure {
             ChildError::Raised(exception) if attempts >= ATTEMPTS_MAX => {
@@ -233,7 +233,7 @@ impl Vector {
         Ok(episode.take_over(&replayed, digest))
     }
 
-    /// Returns an image of the present state, and the time between two steps of the display, s.
+    /// Returns an image of the current state, and the time between two steps of the display, s.
     pub(super) fn picture(&mut self, index: usize) -> Result<(Frame, f64), EnvError> {
         let request = message::render(index);
         let answer = self.child.as_mut().ok_or(ChildError::Closed).and_then(|child| child.ask(&request));

@@ -1,7 +1,7 @@
 //! Dynamics of the lander: one rigid body with two sprung feet, a main engine and side engines, over a terrain.
 //!
-//! The feet touch the ground with a spring, a damper and regularised Coulomb friction along the slope. The integrator
-//! is semi-implicit Euler.
+//! Contact between a foot and the ground is modelled by a spring, a damper and regularised Coulomb friction along the
+//! slope. The integrator is semi-implicit Euler.
 
 use super::terrain::Terrain;
 use crate::env::scene::Point;
@@ -18,9 +18,9 @@ const MAIN_FORCE: f64 = 90.0;
 const SIDE_FORCE: f64 = 12.0;
 /// Height of the side engines above the centre of mass, m.
 pub(super) const SIDE_HEIGHT: f64 = 0.4;
-/// Spring of a foot, N/m: the lander at rest sinks in by 1 cm.
+/// Spring constant of a foot, N/m; the lander at rest sinks in by 1 cm.
 const FOOT_STIFFNESS: f64 = 2500.0;
-/// Damper of a foot, N s/m; the normal force never becomes negative.
+/// Damping coefficient of a foot, N s/m; the normal force never becomes negative.
 const FOOT_DAMPING: f64 = 120.0;
 /// Slope of the friction force below the Coulomb limit, N s/m.
 const FRICTION_SLOPE: f64 = 200.0;
@@ -126,7 +126,7 @@ impl Lander {
         })
     }
 
-    /// Returns a point of the lander's frame in the coordinates of the world.
+    /// Converts a point from the frame of the lander to world coordinates.
     pub(super) fn place(&self, [x, z]: Point) -> Point {
         let (sin, cos) = self.angle.sin_cos();
         [self.position[0] + cos * x - sin * z, self.position[1] + sin * x + cos * z]

@@ -1,7 +1,7 @@
-//! PlanarLander-v0 and PlanarLanderContinuous-v0: land a spacecraft on a pad; they need no library.
+//! PlanarLander-v0 and PlanarLanderContinuous-v0: land a spacecraft on a pad. They need no external library.
 //!
-//! The task follows Gymnasium's LunarLander-v3 (observation, actions, shaped reward, end of an episode) on dynamics of
-//! this project. `docs/environments.md` lists the differences.
+//! The task follows Gymnasium's LunarLander-v3 (observation, actions, shaped reward, end of an episode) but uses this
+//! project's own dynamics. `docs/environments.md` lists the differences.
 
 mod dynamics;
 mod terrain;
@@ -39,13 +39,13 @@ const VELOCITY_UNITS: Point = [5.0, 7.5];
 const SPIN_UNIT: f64 = 2.5;
 /// Initial height of the feet above the pad, m.
 const START_HEIGHT: f64 = 9.4;
-/// Bound of the initial velocity along each axis, m/s.
+/// Bound on the absolute initial velocity along each axis, m/s.
 const START_SPEED: f64 = 4.0;
 /// Cost of a step with the main engine at full throttle.
 const MAIN_COST: f64 = 0.3;
 /// Cost of a step with a side engine at full throttle.
 const SIDE_COST: f64 = 0.03;
-/// Reward of the step that ends an episode at rest, and negative reward of a crash.
+/// Reward for ending an episode at rest; a crash is rewarded with the negated value.
 const PRIZE: f64 = 100.0;
 /// Speed, m/s, and angular velocity, rad/s, below which the lander is at rest.
 const REST_SPEED: f64 = 0.05;
@@ -60,10 +60,11 @@ const STATE: usize = 13 + CORNERS;
 ///
 /// Action of `PlanarLander-v0`: 0 nothing, 1 left engine, 2 main engine, 3 right engine. The left engine pushes to the
 /// left and turns counterclockwise. Action of `PlanarLanderContinuous-v0`: main and side throttle in [-1, 1]. The main
-/// engine is off up to 0 and has 50 % to 100 % of its force above; the side engines are off between -0.5 and 0.5.
+/// engine is off at throttles up to 0 and has 50 % to 100 % of its force above 0; the side engines are off between -0.5
+/// and 0.5.
 ///
-/// Reward: the change of a potential (distance from the pad, speed, angle, feet on the ground), the cost of fuel, and
-/// at the end 100 for a lander at rest or -100 for a crash.
+/// Reward: the change of a potential (distance from the pad, speed, angle, feet on the ground), the cost of fuel, and,
+/// at the end of an episode, 100 for a lander at rest or -100 for a crash.
 #[derive(Debug)]
 pub struct PlanarLander {
     spec: EnvSpec,

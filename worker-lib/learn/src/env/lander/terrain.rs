@@ -1,4 +1,4 @@
-//! Ground of the lander: straight segments around a flat pad.
+//! Terrain of the lander: straight segments around a flat pad.
 
 use std::array;
 
@@ -16,7 +16,7 @@ pub(super) const PAD_HALF_WIDTH: f64 = 2.0;
 
 /// Horizontal distance between two corners, m.
 const SPACING: f64 = 2.0 * HALF_WIDTH / (CORNERS - 1) as f64;
-/// Bound of the height of a corner before smoothing, m.
+/// Bound on the absolute height of a corner before smoothing, m.
 const HEIGHT_MAX: f64 = 10.0 / 3.0;
 
 /// Heights of the corners above the pad, m, from left to right.
@@ -26,12 +26,12 @@ pub(super) struct Terrain {
 }
 
 impl Terrain {
-    /// Creates flat ground.
+    /// Creates flat terrain.
     pub(super) fn flat() -> Self {
         Self { heights: [0.0; CORNERS] }
     }
 
-    /// Draws ground with a flat pad in the middle. Each height is the mean of three random ones.
+    /// Draws random terrain with a flat pad in the middle. Each height is the mean of three random ones.
     pub(super) fn random(rng: &mut ChaCha8Rng) -> Self {
         const MIDDLE: usize = CORNERS / 2;
         let mut rough: [f64; CORNERS] = array::from_fn(|_| rng.random_range(-HEIGHT_MAX..HEIGHT_MAX));

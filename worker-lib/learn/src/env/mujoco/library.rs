@@ -14,8 +14,8 @@ use crate::env::{EnvError, python};
 /// An opaque MuJoCo object.
 pub(super) type Handle = *mut c_void;
 
-/// The functions of libmujoco that are used. Their signatures are the same in `mujoco.h` of every version from 3.2.7
-/// to 4.0.0.
+/// The functions of libmujoco that this crate calls. Their signatures are the same in `mujoco.h` of every version from
+/// 3.2.7 to 4.0.0.
 #[derive(Clone, Copy)]
 pub(super) struct Functions {
     pub(super) parse: unsafe extern "C" fn(*const c_char, *const c_void, *mut c_char, c_int) -> Handle,
@@ -33,7 +33,7 @@ pub(super) struct Functions {
     pub(super) version: unsafe extern "C" fn() -> *const c_char,
 }
 
-/// An open libmujoco.
+/// The opened libmujoco library.
 pub struct MujocoLibrary {
     pub(super) functions: Functions,
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! Gymnasium's robots on MuJoCo, whose library is opened at run time.
 //!
 //! The models are this project's own descriptions of the robots, with Gymnasium's geometry and constants; tests check
-//! that trajectories equal recorded ones of Gymnasium's environments.
+//! that trajectories equal recordings of Gymnasium's environments.
 
 mod half_cheetah;
 mod hopper;

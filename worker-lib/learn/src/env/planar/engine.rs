@@ -30,7 +30,7 @@ pub(super) struct Joint {
     pub(super) armature: f64,
     /// Viscous friction, N m s/rad.
     pub(super) damping: f64,
-    /// Spring towards an angle of 0, N m/rad.
+    /// Stiffness of the spring towards an angle of 0, N m/rad.
     pub(super) stiffness: f64,
     /// Smallest and largest angle, rad.
     pub(super) range: (f64, f64),
@@ -52,19 +52,19 @@ pub(super) struct ContactPoint {
 /// Springs and dampers of the ground and of the joint limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Penalties {
-    /// Spring of the ground, N/m.
+    /// Spring constant of the ground, N/m.
     pub(super) contact_stiffness: f64,
-    /// Damper of the ground, N s/m; the normal force never becomes negative.
+    /// Damping coefficient of the ground, N s/m; the normal force never becomes negative.
     pub(super) contact_damping: f64,
     /// Slope of the friction force below the Coulomb limit, N s/m.
     pub(super) friction_slope: f64,
-    /// Spring of a joint beyond its range, N m/rad.
+    /// Spring constant of a joint limit, N m/rad.
     pub(super) limit_stiffness: f64,
-    /// Damper of a joint beyond its range, N m s/rad.
+    /// Damping coefficient of a joint limit, N m s/rad.
     pub(super) limit_damping: f64,
 }
 
-/// Order in which the mass matrix is factorised. Both give the same accelerations, up to rounding.
+/// Order in which the mass matrix is factorised. Both orders give the same accelerations, up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Factorisation {
     /// From the root, over all entries. The results of `PlanarHopper-v0` were published with the rounding of this
@@ -95,7 +95,8 @@ pub(super) struct Model<const B: usize> {
 pub(super) struct Body<const B: usize> {
     /// Index of the parent.
     parent: Option<usize>,
-    /// Position of the joint in the frame of the parent's joint, m; for the root, in the world at coordinates of 0.
+    /// Position of the joint in the frame of the parent's joint, m; for the root, in the world if all coordinates are
+    /// 0.
     anchor: Vec2,
     /// Direction in which a positive joint velocity turns the body: from x towards z (+1) or from z towards x (-1).
     turn: f64,
@@ -144,7 +145,7 @@ pub(super) struct Motion<const N: usize> {
 }
 
 impl<const B: usize, const N: usize> Robot<B, N> {
-    const COORDINATES: () = assert!(N == B + 2, "a robot has two coordinates more than bodies");
+    const COORDINATES: () = assert!(N == B + 2, "a robot has two more coordinates than bodies");
 
     /// Creates a robot with all coordinates and velocities at 0.
     pub(super) fn new(model: &'static Model<B>) -> Self {
@@ -181,7 +182,7 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Returns the positions and velocities of all bodies in the present state.
+    /// Returns the positions and velocities of all bodies in the current state.
     pub(super) fn pose(&self) -> Pose<B> {
         let mut pose = Pose {
             sin_cos: [(0.0, 1.0); B],
@@ -252,7 +253,7 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Returns the derivatives of x and z of `point` with respect to the angle of body `i`, with which the point turns.
+    /// Returns the derivatives of x and z of `point` with respect to the angle of body `i`, which moves the point.
     fn by_angle(&self, pose: &Pose<B>, i: usize, point: Vec2) -> Vec2 {
         let turn = self.bodies[i].turn;
         [-turn * (point[1] - pose.joint[i][1]), turn * (point[0] - pose.joint[i][0])]
@@ -297,7 +298,7 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Stands the robot at a height, m, with a uniform deviation of at most `spread` of each coordinate and velocity.
+    /// Places the robot upright at a height, m. Each coordinate and velocity deviates uniformly by at most `spread`.
     pub(super) fn stand(&mut self, height: f64, spread: f64, rng: &mut ChaCha8Rng) {
         self.q = std::array::from_fn(|_| rng.random_range(-spread..spread));
         self.v = std::array::from_fn(|_| rng.random_range(-spread..spread));
@@ -399,8 +400,8 @@ impl<const N: usize> Motion<N> {
     }
 }
 
-/// Derives the bodies from the geometry. A body of several capsules has their total mass; capsules of one body that
-/// overlap count twice, as in MuJoCo.
+/// Derives the bodies from the geometry. The mass of a body is the total mass of its capsules; capsules of one body
+/// that overlap count twice, as in MuJoCo.
 fn bodies<const B: usize>(model: &Model<B>) -> [Body<B>; B] {
     let mut bodies = [None::<Body<B>>; B];
     for (k, link) in model.links.iter().enumerate() {

@@ -15,7 +15,7 @@ pub(in crate::env) const ID: &str = "PlanarHalfCheetah-v0";
 
 /// Number of bodies: torso with head, then back thigh, shin and foot, front thigh, shin and foot.
 const BODIES: usize = 7;
-/// Number of integration steps per action: 50 ms, as in Gymnasium's half cheetah (5 of 10 ms).
+/// Number of integration steps per action: 50 ms, as in Gymnasium's half cheetah (5 steps of 10 ms).
 const SUBSTEPS: usize = 20;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
 
@@ -56,8 +56,8 @@ pub(super) const MODEL: Model<BODIES> = Model {
 };
 
 /// The PlanarHalfCheetah-v0 environment. Observation: z relative to the initial height (m), pitch, six joint angles
-/// (rad), nine velocities. Action: six motors in [-1, 1]. Reward: forward velocity (m/s) - 0.1 |action|^2. It never
-/// terminates.
+/// (rad), nine velocities. Action: six motors in [-1, 1]. Reward: forward velocity (m/s) - 0.1 |action|^2. Episodes
+/// never terminate.
 #[derive(Debug)]
 pub struct PlanarHalfCheetah {
     spec: EnvSpec,

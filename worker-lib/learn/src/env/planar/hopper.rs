@@ -16,7 +16,7 @@ pub(in crate::env) const ID: &str = "PlanarHopper-v0";
 
 /// Number of bodies: torso, thigh, leg, foot.
 const BODIES: usize = 4;
-/// Number of integration steps per action: 8 ms, as in Gymnasium's Hopper (4 of 2 ms).
+/// Number of integration steps per action: 8 ms, as in Gymnasium's Hopper (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
 /// Height of the torso's frame when standing, m.
 const STANDING_HEIGHT: f64 = 1.25;

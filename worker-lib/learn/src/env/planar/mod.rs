@@ -1,4 +1,4 @@
-//! Robots in the vertical plane, on dynamics of this project; they need no library.
+//! Robots that move in a vertical plane, simulated with this project's own dynamics. They need no external library.
 
 mod engine;
 mod half_cheetah;

@@ -19,12 +19,12 @@ const BODIES: usize = 7;
 /// Number of coordinates: x and z of the torso's joint frame (m), pitch and six joint angles (rad).
 const N: usize = BODIES + 2;
 const MOTORS: usize = 6;
-/// Number of integration steps per action: 8 ms, as in Gymnasium's Walker2d (4 of 2 ms).
+/// Number of integration steps per action: 8 ms, as in Gymnasium's Walker2d (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
 /// Height of the torso's frame when standing, m.
 const STANDING_HEIGHT: f64 = 1.25;
-/// Heights of the torso, m, between which the episode continues; the bounds are excluded.
+/// Range of torso heights, m, in which the episode continues; both ends are excluded.
 const HEALTHY_HEIGHT: (f64, f64) = (0.8, 2.0);
 /// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 1.0;

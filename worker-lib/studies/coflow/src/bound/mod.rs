@@ -4,7 +4,7 @@
 //! port, and at least the time of all its coflows at its busiest port. Furthermore, each port is a machine that serves
 //! all jobs; on a single machine, preemptive shortest-remaining-processing-time-first gives the minimum mean flow time
 //! (Schrage, 1968). The third bound is that of a linear relaxation, which considers all ports and the isolated times of
-//! all jobs together. All bounds, and therefore the greatest of them, hold for every policy. None is tight.
+//! all jobs together. All bounds, and therefore the greatest of them, hold for every policy. None of them is tight.
 
 mod relaxation;
 
@@ -87,8 +87,8 @@ impl Ord for Seconds {
     }
 }
 
-/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task is
-/// an arrival and a processing time; tasks must be sorted by arrival.
+/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task
+/// consists of an arrival and a processing time; tasks must be sorted by arrival.
 fn shortest_first(tasks: &[(f64, f64)]) -> f64 {
     let mut waiting: BinaryHeap<Reverse<(Seconds, Seconds)>> = BinaryHeap::new();
     let (mut next, mut time, mut sum) = (0, 0.0_f64, 0.0);

@@ -1,23 +1,23 @@
-//! Linear relaxation of the scheduling problem, which bounds the total completion time from below.
+//! Linear relaxation of the scheduling problem, which gives a lower bound on the total completion time.
 //!
-//! The relaxation has a completion time for each item (a job) and for each port that the item uses. The completion time
-//! of an item is at least that at each of its ports, and at least its release plus its isolated time. The completion
-//! times at one port fulfil the inequalities of a single machine with release times (Goemans, "A Supermodular
-//! Relaxation for Scheduling with Release Dates", 1996), which no schedule violates.
+//! The relaxation has variables for the completion time of each item (a job) as a whole and at each port that the item
+//! uses. The completion time of an item is at least that at each of its ports, and at least its release time plus its
+//! isolated time. The completion times at one port satisfy the inequalities of a single machine with release times
+//! (Goemans, "A Supermodular Relaxation for Scheduling with Release Dates", 1996), which no schedule violates.
 //!
-//! It is solved by its Lagrangian dual: the weight 1 of each item is divided among its ports and its isolated time. For
-//! any such division, the sum over ports of the weighted completion times on single machines is a lower bound, and for
-//! one machine the relaxation is solved exactly by serving the available item with the highest ratio of weight to time.
-//! Mirror ascent moves weight to the ports at which an item ends late. The best division found gives the bound; the
-//! optimum of the relaxation may be slightly higher.
+//! The relaxation is solved through its Lagrangian dual: each item has a weight of 1, which is divided among its ports
+//! and its isolated time. For any such division, the sum over ports of the weighted completion times on single machines
+//! is a lower bound, and for one machine the relaxation is solved exactly by serving the available item with the
+//! highest ratio of weight to time. Mirror ascent moves weight to the ports at which an item ends late. The best
+//! division found gives the bound; the optimum of the relaxation may be slightly higher.
 
 use std::collections::BinaryHeap;
 
 use super::Seconds;
 
-/// Number of steps of the ascent.
+/// Number of steps of the mirror ascent.
 const STEPS: u32 = 40;
-/// Factor of the first step, in e-folds of a weight per relative difference of completion times.
+/// Size of the first step: change of a weight, in e-folds, per relative difference of completion times.
 const STEP: f64 = 4.0;
 
 /// Item that needs time on ports.
@@ -73,7 +73,8 @@ fn ascend(weights: &mut [f64], times: &[f64], release: f64, size: f64) {
 }
 
 /// Solves the relaxation for one machine: computes the completion time of each of its items as the mean time at which
-/// the item is served plus half of its need. `machine` lists items, their indices of the port, and their needs.
+/// the item is served plus half of its need. Each entry of `machine` has the index of an item, the index of this
+/// machine among the item's ports, and the item's need.
 fn serve(machine: &[(usize, usize, f64)], items: &[Item], weights: &[Vec<f64>], times: &mut [Vec<f64>]) {
     // Ratio of weight to need, index in `machine`, and remaining need of each available item.
     let mut waiting: BinaryHeap<(Seconds, usize)> = BinaryHeap::new();

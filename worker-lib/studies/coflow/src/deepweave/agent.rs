@@ -32,10 +32,10 @@ pub struct Exploration {
 pub struct Decision {
     /// Input of the network.
     pub scene: Scene,
-    /// Difference between the priority that was used for each coflow and the network's priority, as `[nodes]`.
-    /// Exploration or the search causes these differences.
+    /// Difference, caused by exploration or the search, between the priority that was used for each coflow and the
+    /// network's priority; shape `[nodes]`.
     pub offsets: Vec<f32>,
-    /// Gradient of the saving by the search's steps with respect to the network's advice.
+    /// Gradient of the cost saved by the search's steps, with respect to the network's advice.
     pub credits: Advice,
 }
 
@@ -59,7 +59,7 @@ pub struct DeepWeave {
 }
 
 impl DeepWeave {
-    /// Creates the policy with a network and its parameters.
+    /// Creates the policy from a network and its parameters.
     ///
     /// # Panics
     /// Panics if the number of parameters is not that of the network.

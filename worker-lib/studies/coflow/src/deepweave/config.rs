@@ -1,4 +1,4 @@
-//! Hyper-parameters of a training.
+//! Hyper-parameters of a training run.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub enum Explore {
     Moves,
 }
 
-/// All hyper-parameters of a training. The number of agents is the total over all workers.
+/// All hyper-parameters of a training run. The number of agents is the total over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeepWeaveConfig {
@@ -28,7 +28,7 @@ pub struct DeepWeaveConfig {
     pub coflows_max: usize,
     /// Fraction of the coflows from which training jobs are drawn; the subset is random.
     pub coflow_share: f64,
-    /// Number of agents, with one episode each per iteration (N of algorithm 1).
+    /// Number of agents, with one episode each per iteration (N in algorithm 1 of the paper).
     pub agents: usize,
     /// Number of initial iterations in which the network learns to imitate a search.
     pub imitation_iterations: u64,
@@ -39,7 +39,7 @@ pub struct DeepWeaveConfig {
     pub own_jobs: usize,
     /// Number of optimiser steps in an iteration that imitates a search.
     pub imitation_steps: usize,
-    /// Maximum change of a key by the search that the network imitates, in e-folds; larger changes are clipped.
+    /// Maximum change of a key, in e-folds, that the network learns from the search; larger changes are clipped.
     pub offset_max: f64,
     /// Total number of iterations.
     pub iterations: u64,
@@ -49,24 +49,23 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, used in turn; with 0, all jobs arrive at once.
+    /// Mean times between arrivals, in seconds, used in rotation; 0 means that all jobs arrive at once.
     pub interarrivals: Vec<f64>,
-    /// Mean number of jobs of an episode in the first iteration after imitation. The number is exponentially
-    /// distributed.
+    /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,
     /// Increase of the mean number of jobs per iteration.
     pub episode_growth: f64,
-    /// Maximum number of jobs of an episode.
+    /// Maximum number of jobs per episode.
     pub episode_jobs_max: usize,
     /// Maximum number of jobs that arrive at once.
     pub batch_jobs: usize,
     /// Number of iterations between tests.
     pub test_interval: u64,
-    /// Number of workloads of a test.
+    /// Number of workloads per test.
     pub test_workloads: usize,
     /// Number of orders that the search tries for each arriving job in a test of a network of kind `Node`.
     pub test_evaluations: u64,
-    /// Number of jobs of each test workload; at most `batch_jobs` if all arrive at once.
+    /// Number of jobs in each test workload; at most `batch_jobs` if all arrive at once.
     pub test_jobs: usize,
 }
 

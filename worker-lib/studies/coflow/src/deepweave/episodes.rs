@@ -1,4 +1,4 @@
-//! Workloads of a training, and the results of policies on them.
+//! Workloads of a training run, and the results of policies on them.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
@@ -54,8 +54,8 @@ pub(super) fn own_jobs(
     draw(config, source, (config.own_jobs, interarrival(config, number)), &mut rng)
 }
 
-/// Draws the jobs that all agents of an iteration share. Their mean number grows over the training (line 15 of
-/// algorithm 1).
+/// Draws the jobs that all agents of an iteration share. Their mean number grows during training (line 15 of the
+/// paper's algorithm 1).
 pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iteration: u64) -> Vec<Job> {
     let mut rng = stream(config.seed, Purpose::Arrivals, iteration as usize);
     let done = iteration.saturating_sub(config.imitation_iterations) as f64;
@@ -73,7 +73,7 @@ pub(super) fn test_jobs(config: &DeepWeaveConfig, source: &JobSource, workload: 
 }
 
 /// Returns, for each decision, the total time that all jobs spend in the fabric after that decision, in seconds. There
-/// is one decision at each arrival. These costs are the negative sums of the rewards that follow.
+/// is one decision at each arrival. These costs are the negated sums of the rewards that follow.
 pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
     let mut times: Vec<f64> = jobs.iter().map(|job| job.arrival).collect();
     times.dedup();

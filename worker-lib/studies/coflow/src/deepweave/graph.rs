@@ -15,7 +15,7 @@ const HIDDEN: [usize; 2] = [16, 8];
 pub(super) struct Graph {
     message: Part,
     update: Part,
-    /// Messages of the last pass, as `[nodes, width]`; `sums` and `attributes` have the same shape.
+    /// Messages of the last pass, with shape `[nodes, width]`; `sums` and `attributes` have the same shape.
     messages: Vec<f32>,
     sums: Vec<f32>,
     attributes: Vec<f32>,
@@ -23,7 +23,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Creates message passing for attributes of `width` numbers, with parameters from index `start` on.
+    /// Creates message passing for attributes of `width` numbers, with parameters that begin at index `start`.
     pub(super) fn new(width: usize, start: usize) -> Self {
         let widths = [width, HIDDEN[0], HIDDEN[1], width];
         let message = Part::new("f", &widths, start);

@@ -1,8 +1,8 @@
 //! Imitation: the network is trained towards the orders that a search finds to be better than the network's.
 //!
-//! Agents follow the search, each on its own jobs, so the states are those of a policy with the search. As the search
-//! starts from the network's order, it finds fewer improvements as the network improves (expert iteration; Anthony et
-//! al., 2017).
+//! Agents follow the search, each on its own jobs, so the visited states are those of a policy that uses the search. As
+//! the search starts from the network's order, it finds fewer improvements as the network improves (expert iteration;
+//! Anthony et al., 2017).
 
 use super::agent::Decision;
 use super::episodes::Task;
@@ -38,7 +38,7 @@ pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Re
     totals.sum(step.group)
 }
 
-/// Replaces the offsets of decisions by the priorities that the network should have given according to the search.
+/// Replaces the offsets of decisions with the priorities that the network should have given according to the search.
 fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
     let mut advice = Advice::default();
     for Decision { scene, offsets, .. } in &mut decisions {

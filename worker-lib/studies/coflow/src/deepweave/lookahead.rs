@@ -21,11 +21,11 @@ const LOGIT_MAX: f64 = 30.0;
 /// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Best keys, as `[nodes]`.
+    /// Best keys, with shape `[nodes]`.
     pub keys: Vec<f64>,
-    /// Gradient of the relative saving of a step with respect to [`Advice::moved`], as `[nodes]`.
+    /// Gradient of the relative saving of a step with respect to [`Advice::moved`], with shape `[nodes]`.
     pub moved: Vec<f32>,
-    /// Gradient of the relative saving of a step with respect to [`Advice::aims`], as `[nodes]`.
+    /// Gradient of the relative saving of a step with respect to [`Advice::aims`], with shape `[nodes]`.
     pub aims: Vec<f32>,
 }
 
@@ -48,8 +48,8 @@ impl Lookahead {
         self.evaluated
     }
 
-    /// Searches for better keys after the arrival of `arrived` jobs. The search starts from the better one of the
-    /// proposed keys and the keys followed so far, both `[nodes]`. The network's advice gives the probabilities of
+    /// Searches for better keys after the arrival of `arrived` jobs. The search starts from the proposed keys or the
+    /// keys in use, whichever are better; both have shape `[nodes]`. The network's advice gives the probabilities of
     /// steps.
     pub fn improve(
         &mut self,

@@ -6,8 +6,8 @@
 //! | [`net`] | the paper's network for jobs of limited size; a network with a head per coflow for jobs of any size |
 //! | [`agent`] | the policy |
 //! | [`remainder`], [`lookahead`] | cost of an order if no more jobs arrive, and the search for a better order |
-//! | [`episodes`] | workloads of a training |
-//! | [`config`], [`training`] | imitation of the search and algorithm 1, with one or more workers; checkpoints |
+//! | [`episodes`] | training workloads |
+//! | [`config`], [`training`] | imitation and the paper's algorithm 1, with one or more workers; checkpoints |
 
 pub mod agent;
 pub mod config;

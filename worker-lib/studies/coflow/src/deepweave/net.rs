@@ -22,7 +22,8 @@ pub enum NetKind {
     Paper,
 }
 
-/// Output of a network for the nodes of a scene, or the gradient of the loss with respect to it; `[nodes]` each.
+/// Output of a network for the nodes of a scene, or the gradient of the loss with respect to it; each field has shape
+/// `[nodes]`.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
     /// Priorities; the highest is first.
@@ -33,7 +34,7 @@ pub struct Advice {
     pub aims: Vec<f32>,
 }
 
-/// Network without its parameters, which the caller holds.
+/// Network without its parameters, which the caller owns.
 #[derive(Clone, Debug)]
 pub enum Net {
     /// Network with one head per coflow.
@@ -43,7 +44,7 @@ pub enum Net {
 }
 
 impl Net {
-    /// Creates a network of a kind. The paper's network is for jobs of up to `coflows_max` coflows.
+    /// Creates a network of the given kind. The paper's network supports jobs of up to `coflows_max` coflows.
     pub fn new(kind: NetKind, coflows_max: usize) -> Self {
         match kind {
             NetKind::Node => Self::Node(Box::new(NodeNet::new())),
@@ -59,7 +60,7 @@ impl Net {
         }
     }
 
-    /// Returns random parameters. With them, a network of kind [`NetKind::Node`] gives the order of JobSEBF.
+    /// Returns random parameters. With these, a network of kind [`NetKind::Node`] gives the order of JobSEBF.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         match self {
             Self::Node(net) => net.initial_parameters(rng),
@@ -117,7 +118,7 @@ impl Net {
     }
 
     /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` is the gradient with
-    /// respect to the output; an empty part of it counts as 0. Must be called after [`Self::forward`].
+    /// respect to the output; its empty fields count as zeros. Must be called after [`Self::forward`].
     pub fn backward(&mut self, parameters: &[f32], scene: &Scene, deltas: &Advice, gradient: &mut [f32]) {
         match self {
             Self::Node(net) => net.backward(parameters, scene, deltas, gradient),

@@ -28,11 +28,11 @@ pub struct NodeNet {
     job: Part,
     head: Part,
     linear: Part,
-    /// Own features of the last pass, as `[nodes, WIDTH]`.
+    /// Own features of the last pass, with shape `[nodes, WIDTH]`.
     features: Vec<f32>,
-    /// Inputs of `job` in the last pass, as `[nodes, FEATURES + WIDTH]`.
+    /// Inputs of `job` in the last pass, with shape `[nodes, FEATURES + WIDTH]`.
     described: Vec<f32>,
-    /// Inputs of `head` in the last pass, as `[nodes, FEATURES + 2 WIDTH]`.
+    /// Inputs of `head` in the last pass, with shape `[nodes, FEATURES + 2 WIDTH]`.
     seen: Vec<f32>,
     /// Number of coflows of each job.
     counts: Vec<f32>,
@@ -108,7 +108,8 @@ impl NodeNet {
         }
     }
 
-    /// Returns the means over the coflows of each job, as `[jobs, WIDTH]`. Sums would grow with the size of the job.
+    /// Returns the means over the coflows of each job, with shape `[jobs, WIDTH]`. Unlike sums, means do not grow with
+    /// the size of the job.
     fn means(&mut self, scene: &Scene, summaries: &[f32]) -> Vec<f32> {
         self.counts.clear();
         self.counts.resize(scene.jobs.len(), 0.0);

@@ -25,11 +25,11 @@ pub struct PaperNet {
     graph: Graph,
     job: Part,
     policy: Part,
-    /// Features of the last pass, as `[nodes]`.
+    /// Features of the last pass, with shape `[nodes]`.
     own: Vec<f32>,
-    /// Inputs of `job` in the last pass, as `[nodes, 2]`.
+    /// Inputs of `job` in the last pass, with shape `[nodes, 2]`.
     described: Vec<f32>,
-    /// Inputs of `policy` in the last pass, as `[jobs, inputs]`.
+    /// Inputs of `policy` in the last pass, with shape `[jobs, inputs]`.
     input: Vec<f32>,
     /// Position of each coflow among those of its job, in descending order of attributes.
     places: Vec<usize>,

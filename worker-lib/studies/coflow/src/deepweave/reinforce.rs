@@ -1,5 +1,5 @@
-//! Policy gradient of algorithm 1: N agents have the same arrivals, and the baseline of each decision is the mean
-//! result of all agents from that time on.
+//! Policy gradient of the paper's algorithm 1: N agents receive the same arrivals, and the baseline of each decision is
+//! the mean result of all agents from that time on.
 
 use super::agent::{Decision, Exploration};
 use super::episodes::{Task, agent_rng, costs_to_go, episode_jobs, own_jobs};

@@ -1,5 +1,5 @@
-//! Simulation of the remaining parts of the present jobs in a fixed order. It gives the cost of a decision if no more
-//! jobs arrive.
+//! Simulation of the remaining parts of the current jobs in a fixed order. The result is the cost of a decision if no
+//! more jobs arrive.
 
 use super::scene::Scene;
 use crate::policy::Sharing;
@@ -78,7 +78,7 @@ impl Remainder {
     }
 
     /// Returns the sum over all jobs of the time from now to their completion, in seconds. The coflow with the lowest
-    /// key is first. Returns `None` as soon as the sum is known to be at least `limit`.
+    /// key is sent first. Returns `None` as soon as the sum is known to be at least `limit`.
     ///
     /// # Panics
     /// Panics if the number of keys is not the number of nodes.
@@ -110,7 +110,8 @@ impl Remainder {
         run.active.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
     }
 
-    /// Computes rates and sends until they must be computed again. Returns the number of seconds that this takes.
+    /// Computes rates and sends at these rates until they must be recomputed. Returns the simulated duration in
+    /// seconds.
     fn send(&mut self) -> f64 {
         let Run { sendings, active, order, allocation, .. } = &mut self.run;
         fill(order, active.iter().copied().filter(|node| sendings[*node].is_some()));
@@ -128,7 +129,7 @@ impl Remainder {
         seconds
     }
 
-    /// Removes the coflows that are complete, and returns the number of jobs that this completes.
+    /// Removes the coflows that are complete, and returns the number of jobs that become complete.
     fn complete(&mut self, keys: &[f64]) -> usize {
         let Self { nodes, starts, ends, run, .. } = self;
         let mut done = 0;

@@ -7,7 +7,7 @@ use crate::simulation::{Stage, State};
 
 /// Number of features of a coflow.
 pub const FEATURES: usize = 21;
-/// Seconds that are added to a time before its logarithm is taken.
+/// Number of seconds added to a time before its logarithm is taken.
 pub(super) const LEAST: f64 = 1e-3;
 /// Divisor of logarithmic features, which makes their standard deviation about 1.
 const SCALE: f64 = 2.0;
@@ -29,11 +29,11 @@ pub struct Scene {
     pub children: Vec<Vec<usize>>,
     /// Range of the nodes of each height.
     pub levels: Vec<Range<usize>>,
-    /// Features, as `[nodes, FEATURES]`.
+    /// Features, with shape `[nodes, FEATURES]`.
     pub features: Vec<f32>,
-    /// Remaining time of each coflow at its busiest port, in seconds, as `[nodes]`.
+    /// Remaining time of each coflow at its busiest port, in seconds, with shape `[nodes]`.
     pub lengths: Vec<f64>,
-    /// Minimum remaining time of each job, in seconds, as `[jobs]`.
+    /// Minimum remaining time of each job, in seconds, with shape `[jobs]`.
     pub needs: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Training by imitation of a search, and by the policy gradient of algorithm 1.
+//! Training by imitation of a search, and by the policy gradient of the paper's algorithm 1.
 //!
 //! The N agents of an iteration are divided among the workers. Gradients, baselines and test results are summed as
 //! integers, so the network is bit-identical for any number of workers.
@@ -23,7 +23,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights, names};
 
-/// Entry of a checkpoint with the model of rates of the training.
+/// Name of the checkpoint entry that holds the model of rates used in training.
 const RATES: &str = "rates";
 
 /// Phase of the training to which an iteration belongs.
@@ -38,18 +38,18 @@ pub enum Phase {
     Gradient,
 }
 
-/// Record of one iteration. The JSON keys are a public interface.
+/// Record of one iteration. The JSON keys are part of the public interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Number of the iteration; 0 is the network before any learning.
     pub iteration: u64,
     /// Phase of the training.
     pub phase: Phase,
-    /// Number of jobs of all episodes.
+    /// Number of jobs in all episodes.
     pub jobs: u64,
     /// Number of decisions in all episodes.
     pub decisions: u64,
-    /// Mean job completion time of all episodes, in seconds; `None` without episodes.
+    /// Mean job completion time of all episodes, in seconds; `None` if there were no episodes.
     pub job_time: Option<f64>,
     /// Mean job completion time of JobSEBF divided by that of the network in the test, as the geometric mean over
     /// workloads; `None` if there was no test. A network of kind `Node` is tested with the search.
@@ -88,9 +88,9 @@ impl Model {
 /// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, DeepWeaveConfig>;
 
-/// Training of one worker.
+/// Training run of one worker.
 pub type Training = iswitch_study::Training<DeepWeaveStudy>;
-/// Checkpoint of a training.
+/// Checkpoint of a training run.
 pub type Saved = iswitch_study::Saved<DeepWeaveStudy>;
 
 /// Study of coflow scheduling: jobs, and the network that is trained for them.
@@ -261,7 +261,7 @@ impl DeepWeave {
         rates(&saved.reader()?)
     }
 
-    /// Returns the policy with the best test result of a training, or `None` before the first test.
+    /// Returns the policy with the best test result of a training run, or `None` before the first test.
     pub fn of_training(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().net(), training.best_parameters()?.into()))
     }

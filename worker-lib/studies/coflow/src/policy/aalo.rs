@@ -1,18 +1,18 @@
-//! Aalo (Chowdhury and Stoica, 2015): a coflow, whose size is unknown, moves to lower queues as it sends more.
-//! Capacity that the flows of higher queues cannot use is given to those of lower ones.
+//! Aalo (Chowdhury and Stoica, 2015): a coflow, whose size is unknown, moves to lower-priority queues as it sends more
+//! bytes. Capacity that the flows of higher queues cannot use is given to those of lower ones.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// Discretised coflow-aware least-attained service (D-CLAS): priority queues by the bytes that a coflow has sent, each
-/// first in, first out. Higher queues strictly precede lower ones, which is D-CLAS with all weight on the highest
-/// queue.
+/// Discretised coflow-aware least-attained service (D-CLAS): priority queues that are selected by the bytes a coflow
+/// has sent; each queue is first in, first out. Higher queues have strict priority over lower ones, which is D-CLAS
+/// with all weight on the highest queue.
 #[derive(Clone, Debug)]
 pub struct Aalo {
     /// Limit of the first queue, in seconds at full rate.
     first: f64,
-    /// Ratio of each queue's limit to that of the queue before.
+    /// Ratio of each queue's limit to that of the preceding queue.
     factor: f64,
 }
 
@@ -30,7 +30,7 @@ impl Aalo {
         stage.size * (1.0 - stage.left)
     }
 
-    /// Returns the queue of a coflow that has sent this much, in seconds at full rate.
+    /// Returns the queue of a coflow that has sent `sent`, in seconds at full rate.
     fn queue(&self, sent: f64) -> i32 {
         (0..QUEUES - 1).find(|queue| sent < self.limit(*queue)).unwrap_or(QUEUES - 1)
     }

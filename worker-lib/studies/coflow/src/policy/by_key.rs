@@ -24,8 +24,8 @@ pub enum Key {
     JobBottleneck,
 }
 
-/// Policy that sorts coflows by a [`Key`]. With the key of a job, the coflow with the longest path to the end of the
-/// job is first within the job.
+/// Policy that sorts coflows by a [`Key`]. With a key that belongs to the job, the coflow with the longest path to the
+/// end of the job is first within the job.
 #[derive(Clone, Debug)]
 pub struct ByKey {
     key: Key,

@@ -1,14 +1,14 @@
-//! Orders by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation of
-//! the weighted completion time. The last position goes to the coflow with the highest ratio of its load at the busiest
-//! port to its weight. The weights of the others are then reduced in proportion to their load at that port, and the
-//! algorithm repeats with the remaining coflows.
+//! Ordering by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation
+//! of the weighted completion time. The last position goes to the coflow with the highest ratio of its load at the
+//! busiest port to its weight. The weights of the others are then reduced in proportion to their load at that port, and
+//! the algorithm repeats with the remaining coflows.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::State;
 
-/// Returns the indices of `items` in the order in which they are to be sent. An item is a list of its loads at all
-/// ports where it has any.
+/// Returns the indices of `items` in the order in which they are to be sent. Each item lists its loads at the ports
+/// where it has any.
 pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
     primal_dual_order(items, ports, |_| 0.0)
 }

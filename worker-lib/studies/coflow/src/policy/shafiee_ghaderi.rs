@@ -13,24 +13,24 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 /// Policy that divides jobs into groups by powers of two. Within a group, coflows are ordered by their start in merged,
 /// randomly delayed schedules of the jobs.
 ///
-/// For jobs with equal weights and the total completion time as the objective, the published algorithm works as
+/// For jobs with equal weights and with total completion time as the objective, the published algorithm works as
 /// follows:
 ///
 /// 1. It orders jobs by a primal-dual algorithm whose constraints are the load of each port and the critical path of
 ///    each job.
-/// 2. For each job in this order, it adds the job's critical path and the maximum load of a port by all jobs so far.
-///    Jobs whose sums lie between the same two powers of two form a group. Groups are served one after the other.
-/// 3. Within a group, each job gets its own schedule: its coflows one after the other in a topological order, each for
+/// 2. For each job in this order, it adds the length of the job's critical path and the maximum port load of all jobs
+///    so far. Jobs whose sums lie between the same two powers of two form a group. Groups are served one after another.
+/// 3. Within a group, each job gets its own schedule: its coflows one after another in a topological order, each for
 ///    the time that it needs at its busiest port.
 /// 4. Each job's schedule is delayed by a random time, so that few coflows collide at a port. The maximum delay is the
-///    maximum load of a port by the jobs of the group, divided by a constant. The schedules are then merged.
+///    maximum port load of the group's jobs, divided by a constant. The schedules are then merged.
 ///
 /// This implementation adapts the algorithm to a fluid fabric and to arrivals that are not known in advance, and never
-/// leaves a port idle that could send:
+/// leaves a port idle if it could send:
 ///
 /// - Where coflows collide at a port in the merged schedule, the published algorithm stretches time by the factor by
-///   which the port is overbooked. Here, the coflow that starts earlier is first, and the other gets the bandwidth that
-///   it leaves free.
+///   which the port is oversubscribed. Here, the coflow that starts earlier is first, and the other one gets the
+///   remaining bandwidth.
 /// - Times in the merged schedule are positions in an order; no coflow waits for its planned time. Later groups
 ///   therefore use capacity that a group leaves idle, and no approximation ratio is claimed.
 /// - The plan is recomputed whenever a job arrives, from the remaining parts of the other jobs. Release times are then
@@ -103,8 +103,8 @@ impl Policy for ShafieeGhaderi {
     }
 }
 
-/// Divides the items of an order into groups by powers of two. The sum of an item is its path plus the maximum load of
-/// a port by all items up to it. In the first group, sums are less than twice the smallest sum of all items; in the
+/// Divides the items of an order into groups by powers of two. An item's sum is its path plus the maximum port load of
+/// all items up to and including it. In the first group, sums are less than twice the smallest sum of all items; in the
 /// second, less than four times; and so on. No group is empty.
 fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: usize) -> Vec<Vec<usize>> {
     let mut totals = vec![0.0; ports];

@@ -1,20 +1,20 @@
 //! Progressive filling: max-min fair rates of flows that share ports (Bertsekas and Gallager, "Data Networks", section
 //! 6.5.2), with weights.
 //!
-//! The result is a level for each port. The rate of a flow is its weight multiplied by the lower level of its two
-//! ports, so no rate is stored for a flow.
+//! The result is a level for each port. The rate of a flow is its weight multiplied by the lower of the levels of its
+//! two ports, so no rate is stored for a flow.
 
 use super::table::Table;
 
-/// Relative difference below which two levels are equal.
+/// Relative difference below which two levels count as equal.
 const EQUAL: f64 = 1e-12;
-/// Ratio of a sum of weights to the sum before subtractions below which rounding errors would matter.
+/// Fraction of the original sum of weights below which the rounding errors of subtraction would matter.
 const CANCELLED: f64 = 1e-4;
-/// Number of rounds after which bottlenecks are found by comparing the ports of each flow. Few coflows whose flows
-/// connect most of their ports need more rounds.
+/// Number of rounds after which bottlenecks are found by comparing the ports of each flow. Coflows whose flows connect
+/// most of their ports rarely need more rounds.
 const ROUNDS_OF_SIDES: usize = 12;
 
-/// Weight of a flow, by the remaining seconds of the flow. The weight of a complete flow is 0.
+/// Weight of a flow as a function of its remaining seconds. The weight of a complete flow is 0.
 pub(super) trait Weight: Copy {
     /// Whether all flows that are not complete have the same weight.
     const IS_EQUAL: bool;
@@ -53,12 +53,12 @@ pub(super) struct Member<'a, P> {
     pub(super) ports: P,
 }
 
-/// Numbers of the ports of a table during a filling.
+/// Mapping from the ports of a table to port numbers, for the duration of a filling.
 pub(super) trait Ports: Copy {
     fn number(self, local: usize) -> usize;
 }
 
-/// The numbers are the same as in the table.
+/// Mapping in which the port numbers are those of the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local;
 
@@ -83,7 +83,7 @@ impl<P: Ports> Member<'_, P> {
         self.table.ingress() + self.table.egress()
     }
 
-    /// Calls `visit` with the other port, as a number of `table`, and the weight of each flow at a port.
+    /// Calls `visit` for each flow at a port, with the flow's other port, numbered as in `table`, and its weight.
     fn for_each_at<W: Weight>(self, local: usize, mut visit: impl FnMut(usize, f64)) {
         if local < self.table.ingress() {
             let (to, left) = self.table.row(local);
@@ -101,7 +101,7 @@ impl<P: Ports> Member<'_, P> {
 enum Phase {
     /// The level of the port is not known.
     Open,
-    /// The port has become a bottleneck in the present round.
+    /// The port has become a bottleneck in the current round.
     New,
     /// The port is a bottleneck, or has no capacity.
     Fixed,
@@ -115,24 +115,24 @@ pub(super) struct Filling {
     masks: Vec<f64>,
     /// Sum of the weights of the flows without a bottleneck.
     weights: Vec<f64>,
-    /// Sum of weights when it was last computed without subtraction.
+    /// Value of each entry of `weights` when it was last computed without subtraction.
     summed: Vec<f64>,
-    /// Rate per unit of weight: that at which an open port would be busy, or that of a bottleneck.
+    /// Rate per unit of weight: for an open port, the rate at which it would be busy; for a bottleneck, its final rate.
     levels: Vec<f64>,
     /// Lowest level of the open ports with which each port shares a flow.
     lowest: Vec<f64>,
-    /// Rate of all flows of which the port is the bottleneck.
+    /// Total rate of the flows whose bottleneck is the port.
     pinned: Vec<f64>,
 }
 
 impl Filling {
-    /// Returns the level of each port after [`Self::fill`]. It is 0 at ports without capacity, and at other ports that
-    /// are no bottleneck it is at least that of any bottleneck.
+    /// Returns the level of each port after [`Self::fill`]. The level is 0 at ports without capacity. At other ports
+    /// that are not bottlenecks, it is at least the level of any bottleneck.
     pub(super) fn levels(&self) -> &[f64] {
         &self.levels
     }
 
-    /// Returns the rate of all flows of which each port is the bottleneck, as a share of the port.
+    /// Returns, for each port, the total rate of the flows whose bottleneck it is, as a share of the port.
     pub(super) fn pinned(&self) -> &[f64] {
         &self.pinned
     }
@@ -141,9 +141,9 @@ impl Filling {
     /// from the free capacities. The first `ingress` ports are ingress ports. Returns whether any flow has a rate.
     ///
     /// A port whose level does not exceed that of any port with which it shares a flow is the bottleneck of its flows,
-    /// and fixes their rates. There is always such a port, and usually there are many: few rounds are necessary, where
-    /// the textbook's algorithm has one round for each port. A flow is visited only to sum the weights and when one of
-    /// its ports becomes a bottleneck.
+    /// and fixes their rates. There is always such a port, and usually there are many, so few rounds are necessary; the
+    /// textbook algorithm has one round for each port. A flow is visited only to sum the weights and when one of its
+    /// ports becomes a bottleneck.
     pub(super) fn fill<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: &(impl Iterator<Item = Member<'a, P>> + Clone),
@@ -217,8 +217,8 @@ impl Filling {
         self.summed.copy_from_slice(&self.weights);
     }
 
-    /// Computes the level of each open port. Returns whether open ports may share flows: if all ports of one side are
-    /// fixed, they do not, and sums of weights above 0 are rounding errors.
+    /// Computes the level of each open port. Returns whether open ports may share flows: if all ports on one side are
+    /// fixed, they cannot, and any sums of weights above 0 are rounding errors.
     fn set_levels(&mut self, free: &[f64], ingress: usize) -> bool {
         let mut has_flows = [false; 2];
         for (port, free) in free.iter().enumerate() {
@@ -232,7 +232,7 @@ impl Filling {
         has_flows == [true; 2]
     }
 
-    /// Sets the lowest level on the other side of the fabric for each port, which is a lower bound of the lowest level
+    /// Sets the lowest level on the other side of the fabric for each port, which is a lower bound on the lowest level
     /// of the ports with which the port shares a flow.
     fn lowest_of_sides(&mut self, ingress: usize) {
         let least = |range: std::ops::Range<usize>| {
@@ -309,7 +309,7 @@ impl Filling {
         }
     }
 
-    /// Computes the sums of weights of which little is left without the rounding errors of subtraction.
+    /// Recomputes, without the rounding errors of subtraction, the sums of weights of which little is left.
     fn sum_cancelled<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
         let is_cancelled = |weight: f64, summed: f64| weight < CANCELLED * summed;
         let Self { phases, masks, weights, summed, .. } = self;

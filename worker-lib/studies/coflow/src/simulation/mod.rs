@@ -1,8 +1,8 @@
 //! Simulation of a fabric over time. Flows are fluid; rates change when a coflow becomes ready, when a coflow ends, or
 //! at a time that a policy has requested.
 //!
-//! Rates are those of single flows. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are sent at
-//! rates in proportion to their remaining bytes, so they end together (minimum allocation for desired duration; Varys,
+//! Each flow has its own rate. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are sent at rates
+//! in proportion to their remaining bytes, so they end together (minimum allocation for desired duration; Varys,
 //! section 5.3); then the flows of all coflows, in the same order, get the capacity that is left at both of their ports
 //! (backfilling). No flow waits while both of its ports have free capacity.
 
@@ -53,7 +53,7 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Creates a fabric with rates of single flows and backfilling. `capacity` is in bytes per second.
+    /// Creates a fabric with per-flow rates and backfilling. `capacity` is in bytes per second.
     pub const fn new(ports: usize, capacity: f64) -> Self {
         Self { ports, capacity, rates: Rates::Backfill }
     }
@@ -76,7 +76,7 @@ pub struct Stage {
     pub size: f64,
     /// Minimum time from the start of the coflow to the end of the job, along the longest path, in seconds.
     pub path: f64,
-    /// Remaining part of the bytes of the coflow, from 1 to 0.
+    /// Fraction of the coflow's bytes that remain to be sent, from 1 down to 0.
     pub left: f64,
     /// Time at which the coflow became ready, in seconds.
     pub ready: Option<f64>,
@@ -91,7 +91,7 @@ pub struct State<'a> {
     pub jobs: &'a [Job],
     /// All coflows of all jobs.
     pub stages: Vec<Stage>,
-    /// Number of each job's first coflow; the others follow it.
+    /// Index of each job's first coflow; the job's other coflows follow it.
     pub first: Vec<usize>,
     /// Fabric on which the jobs run.
     pub fabric: Fabric,
@@ -139,7 +139,7 @@ impl<'a> State<'a> {
         of_sending.chain(rest.iter().map(move |(port, load)| (*port, load * left)))
     }
 
-    /// Adds to `shares` (`[ports]`) the part of each port's capacity that a coflow uses at the begin of the current
+    /// Adds to `shares` (`[ports]`) the part of each port's capacity that a coflow uses at the start of the current
     /// interval.
     pub fn add_port_shares(&self, stage: usize, shares: &mut [f64]) {
         if let Some(sending) = &self.sendings[stage] {
@@ -168,15 +168,16 @@ impl<'a> State<'a> {
     }
 }
 
-/// Time interval in which rates were not computed again. If a flow ends within the interval, its rate falls to 0; the
+/// Time interval during which rates were not recomputed. If a flow ends within the interval, its rate becomes 0; the
 /// sum of such rates is at most 1 % of all rates.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
-    /// Begin of the interval, in seconds.
+    /// Start of the interval, in seconds.
     pub begin: f64,
     /// End of the interval, in seconds.
     pub end: f64,
-    /// Coflows that were sent, each with the fraction of its bytes that was sent per second at the begin.
+    /// Coflows that were sent, each with the fraction of its bytes that was sent per second at the start of the
+    /// interval.
     pub rates: &'a [(usize, f64)],
 }
 
@@ -219,7 +220,7 @@ pub fn simulate(
         let step = run.next_event(look_again);
         debug_assert!(
             step.is_finite(),
-            "while a job is open, an arrival or the end of a coflow must be ahead"
+            "while a job is incomplete, an arrival or the end of a coflow must follow"
         );
         on_interval(
             &run.state,

@@ -18,7 +18,7 @@ pub(super) struct Run<'a> {
     waiting: Vec<usize>,
     /// Number of coflows of each job that are not complete.
     left: Vec<usize>,
-    /// Coflows that are not fully sent, in the order of the policy.
+    /// Coflows that are not fully sent, in the order that the policy chose.
     order: Vec<usize>,
     /// Coflows with a rate, and the fraction of their bytes that they send per second.
     pub(super) rates: Vec<(usize, f64)>,
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the number of seconds, at most `limit`, until rates must be computed again.
+    /// Returns the number of seconds, at most `limit`, until rates must be recomputed.
     pub(super) fn next_event(&mut self, limit: f64) -> f64 {
         let State { jobs, sendings, time, .. } = &self.state;
         let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - time);

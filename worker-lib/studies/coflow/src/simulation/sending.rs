@@ -7,60 +7,60 @@ use super::fill::Filling;
 use super::table::Table;
 use crate::workload::Coflow;
 
-/// Coflow that is being sent. Each flow has a common rate, which is in proportion to its remaining bytes, and some
-/// flows have a rate of their own in addition.
+/// Coflow that is being sent. All flows are sent at a common rate, which is proportional to their remaining bytes; some
+/// flows also have an individual rate, which is added to it.
 ///
 /// The common rate reduces the remaining bytes of all flows by the same factor. This factor is stored once, so an event
-/// costs time only for the ports of the coflow and for the flows with a rate of their own, not for all flows. Own rates
-/// are stored as one level for each port.
+/// costs time only for the ports of the coflow and for the flows with an individual rate, not for all flows. Individual
+/// rates are stored as one level for each port.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
     /// Ports where the coflow has flows. The numbers of egress ports follow those of ingress ports.
     ports: Arc<[u32]>,
     /// Remaining seconds at full rate at each port of `ports`.
     needs: Vec<f64>,
-    /// Needs when they were last computed as a sum over flows, reduced by the common rate since.
+    /// Needs when they were last computed as sums over flows, minus what the common rate has sent since.
     summed: Vec<f64>,
     /// Number of flows at each port of `ports` that are not complete.
     counts: Vec<u32>,
     /// Remaining seconds of all flows together at the full rate of one port.
     size: f64,
-    /// Flows, which copies of this value share until a flow has a rate of its own.
+    /// Flows. Copies of this value share the table until a flow gets an individual rate.
     table: Arc<Table>,
     scale: f64,
     /// Fraction of the remaining bytes of each flow that the common rate sends per second.
     common: f64,
-    /// Rates of single flows, if any flow has one.
+    /// Individual rates of flows, if any flow has one.
     own: Option<Own>,
-    /// Rates of single flows that are not in use, whose memory the next ones take.
+    /// Buffers of individual rates that are not in use; the next individual rates reuse them.
     spare: Option<Own>,
 }
 
-/// Rates of single flows. Lists are by port of the coflow.
+/// Individual rates of flows. Each list has one entry for each port of the coflow.
 #[derive(Clone, Debug, Default)]
 struct Own {
     /// Whether flows at a busy port have equal rates, not rates in proportion to their remaining bytes.
     is_equal: bool,
-    /// Rate of a flow per second of its remaining time, or rate of a flow if `is_equal`. That of a flow is the lower
-    /// level of its two ports, and 0 if it has no rate of its own.
+    /// Level of each port: the rate of a flow per second of its remaining time, or the rate of a flow if `is_equal`.
+    /// The level of a flow is the lower one of its two ports, or 0 if the flow has no individual rate.
     levels: Vec<f64>,
-    /// Rate of all flows at each port, as a share of the port.
+    /// Total individual rate of the flows at each port, as a share of the port.
     used: Vec<f64>,
-    /// Part of a flow with the level of each port that is sent until the next event.
+    /// For each port, the part of a flow with the level of the port that is sent until the next event.
     parts: Vec<f64>,
-    /// Rate of the flows that have the level of a port, as a share of the port.
+    /// Total individual rate of the flows that have the level of a port, as a share of the port.
     pinned: Vec<f64>,
-    /// Rate of all flows.
+    /// Total individual rate of all flows.
     rate: f64,
 }
 
-/// Ratio of a need to an earlier sum below which rounding errors of the differences would matter.
+/// Ratio of a need to an earlier sum below which the rounding errors of subtraction would matter.
 const CANCELLED: f64 = 1e-7;
-/// Relative tolerance of the time at which a flow ends; flows that differ by less end in one event.
+/// Relative tolerance of the time at which a flow ends; flows whose times differ by less end in one event.
 const TOGETHER: f64 = 1e-9;
 
 impl Sending {
-    /// Creates the state of a coflow of which nothing has been sent. `capacity` is in bytes per second.
+    /// Creates the state of a coflow of which no bytes have been sent. `capacity` is in bytes per second.
     pub(crate) fn new(coflow: &Coflow, capacity: f64) -> Self {
         let loads = coflow.loads();
         let table = Table::new(coflow, capacity);
@@ -114,7 +114,7 @@ impl Sending {
         }
     }
 
-    /// Sets the common rate, as the fraction of the remaining bytes of each flow per second.
+    /// Sets the common rate, as the fraction of each flow's remaining bytes that is sent per second.
     pub(super) fn send(&mut self, common: f64) {
         self.common = common;
     }
@@ -124,9 +124,9 @@ impl Sending {
         &self.table
     }
 
-    /// Gives flows rates of their own in addition to the common rate, as a filling of this coflow alone has found them.
-    /// `before` and `after` are the free parts of the coflow's ports before and after the filling. Rates do not depend
-    /// on the remaining bytes of flows if `is_equal`.
+    /// Gives flows individual rates in addition to the common rate, as found by a filling of this coflow alone.
+    /// `before` and `after` are the free parts of the coflow's ports before and after the filling. If `is_equal`, rates
+    /// do not depend on the remaining bytes of flows.
     pub(super) fn set_own(&mut self, filling: &Filling, (before, after): (&[f64], &[f64]), is_equal: bool) {
         let mut own = self.spare.take().unwrap_or_default();
         own.is_equal = is_equal;
@@ -140,7 +140,7 @@ impl Sending {
         self.own = Some(own);
     }
 
-    /// Gives all flows rates of their own, from a filling of equal weights over the ports of the fabric.
+    /// Gives all flows individual rates, from a filling of equal weights over the ports of the fabric.
     pub(super) fn set_own_of_all(&mut self, filling: &Filling) {
         let mut own = self.spare.take().unwrap_or_default();
         own.is_equal = true;
@@ -185,9 +185,9 @@ impl Sending {
         }
     }
 
-    /// Returns the number of seconds until all flows are complete at their present rates. Appends, for flows that end
-    /// before `horizon` seconds because of rates of their own, the seconds until their end and their rate. Flows that
-    /// end together are appended as one.
+    /// Returns the number of seconds until all flows are complete at their current rates. For flows that end before
+    /// `horizon` seconds because of individual rates, appends the seconds until their end and their rate. Flows that
+    /// end together are appended as one entry.
     pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
         let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
         let Some(own) = &self.own else { return rest };
@@ -222,7 +222,7 @@ impl Sending {
         last
     }
 
-    /// Sends for a number of seconds.
+    /// Sends at the current rates for a number of seconds.
     pub(crate) fn advance(&mut self, seconds: f64) {
         let keep = 1.0 - self.common * seconds;
         if self.common > 0.0 && keep < LEFT_MIN {
@@ -257,8 +257,8 @@ impl Sending {
         }
     }
 
-    /// Sends the own rates of flows, which do not depend on their sizes, for a number of seconds. Returns the number of
-    /// flows that this completes. `before` is the scale before, and `self.scale` that after these seconds.
+    /// Sends at individual rates that do not depend on the sizes of flows, for a number of seconds. Returns the number
+    /// of flows that this completes. `before` is the scale before these seconds, and `self.scale` the scale after them.
     fn send_equally(&mut self, own: &Own, before: f64, seconds: f64) -> usize {
         let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
         let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
@@ -266,8 +266,8 @@ impl Sending {
         self.send_own(&own.levels, after, |_, from, to| own.levels[from].min(own.levels[to]) * seconds)
     }
 
-    /// As [`Self::send_equally`], for rates in proportion to the remaining bytes of flows. All flows of a level end
-    /// together.
+    /// Does the same as [`Self::send_equally`] for rates in proportion to the remaining bytes of flows. All flows with
+    /// the same level end together.
     fn send_in_proportion(&mut self, own: &mut Own, before: f64, seconds: f64) -> usize {
         let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
         let part = |level: &f64| if 1.0 <= (common + level / before) * within { 1.0 } else { level * step };
@@ -278,10 +278,10 @@ impl Sending {
         self.send_own(parts, |left, part| left - left * part, planned)
     }
 
-    /// Sends the own rates of flows. `values` has a number for each port; for the remaining time of a flow and the
-    /// lower number of its two ports, `after` returns the time that remains. `planned` returns the seconds by which the
-    /// needs have been reduced for a flow, from its time and its ports. Returns the number of flows that this
-    /// completes.
+    /// Sends at the individual rates of flows. `values` has a number for each port. `after` takes the remaining time of
+    /// a flow and the lower number of its two ports, and returns the time that remains afterwards. `planned` takes the
+    /// time and the ports of a flow, and returns the seconds by which the needs have already been reduced for it.
+    /// Returns the number of flows that this completes.
     fn send_own(
         &mut self,
         values: &[f64],

@@ -5,28 +5,28 @@ use super::sending::Sending;
 use super::{Rates, SHARE_MIN};
 use crate::policy::Sharing;
 
-/// Part of the total rate that may stay unused after flows have ended, until rates are computed again. A coflow of
-/// thousands of flows would otherwise cause as many events.
+/// Part of the total rate that may stay unused after flows have ended, until rates are recomputed. Otherwise, a coflow
+/// of thousands of flows would cause thousands of events.
 pub(super) const UNUSED_MAX: f64 = 0.01;
 
 /// Allocation of rates, and its buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocation {
-    /// Free part of each port.
+    /// Free capacity of each port, as a share of the port.
     free: Vec<f64>,
-    /// Free part of each port of one coflow before and after its flows have rates of their own.
+    /// Free capacity of each port of one coflow, before and after its flows get individual rates.
     before: Vec<f64>,
     after: Vec<f64>,
     filling: Filling,
-    /// Seconds until the end, and rate, of flows that end before their coflow does.
+    /// Time until the end, in seconds, and rate of each flow that ends before its coflow does.
     ends: Vec<(f64, f64)>,
     /// Total rate, as a multiple of the capacity of a port.
     total: f64,
 }
 
 impl Allocation {
-    /// Sets the rates of coflows, whose numbers `order` lists with the highest priority first. The fabric has `ports`
-    /// ingress and egress ports together.
+    /// Sets the rates of coflows. `order` lists the numbers of the coflows, highest priority first. The fabric has
+    /// `ports` ports, counting both ingress and egress ports.
     pub(crate) fn share(
         &mut self,
         sendings: &mut [Option<Box<Sending>>],
@@ -53,7 +53,7 @@ impl Allocation {
         self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
     }
 
-    /// Gives each coflow, in order, the highest common rate that the coflows before it leave free (MADD).
+    /// Gives each coflow, in order, the highest common rate that the preceding coflows leave free (MADD).
     fn send_whole(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         for number in order {
             let sending = of(sendings, *number);
@@ -114,8 +114,8 @@ impl Allocation {
         order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }
 
-    /// Returns the number of seconds, at most `horizon`, until a coflow is sent, or until more than [`UNUSED_MAX`] of
-    /// the total rate is unused because flows have ended.
+    /// Returns the number of seconds, at most `horizon`, until a coflow is fully sent, or until more than
+    /// [`UNUSED_MAX`] of the total rate is unused because flows have ended.
     pub(crate) fn next_end(
         &mut self,
         sendings: &[Option<Box<Sending>>],

@@ -20,18 +20,18 @@ pub(super) struct Table {
     to: Vec<u32>,
     /// Remaining seconds of each flow at the full rate of a port, divided by the scale of the coflow.
     left: Vec<f64>,
-    /// Flow at which the range of each ingress port begins, and the number of flows.
+    /// Index of the first flow of each ingress port, followed by the number of flows.
     rows: Vec<u32>,
     /// Flows by egress port.
     entries: Vec<Entry>,
-    /// Entry at which the range of each egress port begins, and the number of entries.
+    /// Index of the first entry of each egress port, followed by the number of entries.
     columns: Vec<u32>,
     /// Number of flows that are not complete.
     open: usize,
 }
 
 impl Table {
-    /// Creates the table of a coflow of which nothing has been sent. `capacity` is in bytes per second.
+    /// Creates the table of a coflow of which no bytes have been sent. `capacity` is in bytes per second.
     pub(super) fn new(coflow: &Coflow, capacity: f64) -> Self {
         let ports = coflow.ports();
         let loads = coflow.loads();
@@ -48,8 +48,8 @@ impl Table {
         Self::of((ingress, loads.len() - ingress), &flows)
     }
 
-    /// Creates a table of flows, sorted by ingress port, as the ingress port, the egress port and the remaining seconds
-    /// of each. The numbers of egress ports follow those of the `ingress` ingress ports.
+    /// Creates a table of flows, which must be sorted by ingress port. Each flow is given as its ingress port, its
+    /// egress port and its remaining seconds. The numbers of egress ports follow those of the `ingress` ingress ports.
     pub(super) fn of((ingress, egress): (usize, usize), flows: &[(u32, u32, f64)]) -> Self {
         let mut rows = vec![0; ingress + 1];
         let mut columns = vec![0; egress + 1];

@@ -68,8 +68,10 @@ fn shape(job: &str, tasks: &[Task], path: &Path) -> Result<Shape, StudyError> {
         let Some(number) = task.number else { continue };
         if let Some(other) = nodes.insert(number, node) {
             let (name, other) = (&task.name, &tasks[other]);
-            let reason =
-                format!("task {name} of job {job} has the number of {}, line {}", other.name, other.line);
+            let reason = format!(
+                "task {name} of job {job} has the same number as {} in line {}",
+                other.name, other.line
+            );
             return Err(StudyError::line(path, task.line, reason));
         }
     }
@@ -134,7 +136,10 @@ mod tests {
             (&["x,a,M1"], "tasks, line 1: arrival is \"x\", expected a number"),
             (&["0,,M1"], "tasks, line 1: name of the job is missing"),
             (&["0,a,M1", "0,a, "], "tasks, line 2: name of the task is missing"),
-            (&["0,a,M1", "0,b,M1", "0,a,R1"], "tasks, line 3: task R1 of job a has the number of M1, line 1"),
+            (
+                &["0,a,M1", "0,b,M1", "0,a,R1"],
+                "tasks, line 3: task R1 of job a has the same number as M1 in line 1",
+            ),
             (
                 &["0,a,M1", "0,a,R2_3", "0,a,R3_2"],
                 "tasks, line 3: tasks of job a wait for each other: R3_2 -> R2_3 -> R3_2",
@@ -149,7 +154,7 @@ mod tests {
         assert_eq!(shapes, [Shape { nodes: 2, edges: vec![(0, 1)] }]);
         assert_eq!(
             super::parse(&quoted.replace("R2_1", "M1"), Path::new("tasks")).unwrap_err().to_string(),
-            "tasks, line 3: task M1 of job a, 1 has the number of M1, line 1"
+            "tasks, line 3: task M1 of job a, 1 has the same number as M1 in line 1"
         );
         assert_eq!(
             super::parse("0,a\n", Path::new("tasks")).unwrap_err().to_string(),

@@ -19,7 +19,7 @@ pub struct Arrival {
     pub coflow: Coflow,
 }
 
-/// Trace of single coflows.
+/// Trace of individual coflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoflowTrace {
     /// Number of ingress ports, and of egress ports.

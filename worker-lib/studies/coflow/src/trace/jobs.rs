@@ -62,11 +62,11 @@ struct CollectiveEntry {
 
 impl JobFile {
     /// Reads a file of jobs. `ports` is the number of ports; each of the `jobs` has an `arrival_s` and `coflows`, and
-    /// each coflow has either `flows` or a `collective` with its `kind`, `hosts` and `bytes`. docs/coflow.md has an
-    /// example.
+    /// each coflow has either `flows` or a `collective` with its `kind`, `hosts` and `bytes`. docs/coflow.md contains
+    /// an example.
     ///
-    /// A flow is its ingress port, its egress port and its bytes. `starts_after` and `finishes_after` list coflows of
-    /// the same job by their position; `deadline_s` counts from the arrival of the job.
+    /// A flow is given as its ingress port, its egress port and its bytes. `starts_after` and `finishes_after` list
+    /// coflows of the same job by their position; `deadline_s` is measured from the arrival of the job.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or if it is invalid; the error names the job, the coflow and the field.

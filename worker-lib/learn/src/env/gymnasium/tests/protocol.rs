@@ -133,5 +133,5 @@ fn a_step_outside_of_an_episode_is_refused() {
     let error = env.step(Action::Discrete(0), &mut [0.0]).unwrap_err();
     assert!(matches!(error, EnvError::NotReset), "{error}");
     let error = env.restore_state(&[1.0]).unwrap_err();
-    assert_eq!(error.to_string(), "saved state has 1 numbers; this environment needs 2");
+    assert_eq!(error.to_string(), "the saved state has 1 numbers, expected 2");
 }

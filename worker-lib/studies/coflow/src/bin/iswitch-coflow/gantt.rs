@@ -1,12 +1,12 @@
-//! Gantt charts of the ports: each job's share of each port over time.
+//! Gantt charts of the ports: each job's share of the rate of each port over time.
 
 use iswitch_coflow::simulation::{Fabric, Interval, State};
 use iswitch_coflow::workload::{Coflow, Job};
 use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 
-/// Maximum number of bars in a chart. A chart with more bars is neither readable nor of a reasonable file size.
+/// Maximum number of bars in a chart. A chart with more bars is not readable, and its file is too large.
 pub(super) const SPANS_MAX: usize = 20_000;
-/// Minimum share of a port that is drawn; smaller shares would not be visible.
+/// Minimum share of a port's rate that is drawn; smaller shares would not be visible.
 const SHARE_MIN: f64 = 1e-3;
 
 /// Recorder of the busiest ports of a run.
@@ -19,13 +19,13 @@ pub(super) struct Recorder {
     row_of: Vec<Option<usize>>,
     /// Finished bars of each row.
     done: Vec<Vec<Span>>,
-    /// Bars of each row that the last interval may continue.
+    /// Bars of each row that may continue in the next interval.
     open: Vec<Vec<Span>>,
     spans: usize,
 }
 
 impl Recorder {
-    /// Creates a recorder for the `most` ingress ports, and the `most` egress ports, with the most bytes.
+    /// Creates a recorder for the `most` ingress ports and the `most` egress ports that carry the most bytes.
     pub(super) fn new(jobs: &[Job], fabric: Fabric, most: usize) -> Self {
         let ports = fabric.ports;
         let mut loads = vec![0.0; 2 * ports];

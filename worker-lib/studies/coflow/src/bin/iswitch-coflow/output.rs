@@ -13,29 +13,29 @@ use iswitch_study::contest::{ResultArgs, Series};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
-/// Default number of ingress ports, and of egress ports, in a Gantt chart.
+/// Default number of ingress ports, and default number of egress ports, in a Gantt chart.
 const GANTT_PORTS: u64 = 12;
 
-/// Output files, besides the printed results.
+/// Output files in addition to the printed results.
 #[derive(Args)]
 pub(super) struct OutputArgs {
     /// CSV file with one line for each job, draw and policy
     ///
-    /// A line has the job's arrival, isolated time, completion time and deadline.
+    /// Each line contains the job's arrival, isolated time, completion time and deadline.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
     /// CSV file with one line for each coflow, draw and policy
     ///
-    /// A line has the coflow's size and completion time.
+    /// Each line contains the coflow's size and completion time.
     #[arg(long, value_name = "FILE")]
     per_coflow: Option<PathBuf>,
     /// Directory in which to write figures
     ///
     /// cdf-cct.svg and cdf-jct.svg show the distributions of the completion times of coflows and of jobs over all
-    /// draws. gantt-POLICY.svg shows each job's share of the busiest ports over time in the first draw.
+    /// draws. gantt-POLICY.svg shows each job's share of the rate of the busiest ports over time in the first draw.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Number of ingress ports, and of egress ports, in gantt-POLICY.svg
+    /// Number of ingress ports and number of egress ports in gantt-POLICY.svg
     #[arg(
         long, value_name = "N", requires = "plots", default_value_t = GANTT_PORTS,
         value_parser = clap::value_parser!(u64).range(1..)
@@ -46,7 +46,7 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns the number of ingress ports, and of egress ports, to record, or `None` if no figures are written.
+    /// Returns how many ingress ports, and how many egress ports, to record, or `None` if no figures are written.
     pub(super) fn recorded_ports(&self) -> Option<usize> {
         self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
     }

@@ -1,4 +1,4 @@
-//! Figures as SVG.
+//! Figures in SVG format.
 
 use iswitch_coflow::deepweave::training::Iteration;
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
@@ -8,13 +8,13 @@ use super::runs::{PolicyRuns, Run};
 /// Colours of the lines, in order. Further lines are dashed and use the same colours again.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
-/// Approximate maximum number of points of a line; more would not be visible.
+/// Approximate maximum number of points of a line; additional points would not be visible.
 const POINTS: usize = 400;
 
 /// Function that returns the completion times of a run.
 type TimesOf = fn(&Run) -> &[f64];
 
-/// File name, noun of the title and completion times of each distribution.
+/// File name, noun for the title, and completion times of each distribution.
 pub(super) const CDFS: [(&str, &str, TimesOf); 2] =
     [("cdf-cct.svg", "Coflow", |run| &run.cct), ("cdf-jct.svg", "Job", |run| &run.jct)];
 
@@ -38,7 +38,7 @@ pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     .draw()
 }
 
-/// Draws the test results of a training.
+/// Draws the test results of a training run.
 pub(super) fn learning(history: &[Iteration]) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {

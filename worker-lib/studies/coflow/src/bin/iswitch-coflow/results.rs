@@ -29,7 +29,7 @@ impl TimesSummary {
     }
 }
 
-/// Results of one policy over several draws. The JSON keys are a public interface.
+/// Results of one policy over several draws. The JSON keys are part of the public interface.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -40,19 +40,19 @@ pub(super) struct Summary {
     pub(super) makespan: Mean,
     /// Share of jobs that met their deadlines; null if the jobs have no deadlines.
     pub(super) deadlines_met: Option<Mean>,
-    /// Lower bound of the mean job completion time under any policy, from the isolated times of the jobs.
+    /// Lower bound on the mean job completion time under any policy, from the isolated times of the jobs.
     pub(super) bound_isolated: Mean,
-    /// Lower bound of the mean job completion time under any policy, from the busiest port.
+    /// Lower bound on the mean job completion time under any policy, from the busiest port.
     pub(super) bound_port: Mean,
-    /// Lower bound of the mean job completion time under any policy, from a linear relaxation.
+    /// Lower bound on the mean job completion time under any policy, from a linear relaxation.
     pub(super) bound_relaxation: Mean,
-    /// Mean job completion time divided by that of the baseline in the same draw, averaged over draws; null without a
-    /// baseline.
+    /// Mean job completion time divided by that of the baseline in the same draw, averaged over draws; null if there is
+    /// no baseline.
     pub(super) jct_ratio: Option<Mean>,
 }
 
 impl Summary {
-    /// Summarises the runs of a policy. `baseline` are the runs of the baseline on the same draws.
+    /// Summarises the runs of a policy. `baseline` holds the runs of the baseline on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
         let measured = || runs.runs.iter().map(|run| &run.measured);
         let met: Vec<f64> = measured().filter_map(|run| run.deadlines_met).collect();

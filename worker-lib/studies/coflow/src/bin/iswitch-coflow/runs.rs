@@ -23,13 +23,13 @@ pub(super) type PolicyRuns = Series<&'static str, Run>;
 /// Result of one run.
 pub(super) struct Run {
     pub(super) measured: Measurement,
-    /// Number of jobs of the draw.
+    /// Number of jobs in the draw.
     pub(super) jobs: usize,
     /// Coflow completion times, in seconds.
     pub(super) cct: Vec<f64>,
     /// Job completion times, in seconds.
     pub(super) jct: Vec<f64>,
-    /// Recording of the ports for the Gantt chart. Exists only in the first draw, and only if figures are written.
+    /// Recording of the ports for the Gantt chart. Present only in the first draw, and only if figures are written.
     pub(super) gantt: Option<Recorder>,
 }
 

@@ -24,7 +24,7 @@ const EVALUATIONS: u64 = 5000;
 /// Number of evaluations between two progress reports.
 const REPORT_INTERVAL: u64 = 50;
 
-/// Source of a policy.
+/// Policy as selected on the command line.
 #[derive(Debug)]
 pub(super) enum PolicySource {
     /// Policy that does not learn.
@@ -34,18 +34,18 @@ pub(super) enum PolicySource {
         /// Number of simulated runs of the jobs.
         evaluations: u64,
     },
-    /// Search whenever jobs arrive, starting from the order of JobSEBF.
+    /// Search at each arrival of jobs, starting from the order of JobSEBF.
     Lookahead {
         /// Number of orders to try for each arriving job.
         evaluations: u64,
     },
     /// Trained policy, optionally with a search.
     Saved {
-        /// Checkpoint of the training.
+        /// Checkpoint of the training run.
         saved: Box<Saved>,
         /// Name of the policy: the last component of the path, with the number of evaluations if one is given.
         name: String,
-        /// Number of orders to try for each arriving job; without it, there is no search.
+        /// Number of orders to try for each arriving job; no search if absent.
         evaluations: Option<u64>,
     },
 }
@@ -89,7 +89,7 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if this is a network that was not trained under this model of rates, as far as is known.
+    /// Returns a warning if the policy is a network that was trained under another model of rates, or may have been.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
         Ok(match DeepWeave::rates_of_saved(saved)? {
@@ -104,8 +104,8 @@ impl PolicySource {
         })
     }
 
-    /// Creates a fresh policy for these jobs. `seed` is the seed of its random choices; `show` receives progress
-    /// reports of a search.
+    /// Creates a fresh policy for these jobs. `seed` is the seed of the policy's random choices; `show` receives
+    /// progress reports of a search.
     pub(super) fn build(
         &self,
         jobs: &[Job],

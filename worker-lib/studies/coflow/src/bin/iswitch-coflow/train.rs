@@ -102,7 +102,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training. The JSON keys are a public interface.
+/// Result of a training run. The JSON keys are part of the public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: NetKind,
@@ -110,7 +110,7 @@ pub(crate) struct Outcome {
     iterations: u64,
     jobs: u64,
     best_iteration: Option<u64>,
-    /// Mean job completion time of JobSEBF divided by that of the network, in the test.
+    /// Mean job completion time of JobSEBF divided by that of the network, in the test of the best network.
     gain: Option<f64>,
 }
 

@@ -22,13 +22,13 @@ const INTERARRIVAL_S: f64 = 20.0;
 const DRAWS: u64 = 20;
 /// 1 Gbit/s, in bytes per second.
 const GBIT: f64 = 125e6;
-/// Number of coflows in a synthetic trace, the same as in the benchmark. The numbers of shapes and nodes below are
-/// those of TPC-H.
+/// Number of coflows in a synthetic trace, as in the FB2010 benchmark. The numbers of shapes and nodes below are those
+/// of TPC-H.
 const SYNTHETIC_COFLOWS: usize = 526;
 const SYNTHETIC_SHAPES: usize = 22;
 const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Numbers of the random streams. Each draw has two streams of its own; all draws share the stream of the synthetic
-/// trace and shapes.
+/// Numbers of the random streams. Each draw has two separate streams; all draws share the stream of the synthetic trace
+/// and shapes.
 const JOBS_STREAM: usize = 0;
 const DEADLINES_STREAM: usize = 1;
 const SYNTHETIC_STREAM: usize = 2;
@@ -49,7 +49,7 @@ pub(super) struct SourceArgs {
     /// given, and has a synthetic shape otherwise.
     #[arg(long, value_name = "FILE")]
     dags: Option<PathBuf>,
-    /// Number of ingress ports, and of egress ports [default: 20]
+    /// Number of ingress ports, equal to the number of egress ports [default: 20]
     ///
     /// With --trace, the file determines the number.
     #[arg(
@@ -67,9 +67,9 @@ pub(super) struct SourceArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RatesName {
-    /// Rates of single flows, which get all capacity that is free at both of their ports
+    /// Per-flow rates: each flow gets all capacity that is free at both of its ports
     Backfill,
-    /// Rates of whole coflows: a coflow waits if any of its ports is busy
+    /// Per-coflow rates: a coflow waits if any of its ports is busy
     Blocking,
 }
 
@@ -90,8 +90,8 @@ pub(super) struct WorkloadArgs {
     /// JSON file of jobs with their coflows, dependencies and arrivals
     ///
     /// For example: {"ports": 4, "jobs": [{"arrival_s": 0, "coflows": [{"flows": [[0, 1, 1e9], [2, 1, 5e8]]},
-    /// {"collective": {"kind": "ring-all-reduce", "hosts": [0, 1, 2], "bytes": 1e8}, "starts_after": [0]}]}]}. A flow
-    /// is its ingress port, its egress port and its bytes. Other kinds of collectives are tree-all-reduce and
+    /// {"collective": {"kind": "ring-all-reduce", "hosts": [0, 1, 2], "bytes": 1e8}, "starts_after": [0]}]}]}. Each
+    /// flow is given as [ingress port, egress port, bytes]. Other kinds of collectives are tree-all-reduce and
     /// all-to-all.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "dags", "ports", "jobs", "interarrival"])]
     job_file: Option<PathBuf>,
@@ -101,13 +101,13 @@ pub(super) struct WorkloadArgs {
     /// Number of jobs to draw
     ///
     /// The default is 200. With --trace but neither --dags nor --jobs, no jobs are drawn: each coflow in the file is a
-    /// job by itself and arrives at its time in the file.
+    /// separate job and arrives at the time given in the file.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
     jobs: Option<u64>,
     /// Mean time between arrivals, in seconds; 0 for a batch
     ///
     /// Arrivals are a Poisson process; in a batch, all jobs arrive at once. The default is 20 s. With --trace but
-    /// neither --dags nor --jobs, coflows arrive at their times in the file, and the only accepted value is 0.
+    /// neither --dags nor --jobs, coflows arrive at the times given in the file, and the only accepted value is 0.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     interarrival: Option<f64>,
     /// Number of independent draws of jobs
@@ -115,7 +115,7 @@ pub(super) struct WorkloadArgs {
     /// Each policy runs once on each draw. The default is 20, or 1 with --trace but neither --dags nor --jobs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw, which is its seed
+    /// Number of the first draw; the number of a draw is its seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     draw: u64,
     /// Give each job a deadline with a relative slack of up to SLACK

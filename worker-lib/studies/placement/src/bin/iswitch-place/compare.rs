@@ -58,14 +58,15 @@ pub(crate) struct CompareArgs {
     /// Baseline policy for the ratios of makespans and of completion times
     ///
     /// In each draw, the makespan and the mean completion time (JCT) of every policy are divided by those of the
-    /// baseline. The default is the policy random if it is compared, otherwise the first policy.
+    /// baseline. The default is the policy random if it is among the policies, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     /// Directory in which to write figures of makespans
     ///
-    /// makespan-rate.svg shows makespans over --rate-factors; with several --checkpoints, there is one such figure for
-    /// each of them, makespan-rate-WHEN.svg. makespan-checkpoint.svg shows makespans over --checkpoints; with several
-    /// --rate-factors, there is one such figure for each of them, makespan-checkpoint-xTIMES.svg.
+    /// makespan-rate.svg shows makespans as a function of --rate-factors; with several --checkpoints, there is one such
+    /// figure for each of them, makespan-rate-WHEN.svg. makespan-checkpoint.svg shows makespans as a function of
+    /// --checkpoints; with several --rate-factors, there is one such figure for each of them,
+    /// makespan-checkpoint-xTIMES.svg.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
@@ -114,7 +115,7 @@ impl Sweep {
             bail!("--checkpoints: {saving} appears twice");
         }
         if args.plots.is_some() && sweep.conditions().len() == 1 {
-            bail!("--plots needs two or more --rate-factors or --checkpoints to draw makespans over");
+            bail!("--plots needs two or more --rate-factors or --checkpoints to plot makespans against");
         }
         Ok(sweep)
     }

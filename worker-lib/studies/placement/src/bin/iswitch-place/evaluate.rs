@@ -29,7 +29,7 @@ pub(crate) struct EvaluateArgs {
     workload: WorkloadArgs,
     /// SVG file for a Gantt chart of the first draw
     ///
-    /// The chart shows which job has which GPU at each time, and when GPUs fail.
+    /// The chart shows which job holds each GPU at each time, and when GPUs fail.
     #[arg(long, value_name = "FILE")]
     gantt: Option<PathBuf>,
     /// Maximum number of GPUs in the Gantt chart

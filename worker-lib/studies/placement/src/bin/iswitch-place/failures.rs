@@ -43,7 +43,7 @@ pub(super) struct FailureArgs {
     /// All draws then have the same cluster, as the patent's network requires.
     #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
     gpus_of_draw: Option<u64>,
-    /// Knowledge that policies have of failure rates
+    /// What policies know about failure rates
     #[arg(long, value_name = "WHAT", default_value = "rates")]
     knowledge: Knowledge,
     /// CSV file of outages: gpu,begin_s,end_s
@@ -59,17 +59,17 @@ pub(super) struct FailureArgs {
     rates: Option<PathBuf>,
     /// File of InfiniteHBD's node faults (fault_trace.json)
     ///
-    /// Each draw replays the faults from a random time on, with the nodes in random order. Policies know the mean rate
-    /// and the faults of each node in the half of the trace before that time. GPUs do not fail on their own.
+    /// Each draw replays the faults starting at a random time, with the nodes in random order. Policies know the mean
+    /// rate and the faults of each node in the half of the trace before that time. GPUs do not fail on their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates", "life", "gpus_of_draw"])]
     node_faults: Option<PathBuf>,
-    /// Random failures of each node in a year, which stop all of its GPUs
+    /// Random failures of each node per year; each stops all GPUs of the node
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     node_rate: f64,
-    /// Random failures of each rack in a year; see --nodes-per-rack
+    /// Random failures of each rack per year; see --nodes-per-rack
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     rack_rate: f64,
-    /// Random failures of each switch in a year; see --racks-per-switch
+    /// Random failures of each switch per year; see --racks-per-switch
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     switch_rate: f64,
     /// Time until a failed node, rack or switch is repaired, in seconds
@@ -88,7 +88,7 @@ pub(super) struct FailureArgs {
 enum LifeBatch {
     /// GPUs installed before 2016, which fail far more often
     Old,
-    /// GPUs installed from 2016 on
+    /// GPUs installed in or after 2016
     New,
     /// All GPUs
     All,
@@ -163,8 +163,7 @@ impl FailureArgs {
     }
 }
 
-/// Returns failures at known times. Policies believe that the failure rates are `rates`, which were estimated
-/// beforehand.
+/// Returns failures at known times. Policies assume the failure rates `rates`, which were estimated beforehand.
 fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();
