@@ -70,7 +70,7 @@ impl TlsServer {
     /// Fails if a file cannot be read or has invalid content.
     pub fn new(identity: &Identity, client_authority: Option<&Path>) -> Result<Self, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
-        let builder = builder.expect("the provider supports TLS 1.3");
+        let builder = builder.expect("the provider has TLS 1.3");
         let builder = match client_authority {
             None => builder.with_no_client_auth(),
             Some(path) => {
@@ -100,7 +100,7 @@ impl TlsClient {
     pub fn new(authority: &Path, identity: Option<&Identity>) -> Result<Self, TlsError> {
         let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
         let builder =
-            builder.expect("the provider supports TLS 1.3").with_root_certificates(read_authority(authority)?);
+            builder.expect("the provider has TLS 1.3").with_root_certificates(read_authority(authority)?);
         let mut config = match identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {

@@ -91,7 +91,7 @@ fn describe(headers: &mut HeaderMap, manifest: &Manifest) {
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
-    headers.insert(name, HeaderValue::from_str(text).expect("digits and ASCII punctuation are valid in a header"));
+    headers.insert(name, HeaderValue::from_str(text).expect("digits and punctuation are valid in a header"));
 }
 
 /// Extracts the manifest of a whole object from the headers that [`answer`] sets.

@@ -30,7 +30,7 @@ impl Freshness {
         }
         let (fresh, stale) = (self.fresh.as_secs(), self.stale.as_secs());
         let text = format!("max-age={fresh}, stale-while-revalidate={stale}, stale-if-error={stale}");
-        HeaderValue::from_str(&text).expect("digits and ASCII punctuation are valid in a header")
+        HeaderValue::from_str(&text).expect("digits and punctuation are valid in a header")
     }
 }
 
