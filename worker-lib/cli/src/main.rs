@@ -13,14 +13,14 @@ use subcommand::Forwarded;
 
 const EXAMPLES: &str = "\
 Examples:
-  iswitch train ppo --workers 4                      Switch and workers on this machine
+  iswitch train ppo --workers 4                      Run the switch and workers on this machine
   iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
-  iswitch train --config runs/first/config.toml      Repetition of a run
-  iswitch train --resume                             Continuation of the newest run
-  iswitch eval runs/first --video first.gif          Returns of a trained agent, and a video
-  iswitch export runs/first --out policy.onnx        Policy for ONNX Runtime
-  iswitch plot runs/first runs/second                Learning curves as SVG
-  iswitch sweep train ppo --seeds 10                 Statistics over 10 seeds
+  iswitch train --config runs/first/config.toml      Repeat a run
+  iswitch train --resume                             Resume the newest run
+  iswitch eval runs/first --video first.gif          Evaluate a trained agent, record a video
+  iswitch export runs/first --out policy.onnx        Export the policy for ONNX Runtime
+  iswitch plot runs/first runs/second                Draw the learning curves as SVG
+  iswitch sweep train ppo --seeds 10                 Report statistics over 10 seeds
   iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
 
 /// Train and evaluate RL agents with in-network gradient aggregation
