@@ -41,10 +41,10 @@ pub struct AsyncArgs {
         default_missing_value = "true"
     )]
     is_async: Option<bool>,
-    /// Maximum staleness with --async, in updates; staler gradients are skipped [default: 3]
+    /// Maximum staleness of a gradient with --async, in updates [default: 3]
     ///
     /// The staleness of a gradient is the number of updates to the model since the version from which the gradient was
-    /// computed.
+    /// computed. Gradients above the maximum are skipped.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(..=i64::from(STALENESS_MAX)))]
     staleness: Option<u32>,
 }

@@ -1,8 +1,8 @@
 //! Simulation of the store on an in-memory disk that fails, tears, loses and damages data. A seed determines each
 //! simulated world: the same seed produces the same faults at the same operations.
 //!
-//! To run other seeds than the default ones: `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay
-//! storage_faults`.
+//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` selects
+//! other seeds.
 
 pub(crate) mod disk;
 mod model;
