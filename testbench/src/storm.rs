@@ -1,4 +1,4 @@
-//! Storm of forged Joins: frames with unused source addresses, for jobs that do not exist.
+//! Storm of forged Join packets with random source addresses, for jobs that do not exist.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,24 +18,23 @@ const ETHERTYPE_AT: usize = 12;
 const TICK: Duration = Duration::from_millis(1);
 /// MAC address of the sender. Only the IP address is forged, not the MAC address.
 pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
-/// Range of IP addresses of hosts, outside this network, the loopback network and multicast groups.
+/// Range of host IP addresses. It excludes 0.0.0.0/8, the loopback network and multicast groups.
 const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
 const MAX_GRADIENT_LEN: u32 = 4_000_000;
 
-/// EtherType for local experiments (IEEE 802), to which nothing listens.
+/// EtherType for local experiments (IEEE 802), which no program receives.
 const DECOY_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 
-/// Kind of frames of a storm.
+/// Kind of frame that a storm consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Forged Joins.
+    /// Forged Join packets.
     Join,
-    /// The same frames with an EtherType that the switch's packet filter drops, to measure the cost of the sender
-    /// alone.
+    /// The same frames with an EtherType that the switch's packet filter drops. They measure the sender's own cost.
     Decoy,
 }
 
-/// Sender of forged Joins on the interface of a worker, in the namespace in which it was opened.
+/// Sender of forged Join packets on a worker's interface, in the namespace in which the sender was opened.
 pub struct Storm {
     sender: Box<dyn DataLinkSender>,
     random: ChaCha8Rng,
@@ -57,7 +56,7 @@ impl Storm {
         }
     }
 
-    /// Sends one frame. The kernel may drop it as a network would: a full backlog of a veth device is not an error.
+    /// Sends one frame. Like a network, the kernel may drop it: a full queue of the veth device is not an error.
     pub fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         match self.sender.send_to(frame, None).ok_or(io::ErrorKind::WriteZero)? {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => Ok(()),
@@ -84,7 +83,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Returns a well-formed Join with random source address, port, job and vector length.
+    /// Returns a well-formed Join packet with a random source address, port, job and vector length.
     fn forge(&mut self) -> Vec<u8> {
         let random = &mut self.random;
         let join = JoinRepr {
@@ -98,16 +97,16 @@ impl Storm {
     }
 }
 
-/// Returns a frame with a control packet from any, possibly forged, sender to the switch of a
-/// [`Star`](iswitch_harness::netns::Star).
+/// Returns a frame that carries a control packet to the switch of a [`Star`](iswitch_harness::netns::Star). The sender
+/// may be forged.
 pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &ControlRepr<'_>) -> Vec<u8> {
     let mut payload = vec![0; packet.buffer_len()];
     packet.emit(&mut payload);
     frame(source_mac, source, Class::Control, &payload)
 }
 
-/// Returns a frame with any payload from any, possibly forged, sender to the switch of a
-/// [`Star`](iswitch_harness::netns::Star).
+/// Returns a frame that carries any payload to the switch of a [`Star`](iswitch_harness::netns::Star). The sender may
+/// be forged.
 pub fn frame(source_mac: [u8; 6], source: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8> {
     let classifier = Classifier::default();
     let destination = SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port);

@@ -6,10 +6,10 @@
 //!                          `- a namespace of its own -'
 //! ```
 //!
-//! The relay passes whole Ethernet frames in both directions, ordinary traffic included, and is invisible to both ends.
-//! Offloads of both ends are turned off: there are no super-frames, each datagram is affected independently, and its
-//! checksum is filled in before it leaves. The relay consists of threads of the test and ends with it. It affects
-//! frames as the simulation affects packets.
+//! The relay passes whole Ethernet frames in both directions, including ordinary traffic, and is invisible to both
+//! ends. The offloads of both ends are turned off, so there are no super-frames, each datagram is affected
+//! independently, and its checksum is filled in before it leaves. The relay runs in threads of the test and ends with
+//! it. It applies the same model of a link to frames as the simulation applies to packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,15 +32,16 @@ use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
 const SWITCH_SIDE: &str = "port";
-/// The relay's end of the cable to the worker or other end.
+/// The relay's end of the cable to the worker or another endpoint.
 const FAR_SIDE: &str = "end";
 /// Offloads that create super-frames or leave checksums to a device.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
-/// Receive buffer for the frames of several windows: the relay must not lose frames that its model does not.
+/// Size of the receive buffer, in bytes. It holds the frames of several windows, because the relay must lose only
+/// frames that its model drops.
 const RECV_BUFFER_BYTES: usize = 64 << 20;
-/// Buffer for the longest frame.
+/// Size of a frame buffer, in bytes. It holds the longest frame.
 const FRAME_BYTES: usize = 1 << 16;
-/// Time within which a relay notices a request to end.
+/// Maximum time until a relay notices a request to stop.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Running relay. Dropping it removes the relay and cuts the cable.
@@ -66,7 +67,7 @@ struct RelayedWire {
 /// Counters of the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relayed {
-    /// Counters of the effects of the link.
+    /// Counters of what the link model did to the frames.
     pub link: LinkCounters,
     /// Number of frames that left after a frame that had arrived later.
     pub overtaken: u64,
@@ -78,13 +79,13 @@ pub struct Relayed {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Frame {
     due: Instant,
-    /// Number in order of arrival, which keeps the order of frames that are due at the same time.
+    /// Arrival number, which preserves the order of frames that are due at the same time.
     sequence: u64,
     bytes: Vec<u8>,
 }
 
 impl WireRelay {
-    /// Cuts a cable in two and inserts a relay; the seed determines what it does to frames.
+    /// Cuts a cable in two and inserts a relay. The seed determines what the relay does to frames.
     ///
     /// # Panics
     /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] for root and ethtool first.
@@ -110,12 +111,12 @@ impl WireRelay {
         relay
     }
 
-    /// Returns the counters of the frames to the switch.
+    /// Returns the counters of the frames that travel to the switch.
     pub fn to_switch(&self) -> Relayed {
         lock(&self.to_switch).relayed
     }
 
-    /// Returns the counters of the frames from the switch.
+    /// Returns the counters of the frames that come from the switch.
     pub fn to_end(&self) -> Relayed {
         lock(&self.to_end).relayed
     }
@@ -184,8 +185,8 @@ pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     iswitch_harness::process::run(&mut command);
 }
 
-/// Opens a packet socket on an interface. One socket serves both directions, because the kernel does not return a
-/// socket's own frames to it.
+/// Opens a packet socket on an interface. One socket serves both directions, because the kernel does not deliver the
+/// frames that a socket sends back to the same socket.
 fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box<dyn DataLinkReceiver>) {
     namespace.enter(|| {
         let interfaces = pnet_datalink::interfaces();
@@ -259,7 +260,7 @@ fn corrupt(frame: &mut [u8]) {
     }
 }
 
-/// Sends each frame when it is due, until no more can arrive.
+/// Sends each frame when it is due, until no more frames can arrive.
 fn send_frames(
     mut to: Box<dyn DataLinkSender>,
     wire: &Mutex<RelayedWire>,

@@ -1,4 +1,4 @@
-//! Figure of the time of a sum by number of workers, with two logarithmic axes, as SVG.
+//! SVG figure of all-reduce times by number of workers, with two logarithmic axes.
 
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity};
 
@@ -7,7 +7,7 @@ use super::{Algorithm, micros};
 use crate::peers::plot::tick_text;
 use crate::peers::series::bytes_text;
 
-/// Draws a table.
+/// Draws the figure of a table.
 pub fn draw(table: &Table) -> String {
     let columns = table.rows.first().map_or(0, |(_, cells)| cells.len());
     LineChart {
@@ -15,7 +15,7 @@ pub fn draw(table: &Table) -> String {
             "Predicted all-reduce time by workers: {}",
             bytes_text(4.0 * f64::from(table.scenario.floats))
         ),
-        note: "Model with measured costs; no whiskers, since nothing is random.".to_owned(),
+        note: "Model with measured costs; without whiskers, because the model is deterministic.".to_owned(),
         x: Axis { label: |workers| format!("{workers:.0}"), ..Axis::logarithmic(Quantity::plain("Workers")) },
         y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain("All-reduce time")) },
         lines: (0..columns).map(|column| line(table, column)).collect(),
@@ -24,7 +24,7 @@ pub fn draw(table: &Table) -> String {
     .draw()
 }
 
-/// Returns a line of microseconds by number of workers.
+/// Returns the line of one algorithm: all-reduce time in microseconds by number of workers.
 fn line(table: &Table, column: usize) -> Line {
     let algorithm = table.rows[0].1[column].algorithm;
     let point = |(workers, cells): &(usize, Vec<Cell>)| Some((*workers as f64, micros(cells[column].time?)));

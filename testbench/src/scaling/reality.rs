@@ -1,5 +1,5 @@
-//! Comparison of the model with measurements of `testbench peers --json` on one machine: all processes share the few
-//! cores of the machine, there is one switch, and the links are unlimited, shaped or delayed.
+//! Comparison of the model with measurements by `testbench peers --json` on one machine. All processes share the few
+//! cores of the machine; there is one switch; the links are unlimited, shaped or delayed.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -14,26 +14,26 @@ use crate::contest::Markdown;
 /// Setting of one measured table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Number of workers below one switch.
+    /// Number of workers connected to the switch.
     pub workers: usize,
-    /// Number of floats in the vector.
+    /// Number of floats in the summed vector.
     pub floats: u32,
-    /// Rate of the links, if it is limited.
+    /// Rate of each link in bits per second; `None` if the links are not shaped.
     pub bits_per_s: Option<f64>,
     /// Delay of each link, in microseconds.
     pub delay_us: f64,
 }
 
-/// One measured time and the model's time, in microseconds.
+/// Measured time and modelled time of one algorithm, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Algorithm.
+    /// Algorithm that was measured and modelled.
     pub algorithm: Algorithm,
     /// Setting of the measurement.
     pub setting: Setting,
-    /// Median of the measured runs.
+    /// Median time of the measured runs, in microseconds.
     pub measured_us: f64,
-    /// Time that the model calculates.
+    /// Time that the model predicts, in microseconds.
     pub model_us: f64,
 }
 
@@ -51,7 +51,7 @@ fn algorithm_of(contender: &str) -> Option<Algorithm> {
     })
 }
 
-/// Reads measurements, one table per line, and calculates the same sums with the model. Tables of racks are skipped.
+/// Reads measurements, one table per line, and predicts the same times with the model. Tables with racks are skipped.
 ///
 /// # Errors
 /// Fails if a line is not a table of `testbench peers --json`. The error names the line and the reason.
@@ -105,8 +105,8 @@ impl Setting {
     }
 }
 
-/// Returns the fraction of the pairs of algorithms, within each table, that the model puts into the measured order.
-/// Pairs whose times are within a tenth of each other are left out.
+/// Returns the fraction of pairs of algorithms, within each table, that the model ranks in the measured order. Pairs
+/// whose times differ by at most a tenth are ignored.
 pub fn agreement(pairs: &[Pair]) -> Option<f64> {
     let (mut agreeing, mut all) = (0_u32, 0_u32);
     for (at, a) in pairs.iter().enumerate() {
@@ -143,7 +143,7 @@ pub fn text(pairs: &[Pair]) -> String {
         let percent = share * 100.0;
         let _ = writeln!(
             text,
-            "\nThe model puts {percent:.0} % of the pairs that differ by more than a tenth into the measured order."
+            "\nThe model ranks {percent:.0} % of the pairs that differ by more than a tenth in the measured order."
         );
     }
     text

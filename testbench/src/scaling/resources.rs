@@ -1,11 +1,11 @@
-//! Resources that serve one user at a time, first come, first served: links and processors.
+//! Resources that serve one user at a time in order of arrival: links and processors.
 
 use super::Picos;
 
 /// Picoseconds in a second.
 pub(super) const SECOND: f64 = 1e12;
 
-/// Properties of a cable in each direction.
+/// Properties of a cable, which are the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cable {
     pub(super) picos_per_byte: Picos,
@@ -24,14 +24,14 @@ impl Link {
         Self { cable, busy_until: 0 }
     }
 
-    /// Sends a number of bytes, and returns when the last of them arrives at the other end.
+    /// Sends a number of bytes, and returns the time at which the last byte arrives at the other end.
     pub(super) fn carry(&mut self, now: Picos, wire_bytes: usize) -> Picos {
         self.busy_until = self.busy_until.max(now) + wire_bytes as Picos * self.cable.picos_per_byte;
         self.busy_until + self.cable.delay
     }
 }
 
-/// Processes of one thread each, on their own machines or on the cores of one machine.
+/// Single-threaded processes, either each on its own machine or all on the cores of one machine.
 #[derive(Clone, Debug)]
 pub(super) struct Processes {
     busy_until: Vec<Picos>,
@@ -45,8 +45,8 @@ impl Processes {
         Self { busy_until: vec![0; count], cores: vec![0; shared_cores.unwrap_or(0)], wake }
     }
 
-    /// Schedules work that the process does on its own as soon as its current work is done. Returns when the work is
-    /// done.
+    /// Schedules work that the process starts without an external event, as soon as its current work is done. Returns
+    /// the time at which the new work is done.
     pub(super) fn run(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
         let ready = self.busy_until[process].max(now);
         let start = self.take_core(ready, cost);
@@ -54,7 +54,7 @@ impl Processes {
         start + cost
     }
 
-    /// Schedules work that an arrival causes: an idle process must first wake up.
+    /// Schedules work that is triggered by an arrival. If the process is idle, it must first wake up.
     pub(super) fn react(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
         let is_idle = self.busy_until[process] < now;
         self.run(process, if is_idle { now + self.wake } else { now }, cost)

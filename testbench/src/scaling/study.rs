@@ -1,4 +1,4 @@
-//! Tables of times: one for each vector, with a row for each number of workers.
+//! Tables of all-reduce times: one table for each vector length, with a row for each number of workers.
 
 use std::fmt::Write as _;
 
@@ -8,43 +8,44 @@ use super::bounds::least;
 use super::{Algorithm, Detail, Picos, Scenario, micros};
 use crate::contest::Markdown;
 
-/// Scenarios and algorithms to calculate.
+/// Scenarios and algorithms whose times are calculated.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Scenario, except for the number of workers.
+    /// Scenario; its number of workers is ignored.
     pub scenario: Scenario,
-    /// Numbers of workers.
+    /// Numbers of workers to calculate times for.
     pub workers: Vec<usize>,
-    /// Algorithms.
+    /// Algorithms to compare.
     pub algorithms: Vec<Algorithm>,
-    /// Number of workers up to which every packet is simulated.
+    /// Maximum number of workers for which every packet is simulated.
     pub packets_up_to: usize,
 }
 
-/// One calculated time.
+/// Calculated all-reduce time of one algorithm and number of workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Algorithm.
     pub algorithm: Algorithm,
     /// Level of detail of the simulation.
     pub detail: Detail,
-    /// Time of the sum; `None` if the workers begin at different times and there are too many to simulate each of them.
+    /// All-reduce time; `None` if the workers start at different times and there are too many of them to simulate each
+    /// one.
     pub time: Option<Picos>,
     /// Lower bound of the time, from the rates and delays of the links.
     pub bound: Picos,
 }
 
-/// Times of one vector.
+/// All-reduce times for one vector length.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Scenario, except for the number of workers.
+    /// Scenario; its number of workers is ignored.
     pub scenario: Scenario,
-    /// Cells for each number of workers.
+    /// Number of workers of each row, with one cell for each algorithm.
     pub rows: Vec<(usize, Vec<Cell>)>,
 }
 
 impl Study {
-    /// Calculates all times, and calls `progress` before each.
+    /// Calculates all times, and calls `progress` before each calculation.
     pub fn run(&self, progress: impl Fn(usize, Algorithm)) -> Table {
         let row = |workers: usize| {
             let cell = |algorithm: &Algorithm| {

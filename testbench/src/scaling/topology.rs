@@ -1,10 +1,11 @@
 //! Trees of switches: racks of workers, and switches above them.
 
-/// Tree of switches with workers below it. The ranks fill one switch before the next.
+/// Tree of switches whose leaves are workers. Consecutive ranks fill one switch before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     workers: usize,
-    /// Number of workers below a full switch of each level, the lowest first; the top switch has all workers below it.
+    /// Number of workers below a full switch, by level from the lowest to the highest. All workers are below the top
+    /// switch.
     capacities: Vec<usize>,
 }
 
@@ -63,7 +64,7 @@ impl Tree {
         2 * (1 + level.unwrap_or(self.capacities.len() - 1))
     }
 
-    /// Returns the number of links between a worker and a server at a port of the highest switch.
+    /// Returns the number of links between a worker and a server that is connected to the top switch.
     pub fn hops_to_root(&self) -> usize {
         self.levels() + 1
     }

@@ -5,35 +5,35 @@ use std::iter;
 use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES};
 
 /// Overhead of a tagged packet, in bytes: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP (8)
-/// and Seg (8).
+/// and iSwitch segment header (8).
 const UDP_OVERHEAD_BYTES: usize = 74;
-/// Overhead of a TCP segment, in bytes: Ethernet (38), IPv4 (20), TCP with time stamps (32).
+/// Overhead of a TCP segment, in bytes: Ethernet (38), IPv4 (20), and TCP with timestamps (32).
 const TCP_OVERHEAD_BYTES: usize = 90;
 const TCP_PAYLOAD_BYTES: usize = 1448;
-/// Number of segments in a super-frame of TCP: the most that fit into 65,535 bytes.
+/// Maximum number of segments in a TCP super-frame: as many as fit into 65,535 bytes.
 const TCP_PACKETS: usize = 45;
-/// Length of the shortest packet on the wire, including preamble and gap, in bytes.
+/// Length of the shortest packet on the wire, including preamble and inter-packet gap, in bytes.
 const MIN_WIRE_BYTES: usize = 84;
 
-/// Division of bytes into packets, and of packets into super-frames.
+/// Division of a message into packets, and of packets into super-frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Bytes of the vector in a full packet.
+    /// Number of bytes of the vector in a full packet.
     pub payload_bytes: usize,
     /// Overhead of each packet, in bytes.
     pub overhead_bytes: usize,
-    /// Number of packets that hosts exchange with their network cards at once.
+    /// Number of packets in a super-frame, which a host passes to its network card as a unit.
     pub packets: usize,
 }
 
 impl Framing {
-    /// Returns the framing of tagged packets of 366 floats, in super-frames of this number of packets.
+    /// Returns the framing of tagged packets that carry 366 floats each, in super-frames of `packets` packets.
     pub fn segments(packets: usize) -> Self {
         let payload_bytes = usize::from(DEFAULT_SEGMENT_FLOATS) * FLOAT_LEN_BYTES;
         Self { payload_bytes, overhead_bytes: UDP_OVERHEAD_BYTES, packets: packets.max(1) }
     }
 
-    /// Returns the framing of a TCP stream by the kernel.
+    /// Returns the framing that the kernel uses for a TCP stream.
     pub fn stream() -> Self {
         Self { payload_bytes: TCP_PAYLOAD_BYTES, overhead_bytes: TCP_OVERHEAD_BYTES, packets: TCP_PACKETS }
     }

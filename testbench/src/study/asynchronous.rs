@@ -21,7 +21,8 @@ const GRADIENTS: (f64, f64) = (60.0, 4000.0);
 /// Method that combines gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 pub enum Method {
-    /// Server that applies each gradient when it arrives. It is the first contender, the reference for the switch.
+    /// Parameter server that applies each gradient on arrival. It is the first contender, with which the switch is
+    /// compared.
     #[strum(to_string = "asynchronous parameter server")]
     Server,
     /// Switch whose threshold equals the number of workers.
@@ -32,16 +33,16 @@ pub enum Method {
 /// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AsyncRun {
-    /// Number of updates of the model.
+    /// Number of model updates.
     pub updates: f64,
-    /// Number of gradients in these updates.
+    /// Number of gradients that these updates contain.
     pub gradients: f64,
     /// Duration of these updates, in seconds.
     pub seconds: f64,
-    /// Number of gradients by staleness when committed, in updates from 0 to S, over all workers.
+    /// Histogram of the gradients of all workers by staleness when committed: 0 to S updates.
     pub staleness: Vec<u64>,
-    /// Number of gradients by staleness when applied. With the server, gradients are committed and applied at the same
-    /// time.
+    /// Histogram of the gradients of all workers by staleness when applied. With the server, gradients are committed
+    /// and applied at the same time.
     pub at_update: Vec<u64>,
     /// Number of gradients that were skipped because they were too stale.
     pub skipped: u64,
@@ -73,7 +74,7 @@ impl AsyncRun {
     }
 }
 
-/// Adds up the histograms of several workers.
+/// Adds the histograms of several workers.
 fn sum(lines: &[Value], field: &str) -> Vec<u64> {
     let mut total = Vec::new();
     for counts in lines.iter().filter_map(|line| line[field].as_array()) {
@@ -94,7 +95,7 @@ pub(super) fn mean(histogram: &[u64]) -> f64 {
     weighted / histogram.iter().sum::<u64>().max(1) as f64
 }
 
-/// Measurements of one scene.
+/// Measurements of one scene: a model with its replayed computation.
 #[derive(Clone, Debug)]
 pub struct AsyncReplay {
     /// Replayed scene.
@@ -105,11 +106,11 @@ pub struct AsyncReplay {
     pub workers: usize,
     /// Number of racks; `None` if all workers are connected to one switch.
     pub racks: Option<usize>,
-    /// Runs of the methods.
+    /// Runs of each method.
     pub standings: Standings<Method, AsyncRun>,
 }
 
-/// Measures both methods in alternating turns of about this many seconds.
+/// Measures both methods in alternating turns of about `seconds` seconds each.
 ///
 /// # Panics
 /// Panics if a run fails, or if the rate of the links is not limited.
@@ -187,7 +188,7 @@ fn last_json(output: &str) -> Value {
     serde_json::from_str(output.lines().last().unwrap_or_default()).expect("the last line must be JSON")
 }
 
-/// Returns a table with the gradients per second in the model of one scene, by numbers of workers in racks.
+/// Returns a table of the rate of gradients applied to the model, by number of workers in racks, for one scene.
 pub fn scaling_text(replays: &[AsyncReplay]) -> String {
     let first = &replays[0];
     let heads = replays.iter().map(|replay| (replay.workers, replay.racks));
@@ -202,13 +203,13 @@ pub fn scaling_text(replays: &[AsyncReplay]) -> String {
 }
 
 impl AsyncReplay {
-    /// Returns the gradients per second in the model, divided by those of a worker that only computes.
+    /// Returns the rate of gradients applied to the model, divided by that of a single worker that only computes.
     pub fn over_one_worker(&self, run: &AsyncRun) -> f64 {
         let compute = self.scene.compute * self.scene.stretch;
         run.gradients / run.seconds * compute.as_secs_f64()
     }
 
-    /// Returns the server's time per gradient in the model divided by that of the method in the same turn.
+    /// Returns the server's time per applied gradient, divided by that of the method in the same turn.
     pub fn speed_up(&self, row: &Row<Method, AsyncRun>) -> Spread {
         self.standings.reference().ratio_to(row, AsyncRun::us_per_gradient)
     }
@@ -298,7 +299,7 @@ impl AsyncReplay {
         })
     }
 
-    /// Draws one bar for each method: the time per gradient.
+    /// Draws a bar for each method: the time per applied gradient.
     pub fn figure(&self) -> String {
         let (name, links) = (self.scene.model.name, self.links.text());
         let title = format!(
@@ -318,7 +319,7 @@ impl AsyncReplay {
     }
 }
 
-/// Returns the fractions of the gradients of all runs by staleness, in percent.
+/// Returns the percentages of the gradients of all runs, by staleness.
 fn shares(runs: &[AsyncRun]) -> String {
     let mut counts = [0_u64; STALENESS_BOUND as usize + 1];
     for (stale, count) in runs.iter().flat_map(|run| run.at_update.iter().enumerate()) {

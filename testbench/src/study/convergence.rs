@@ -1,4 +1,4 @@
-//! Real training up to a target return. It counts the updates that asynchronous methods take, and shows that all
+//! Training runs up to a target return. They count the updates that asynchronous methods need, and show that all
 //! synchronous methods have the same learning curve.
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use iswitch_harness::process::{Process, command};
 use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum difference of the returns of two curves that count as equal, as a fraction of the return.
+/// Maximum difference between the returns of two curves that are considered equal, as a fraction of the return.
 const SAME: f64 = 0.01;
 
 /// Point of a learning curve.
@@ -27,7 +27,8 @@ pub struct Point {
     pub steps: f64,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Fraction of the run's updates up to this point. Each row of the file covers the same number of updates.
+    /// Fraction of the run's updates up to this point. Consecutive rows of the file are the same number of updates
+    /// apart.
     pub part: f64,
     /// Mean return of the last 100 episodes.
     pub mean_return: f64,
@@ -50,7 +51,7 @@ pub struct Training {
     pub staleness: Option<f64>,
 }
 
-/// Point at which a run first reached the return of its task.
+/// First point at which a run reached the target return of its task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
     /// Number of updates up to this point.
@@ -62,15 +63,15 @@ pub struct Reached {
 }
 
 impl Training {
-    /// Returns the point at which the return was first reached.
+    /// Returns the first point at which the mean return reached `threshold`.
     pub fn reached(&self, threshold: f64) -> Option<Reached> {
         let Point { steps, seconds, part, .. } =
             self.points.iter().find(|point| point.mean_return >= threshold).copied()?;
         Some(Reached { updates: self.updates * part, steps, seconds })
     }
 
-    /// Returns the number of steps after which this curve first differs from another one by more than a hundredth of
-    /// its value.
+    /// Returns the number of steps after which this curve first differs from the other curve by more than a hundredth
+    /// of its value.
     pub fn same_until(&self, other: &Self) -> f64 {
         let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
             a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
@@ -79,13 +80,14 @@ impl Training {
         parted.map_or(shorter, |(a, _)| a.steps)
     }
 
-    /// Returns the mean return over the curve.
+    /// Returns the average of the mean return over the whole curve.
     pub fn mean_return(&self) -> f64 {
         self.points.iter().map(|point| point.mean_return).sum::<f64>() / self.points.len().max(1) as f64
     }
 }
 
-/// Reads `progress.csv`: columns `step`, `charts/mean_return_100` and `charts/SPS`. Rows without episodes are skipped.
+/// Reads the columns `step`, `charts/mean_return_100` and `charts/SPS` of a `progress.csv` file. Rows without episodes
+/// are skipped.
 ///
 /// # Errors
 /// Fails if a column or a number is missing.
@@ -174,15 +176,15 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
 /// All runs of one task.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Task.
+    /// Training task.
     pub task: Task,
     /// Number of workers.
     pub workers: usize,
-    /// Runs of each method; each seed is a turn.
+    /// Runs of each method. Each seed is one turn.
     pub standings: Standings<Method, Training>,
 }
 
-/// Trains with each method in turns, one turn for each of `seeds` seeds from `first_seed`.
+/// Trains with each method in alternating turns, one turn for each of `seeds` seeds starting at `first_seed`.
 ///
 /// # Panics
 /// Panics in the same cases as [`train`].
@@ -202,7 +204,7 @@ pub fn measure(
 }
 
 impl Comparison {
-    /// Returns the spread over the seeds that reached the return of the task; `None` if no seed did.
+    /// Returns the spread of a value over the seeds that reached the task's target return; `None` if no seed did.
     fn reached(&self, trainings: &[Training], value: fn(&Reached) -> f64) -> Option<Spread> {
         let values: Vec<_> = trainings
             .iter()
@@ -266,9 +268,9 @@ impl Comparison {
         ]
     }
 
-    /// Returns the number of gradients in the model when it reaches the return, with the asynchronous parameter server
-    /// divided by that with the asynchronous switch. An update of the server contains one gradient; an update of the
-    /// switch contains one gradient of each worker.
+    /// Returns the ratio of the gradients needed to reach the target return: those of the asynchronous parameter
+    /// server, divided by those of the asynchronous switch. An update of the server contains one gradient; an update of
+    /// the switch contains one gradient from each worker.
     fn fewer_gradients(&self) -> Option<f64> {
         let [server, switch] = self.standings.rows.as_slice() else { return None };
         let updates =

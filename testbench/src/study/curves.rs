@@ -1,4 +1,4 @@
-//! Learning curves as a figure.
+//! Figures of learning curves.
 
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
@@ -6,14 +6,14 @@ use super::convergence::{Comparison, Training};
 use super::tasks::Method;
 use crate::contest::Row;
 
-/// Number of points of a curve. The points of the seeds differ, so the curves are interpolated between them.
+/// Number of points in a drawn curve. The seeds record different points, so their curves are interpolated.
 const POINTS: u32 = 200;
-/// End of the horizontal axis, as a multiple of the point at which the last run has learnt.
+/// End of the horizontal axis, as a multiple of the point from which the last run stays above the target return.
 const AFTER: f64 = 1.1;
 
-/// Draws the mean over the seeds and a band from the lowest to the highest seed, in a colour for each method: mean
-/// return of the last 100 episodes by environment steps or, for asynchronous methods, by gradients in the model. The
-/// return that counts as learnt is marked. The flat rest of the curves is cut off.
+/// Draws one line for each method: the mean over the seeds, with a band from the lowest to the highest seed. The axes
+/// are the mean return of the last 100 episodes, and environment steps or, for asynchronous methods, gradients applied
+/// to the model. The target return is marked. The flat remainder of the curves is cut off.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, standings } = comparison;
     let is_async = standings.rows.iter().any(|row| row.contender.is_async);
@@ -42,14 +42,14 @@ pub fn draw(comparison: &Comparison) -> String {
     .draw()
 }
 
-/// Returns where a curve is above the threshold from then on, or its end.
+/// Returns the position from which a curve stays above the threshold, or the end of the curve.
 fn settled(curve: &[(f64, f64)], threshold: f64) -> f64 {
     let below = curve.iter().rposition(|(_, value)| *value < threshold);
     let at = below.map_or(0, |at| at + 1).min(curve.len().saturating_sub(1));
     curve.get(at).map_or(0.0, |(x, _)| *x)
 }
 
-/// Returns the mean and the band of curves, over the part of the axis that all of them cover.
+/// Returns the mean and the band of several curves, over the part of the axis that all of them cover.
 fn mean_line(method: Method, curves: &[Vec<(f64, f64)>], end: f64) -> Line {
     let first = curves.iter().filter_map(|curve| curve.first()).map(|(x, _)| *x).fold(0.0, f64::max);
     let last = curves.iter().filter_map(|curve| curve.last()).map(|(x, _)| *x).fold(end, f64::min);
@@ -68,7 +68,7 @@ fn mean_line(method: Method, curves: &[Vec<(f64, f64)>], end: f64) -> Line {
     Line { width_px, band, ..Line::new(method.to_string(), paint(method), points) }
 }
 
-/// Returns the value of a curve between its points.
+/// Returns the value of a curve at `x`, by linear interpolation between its points.
 fn interpolated(curve: &[(f64, f64)], x: f64) -> Option<f64> {
     let after = curve.iter().position(|(at, _)| *at >= x)?;
     let (right, high) = curve[after];

@@ -1,4 +1,4 @@
-//! Returns of training with 16-bit elements beside those with 32-bit elements.
+//! Comparison of the returns of training with 16-bit elements and with 32-bit elements.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,12 @@ use super::convergence::{self, Comparison, Training};
 use super::tasks::{Method, Task};
 use crate::contest::{Interval, Markdown, Progress, Row};
 
-/// Training runs of one task; the first row has the element types with which the others are compared.
+/// Training runs of one task. The first row is the reference with which the other element types are compared.
 #[derive(Clone, Debug)]
 pub struct Returns(pub Comparison);
 
-/// Trains through the switch with each of the element types in turns, once for each of `seeds` seeds from `first_seed`.
+/// Trains through the switch with each of the element types in alternating turns, once for each of `seeds` seeds
+/// starting at `first_seed`.
 ///
 /// # Panics
 /// Panics in the same cases as [`convergence::measure`].
@@ -28,24 +29,24 @@ pub fn measure(
     Returns(convergence::measure(task, &methods, workers, seeds, None, progress))
 }
 
-/// Figure of a run.
+/// Function that returns a figure of a run, such as its final return.
 type Figure = fn(&Training) -> f64;
 
 const FIGURES: [Figure; 2] = [|run| run.final_return.unwrap_or(f64::NAN), Training::mean_return];
 
 impl Returns {
-    /// Returns the mean of a figure in a row, with its interval.
+    /// Returns the mean of a figure over the runs of a row, with its confidence interval.
     fn interval(row: &Row<Method, Training>, figure: Figure) -> Interval {
         Interval::of(&row.runs.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// Returns the mean difference between a row and the first row, seed by seed.
+    /// Returns the mean difference of a figure between a row and the first row, paired by seed.
     fn difference(&self, row: &Row<Method, Training>, figure: Figure) -> Interval {
         let pairs = row.runs.iter().zip(&self.0.standings.reference().runs);
         Interval::of(&pairs.map(|(run, wide)| figure(run) - figure(wide)).collect::<Vec<_>>())
     }
 
-    /// Returns whether no row's mean of a figure is below the interval of the first row.
+    /// Returns whether, in every row, the mean of a figure is at or above the lower end of the first row's interval.
     fn holds(&self, figure: Figure) -> bool {
         let low = Self::interval(self.0.standings.reference(), figure).low;
         self.0.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)

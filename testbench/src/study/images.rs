@@ -1,6 +1,6 @@
-//! Environment that generates images without computation. With it, a learner can be measured with observations like
-//! those of the Atari games, but without the games. A frame is a stored pattern that moves; the four newest frames make
-//! an observation.
+//! Environment that generates images at almost no computational cost. It makes it possible to measure a learner with
+//! observations like those of the Atari games, but without the games. A frame is a stored pattern that moves; the four
+//! newest frames form an observation.
 
 use iswitch_learn::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
 use rand::RngExt;
@@ -10,14 +10,14 @@ const SIDE: usize = 84;
 const FRAMES: usize = 4;
 const FRAME: usize = SIDE * SIDE;
 const EPISODE_STEPS: u32 = 1000;
-/// Number of actions, as in Pong and Q*bert.
+/// Number of actions; the same as in Pong and Q*bert.
 const ACTIONS: usize = 6;
 
-/// Moving stripes: observations of 84 x 84 x 4, and 6 actions without effect.
+/// Environment of moving stripes, with observations of 84 x 84 x 4 and 6 actions that have no effect.
 #[derive(Clone, Debug)]
 pub struct Images {
     spec: EnvSpec,
-    /// Pattern of two observations, so that an observation at any offset is contiguous.
+    /// Pattern twice the size of an observation, so that an observation at any offset is contiguous.
     pattern: Vec<f32>,
     offset: usize,
     steps: u32,

@@ -1,21 +1,21 @@
-//! Figures of the paper about its four models, and the local computation times derived from them.
+//! Results that the paper reports for its four models, and the local computation times derived from them.
 //!
 //! The text of the paper states the maximum and minimum speed-up, that aggregation takes 49.9 to 83.2 % of an iteration
 //! with the parameter server or the ring, and that the switch reduces the aggregation time by 81.6 to 85.8 %. The other
-//! speed-ups and the times of an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups
-//! to about 1 %.
+//! speed-ups and the iteration times were reproduced from memory of the paper's tables 3 to 5; the iteration times
+//! agree with the speed-ups to about 1 %.
 
 use std::fmt;
 
 use crate::contest::Markdown;
 
-/// Aggregation as a fraction of an iteration with the parameter server, minimum and maximum.
+/// Aggregation time as a fraction of an iteration with the parameter server, minimum and maximum.
 pub const AGGREGATION_SHARE: (f64, f64) = (0.499, 0.832);
-/// Fraction by which the switch reduces the aggregation time: the middle of the paper's range.
+/// Fraction by which the switch reduces the aggregation time: the midpoint of the paper's range.
 pub const AGGREGATION_CUT: f64 = f64::midpoint(0.816, 0.858);
 /// Staleness bound of both asynchronous methods, in updates.
 pub const STALENESS_BOUND: u32 = 3;
-/// Speed-up of asynchronous A2C. Its resemblance to the number pi is a coincidence.
+/// Speed-up of asynchronous A2C. Its similarity to the number pi is a coincidence.
 #[allow(clippy::approx_constant)]
 const A2C_ASYNC_SPEED_UP: f64 = 3.14;
 
@@ -24,14 +24,14 @@ const A2C_ASYNC_SPEED_UP: f64 = 3.14;
 pub struct Model {
     /// Name in the paper.
     pub name: &'static str,
-    /// Number of parameters of its network in this project.
+    /// Number of parameters of the model's network in this project.
     pub floats: u32,
-    /// Speed-up of the synchronous methods: the time of the parameter server from the start to the same return, divided
-    /// by that of the switch.
+    /// Speed-up of the synchronous methods: the time that the parameter server takes to reach a return, divided by the
+    /// time that the switch takes to reach the same return.
     pub speed_up: f64,
     /// Speed-up of the asynchronous methods.
     pub async_speed_up: f64,
-    /// Milliseconds of an iteration with the parameter server and with the switch, if known.
+    /// Iteration time in milliseconds with the parameter server and with the switch, if known.
     pub iteration_ms: Option<(f64, f64)>,
 }
 
@@ -67,39 +67,39 @@ pub const MODELS: [Model; 4] = [
     },
 ];
 
-/// Iteration with the paper's parameter server, in milliseconds.
+/// Times of an iteration with the paper's parameter server, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
-    /// Local computation.
+    /// Time of the local computation, in milliseconds.
     pub compute_ms: f64,
-    /// Aggregation.
+    /// Time of the aggregation, in milliseconds.
     pub aggregation_ms: f64,
 }
 
 impl Iteration {
-    /// Returns the time of the whole iteration.
+    /// Returns the time of the whole iteration, in milliseconds.
     pub fn total_ms(self) -> f64 {
         self.compute_ms + self.aggregation_ms
     }
 }
 
 impl Model {
-    /// Returns the model with this name, in upper or lower case.
+    /// Returns the model with this name, ignoring case.
     pub fn named(name: &str) -> Option<Self> {
         MODELS.into_iter().find(|model| model.name.eq_ignore_ascii_case(name))
     }
 
     /// Returns the aggregation time as a fraction of an iteration with the parameter server. The fraction is chosen so
-    /// that the reduction of the aggregation time alone gives the speed-up; it is limited to the paper's range for all
-    /// four models.
+    /// that reducing the aggregation time alone yields the speed-up, and is clamped to the range that the paper states
+    /// for all four models.
     pub fn aggregation_share(self) -> f64 {
         let share = (1.0 - 1.0 / self.speed_up) / AGGREGATION_CUT;
         share.clamp(AGGREGATION_SHARE.0, AGGREGATION_SHARE.1)
     }
 
-    /// Returns the paper's iteration. If its time is not known, the aggregation time is interpolated linearly by vector
-    /// length between the next smaller and the next larger model with known times, and the computation follows from the
-    /// fraction.
+    /// Returns the times of the paper's iteration. If the iteration time is not known, the aggregation time is
+    /// interpolated linearly by vector length between the next smaller and the next larger model with known times, and
+    /// the computation time follows from the aggregation share.
     pub fn iteration(self) -> Iteration {
         let share = self.aggregation_share();
         let aggregation_ms =
@@ -118,7 +118,7 @@ fn between_neighbours(model: Model) -> f64 {
     least + (most - least) * (floats - from) / (to - from)
 }
 
-/// Returns the derivation of the times as Markdown.
+/// Returns the derivation of the computation times as Markdown.
 pub fn text() -> String {
     let mut rows = Markdown::new([
         "",

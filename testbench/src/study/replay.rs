@@ -1,4 +1,5 @@
-//! Synchronous iterations with replayed local computation: the paper's figures 4 and 12, and figure 15 for racks.
+//! Synchronous iterations with replayed local computation, which reproduce the paper's figures 4 and 12, and its figure
+//! 15 for racks.
 
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::contest::{Markdown, Progress, Spread};
 use crate::peers::{Contender, Links, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
 use iswitch_harness::cluster::PortKind;
 
-/// Contenders. The first one, the parameter server as in the paper, is the reference for the others.
+/// Contenders. The first one, the parameter server as in the paper, is the reference with which the others are
+/// compared.
 pub const CONTENDERS: [Contender; 5] = [
     Contender::ParameterServer(Style::Paper),
     Contender::switch(PortKind::Raw),
@@ -22,12 +24,12 @@ pub const CONTENDERS: [Contender; 5] = [
 
 const ROUNDS: (f64, f64) = (6.0, 500.0);
 
-/// Origin of the replayed computation.
+/// Origin of the replayed computation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Computation of the paper.
+    /// Computation time derived from the paper.
     Paper,
-    /// Computation of this project's algorithms.
+    /// Computation time of this project's own algorithms.
     Own,
 }
 
@@ -49,21 +51,22 @@ impl Origin {
     }
 }
 
-/// Model, computation and links to replay.
+/// Model and computation to replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
     /// Model whose vector and speed-ups are used.
     pub model: Model,
-    /// Origin of the computation.
+    /// Origin of the computation time.
     pub origin: Origin,
-    /// Time of the computation before stretching.
+    /// Computation time of an iteration, before stretching.
     pub compute: Duration,
-    /// Factor by which the computation is stretched, because the links are slower than the paper's by this factor.
+    /// Factor by which the computation time is multiplied, because the links are slower than the paper's by this
+    /// factor.
     pub stretch: u32,
 }
 
 impl Scene {
-    /// Returns the origin of the computation and its factor, such as `the paper's, 10 times as long`.
+    /// Returns a description of the computation: its origin and its factor, such as `the paper's, 10 times as long`.
     pub(super) fn computation(&self) -> String {
         let stretched =
             if self.stretch > 1 { format!(", {} times as long", self.stretch) } else { String::new() };
@@ -78,7 +81,7 @@ impl Scene {
         Load { floats: self.model.floats, rounds, warm_up: 2, compute }
     }
 
-    /// Measures all contenders in alternating turns; a turn of the slowest takes about this many seconds.
+    /// Measures all contenders in alternating turns. A turn of the slowest contender takes about `seconds` seconds.
     ///
     /// # Panics
     /// Panics if a sum is wrong or does not arrive, or if the rate of the links is not limited.
@@ -112,16 +115,17 @@ impl Replay {
         self.table.standings.reference().ratio_to(row, |run| run.iteration_us)
     }
 
-    /// Returns the speed-up of the switch over the server if only links and computation take time. The link of the
-    /// server carries one vector from each worker and then one vector to each worker; with the switch, a worker waits
-    /// for one vector.
+    /// Returns the speed-up of the switch over the server if only links and computation take time. The server's link
+    /// carries one vector from each worker and then one vector to each worker. With the switch, a worker waits for one
+    /// vector only.
     pub fn wire_bound(&self) -> Option<f64> {
         let compute_us = self.table.load.compute.as_secs_f64() * 1e6;
         let wire_us = self.table.wire_us()?;
         Some((compute_us + 2.0 * self.table.workers as f64 * wire_us) / (compute_us + wire_us))
     }
 
-    /// Returns the stretched iteration time of the paper's own server, on its machines, divided by that of a contender.
+    /// Returns the iteration time of the paper's server on the paper's machines, stretched, divided by that of a
+    /// contender.
     fn beside_paper(&self, row: &Runs) -> f64 {
         let paper_us = self.scene.model.iteration().total_ms() * 1e3 * f64::from(self.scene.stretch);
         paper_us / iteration_us(row).median
@@ -209,7 +213,7 @@ impl Replay {
         })
     }
 
-    /// Draws one bar for each contender: computation, followed by aggregation.
+    /// Draws a bar for each contender: the computation time followed by the aggregation time.
     pub fn figure(&self) -> String {
         let name = self.scene.model.name;
         let title = format!("Time of a training iteration: {name}, {}", self.table.setting());
@@ -237,8 +241,8 @@ fn aggregation_us(row: &Runs) -> Spread {
     row.spread(|run| run.iteration_us - run.compute_us)
 }
 
-/// Returns the speed-ups by number of workers, as Markdown: gradients per second, divided by those of a single worker,
-/// which aggregates nothing.
+/// Returns the speed-ups by number of workers, as Markdown: gradients per second, divided by those of a single worker
+/// that does not aggregate.
 pub fn scaling_text(replays: &[Replay]) -> String {
     let first = &replays[0];
     let heads = replays.iter().map(|replay| (replay.table.workers, replay.table.racks));

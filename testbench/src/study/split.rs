@@ -1,5 +1,5 @@
-//! Phases of an iteration of this project's own algorithms, as in the paper's figure 4: in one process with one thread,
-//! with the paper's networks.
+//! Time of each phase of an iteration of this project's own algorithms, as in the paper's figure 4. It is measured in
+//! one process with one thread, with the paper's networks.
 
 use std::time::{Duration, Instant};
 
@@ -21,17 +21,18 @@ use super::paper::{MODELS, Model};
 use super::stopwatch::{Seconds, Stopwatch};
 use crate::contest::{Contest, Markdown, Progress, Spread};
 
-/// Capacity of the replay buffer in transitions. It suffices for sampling, and its images do not take gigabytes.
+/// Capacity of the replay buffer in transitions: large enough for sampling, but small enough that the images do not
+/// take gigabytes of memory.
 const BUFFER: usize = 4_000;
 /// Number of environment steps before learning begins.
 const LEARNING_STARTS: u64 = 500;
 
-/// One turn of one algorithm.
+/// Times of one turn of one algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitRun {
     /// Seconds of each phase, and of the time outside all phases.
     pub seconds: Seconds,
-    /// Number of gradients in that time.
+    /// Number of gradients computed in that time.
     pub iterations: u64,
 }
 
@@ -44,7 +45,7 @@ impl SplitRun {
         (0..self.seconds.len()).map(|phase| self.us(phase)).sum()
     }
 
-    /// Returns the time of all phases except the aggregation, which takes no time in a single process.
+    /// Returns the time of all phases except aggregation, which takes no time in a single process, in microseconds.
     fn compute_us(&self) -> f64 {
         let aggregation = Phase::VARIANTS.iter().position(|phase| *phase == Phase::Aggregation);
         self.total_us() - aggregation.map_or(0.0, |phase| self.us(phase))
@@ -54,15 +55,15 @@ impl SplitRun {
 /// Measurements of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// Model of the paper with this network.
+    /// Model of the paper that has this network.
     pub model: Model,
-    /// Environment.
+    /// Name of the environment.
     pub env: String,
     /// Number of floats in the vector to sum.
     pub floats: usize,
-    /// Number of workers that the batch is divided among; the times are those of one of them.
+    /// Number of workers among which the batch is divided. The times are those of one of them.
     pub workers: usize,
-    /// Runs, by turn.
+    /// Runs, one for each turn.
     pub runs: Vec<SplitRun>,
 }
 
@@ -73,7 +74,7 @@ impl Split {
         self
     }
 
-    /// Returns the local computation of an iteration.
+    /// Returns the local computation time of an iteration.
     pub fn compute(&self) -> Duration {
         Duration::from_secs_f64(Spread::of(self.runs.iter().map(SplitRun::compute_us)).median * 1e-6)
     }
@@ -97,7 +98,7 @@ impl Split {
     }
 }
 
-/// Measures all four algorithms for this many seconds in each turn.
+/// Measures all four algorithms, for `seconds` seconds in each turn.
 ///
 /// # Errors
 /// Fails if an environment fails.
@@ -139,8 +140,8 @@ fn measure_model(model: Model, workers: usize, seconds: f64) -> Result<Split, Tr
     }
 }
 
-/// Returns the first environment if it can be created, and otherwise the second: the first one needs a library that may
-/// be missing.
+/// Returns the first environment if it can be created, and otherwise the second one. The first one needs a library that
+/// may be missing.
 fn first_that_works([first, second]: [&'static str; 2]) -> &'static str {
     if env::make(first).is_ok() { first } else { second }
 }

@@ -1,5 +1,5 @@
-//! Stopwatch that subscribes to the phases of an iteration ([`iswitch_learn::algorithms::phases`]) and adds up their
-//! times, in one thread.
+//! Stopwatch that subscribes to the phases of an iteration ([`iswitch_learn::algorithms::phases`]) and adds up the time
+//! spent in each of them, in one thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use tracing::{Event, Metadata, Subscriber};
 /// Seconds of each phase, in the order of [`Phase`], and of the time outside all phases.
 pub type Seconds = [f64; Phase::VARIANTS.len() + 1];
 
-/// Clock that the phases of the calling thread control. Clones share the same clock.
+/// Stopwatch that the phases of the calling thread start and stop. Clones share the same times.
 #[derive(Clone, Debug)]
 pub struct Stopwatch(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Open phases, the innermost last. Time counts for the innermost.
+    /// Open phases, the innermost one last. Time is charged to the innermost phase.
     open: Vec<usize>,
     since: Instant,
     times: [Duration; Phase::VARIANTS.len() + 1],
@@ -42,7 +42,7 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Runs `work` in this thread, and adds the times of its phases.
+    /// Runs `work` in this thread, and adds up the times of its phases.
     pub fn hearing<T>(&self, work: impl FnOnce() -> T) -> T {
         tracing::subscriber::with_default(self.clone(), work)
     }

@@ -1,21 +1,21 @@
-//! Training tasks to compare methods: small ones that a machine with two cores learns in minutes.
+//! Training tasks for comparing methods. They are small enough that a machine with two cores solves them in minutes.
 
 use std::fmt;
 
 use iswitch::ElementTypes;
 
-/// One task.
+/// Training task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// Name of the algorithm on the command line.
+    /// Name of the algorithm, as on the command line.
     pub algorithm: &'static str,
-    /// Environment.
+    /// Name of the environment.
     pub env: &'static str,
-    /// Mean return of the last 100 episodes that counts as learnt.
+    /// Mean return of the last 100 episodes at which the task counts as solved.
     pub threshold: f64,
 }
 
-/// Tasks of the four algorithms.
+/// Tasks for the four algorithms.
 pub const TASKS: [Task; 4] = [
     Task { algorithm: "a2c", env: "CartPole-v1", threshold: 475.0 },
     Task { algorithm: "dqn", env: "CartPole-v1", threshold: 475.0 },
@@ -23,7 +23,7 @@ pub const TASKS: [Task; 4] = [
     Task { algorithm: "ddpg", env: "Pendulum-v1", threshold: -200.0 },
 ];
 
-/// The main job of the command line, which takes longer.
+/// Larger task of the command line, whose training takes longer.
 pub const HOPPER: Task = Task { algorithm: "ppo", env: "PlanarHopper-v0", threshold: 2000.0 };
 
 /// Method of aggregation.
@@ -31,9 +31,9 @@ pub const HOPPER: Task = Task { algorithm: "ppo", env: "PlanarHopper-v0", thresh
 pub struct Method {
     /// Value of `--aggregator`; `local` is one process with the whole batch.
     pub aggregator: &'static str,
-    /// Whether workers do not wait for each other.
+    /// Whether the method is asynchronous, so that workers do not wait for each other.
     pub is_async: bool,
-    /// Value of `--wire`.
+    /// Element types; the value of `--wire`.
     pub elements: ElementTypes,
 }
 

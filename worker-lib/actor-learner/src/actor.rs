@@ -1,4 +1,4 @@
-//! An actor: acts with the newest policy and inserts its experience into the replay.
+//! Actor: acts with the newest policy and inserts its experience into the replay shards.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -30,10 +30,10 @@ use iswitch_learn::algorithms::trainer::Algorithm;
 const ITEMS_PER_REQUEST: usize = 32;
 /// Maximum number of requests in flight before an actor waits.
 const REQUESTS_IN_FLIGHT: usize = 2;
-/// Interval at which episode statistics are sent.
+/// Interval at which an actor sends episode statistics.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
-/// Number of an actor, and the number of its environments.
+/// Number of an actor and number of its environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorOptions {
     /// Number of the actor among all actors of the run.
@@ -42,7 +42,7 @@ pub struct ActorOptions {
     pub environments: usize,
 }
 
-/// Counters of an actor's work.
+/// Counters of the work that an actor has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ActorCounts {
     /// Number of environment steps.
@@ -51,7 +51,7 @@ pub struct ActorCounts {
     pub episodes: u64,
     /// Number of stored items.
     pub items: u64,
-    /// Number of insert requests of which at least one item was not stored.
+    /// Number of insert requests that failed for at least one item.
     pub failures: u64,
 }
 
@@ -70,7 +70,7 @@ impl ActorCounts {
     }
 }
 
-/// Actor of a run.
+/// Actor of a distributed run.
 pub struct Actor {
     acting: RemoteActor,
     demand: Demand,
@@ -82,7 +82,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// Creates an actor, and resets its environments.
+    /// Creates an actor and resets its environments.
     ///
     /// # Errors
     /// Fails if this program does not know the run's algorithm or hyper-parameters, or if an environment cannot be
@@ -111,10 +111,10 @@ impl Actor {
         })
     }
 
-    /// Acts until the run is over or `stop` is set. Regularly reports the progress to `each`.
+    /// Acts until the run is over or `stop` is set. Calls `each` regularly to report the progress.
     ///
     /// # Errors
-    /// Fails if an environment fails, or if the credentials are rejected and have never been accepted.
+    /// Fails if an environment fails, or if credentials that have never been accepted are rejected.
     pub fn run(
         &mut self,
         policies: &PolicyFeed,
@@ -146,8 +146,7 @@ impl Actor {
                     let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
                     counts.count(&tail);
                     inserts.submit(items, counts)?;
-                    // Wait for the inserts first, so that the next rollout uses the policy that is newest after the
-                    // wait.
+                    // Wait for the inserts first, so that the next rollout uses the newest policy after the wait.
                     inserts.wait(counts)?;
                     each(counts);
                 }
@@ -160,7 +159,7 @@ impl Actor {
     }
 }
 
-/// Creates the acting part of the run's algorithm.
+/// Creates the part of the run's algorithm that acts in the environments.
 fn acting(
     job: &Job,
     environments: Range<usize>,
@@ -186,7 +185,7 @@ fn acting(
     }
 }
 
-/// Steps each environment `steps` times, and returns the resulting items.
+/// Advances each environment by `steps` steps, and returns the resulting items.
 fn step(
     actor: &mut dyn StepActor,
     policy: &Policy,
@@ -218,7 +217,7 @@ impl RolloutsOfActor {
         Self { buffer, statistics: vec![0.0; statistics], nothing: vec![0.0; statistics] }
     }
 
-    /// Returns one item for each environment; only the first item carries the statistics.
+    /// Returns one item for each environment. Only the first item carries the statistics.
     fn items(
         &mut self,
         actor: &mut dyn RolloutActor,
@@ -241,7 +240,7 @@ struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
     problem_report: ProblemReport,
-    /// Whether an item has been stored, which proves that the shards accepted the credentials.
+    /// Whether an item has been stored. If so, the shards have accepted the credentials.
     is_proven: bool,
 }
 
@@ -250,7 +249,7 @@ impl Inserts {
         Self { writer, tickets: VecDeque::new(), problem_report: ProblemReport::default(), is_proven: false }
     }
 
-    /// Submits items. Waits until there is room, which applies backpressure to the actor.
+    /// Submits items. Waits until there is room for them, which applies backpressure to the actor.
     fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while self.tickets.len() >= REQUESTS_IN_FLIGHT {
             self.wait_for_oldest(counts)?;
@@ -280,8 +279,7 @@ impl Inserts {
                 counts.failures += 1;
                 match refusal::of_replay(&error) {
                     Some(refusal) if !self.is_proven => return Err(refusal),
-                    // A token may be replaced during a run; shards and clients then have different tokens for a
-                    // while.
+                    // A token may be replaced during a run. For a while, shards and clients then have different tokens.
                     Some(refusal) => self.problem_report.about("cannot store items", &refusal),
                     None => self.problem_report.about("cannot store items", &error),
                 }
@@ -291,7 +289,7 @@ impl Inserts {
     }
 }
 
-/// Sends episode statistics at regular intervals.
+/// Reporter that sends episode statistics at regular intervals.
 struct StatisticsReporter<'a> {
     writer: &'a Writer,
     reported_at: Instant,

@@ -1,4 +1,5 @@
-//! Episode statistics that actors of off-policy algorithms send: messages of 16 bytes, each delivered to one learner.
+//! Episode statistics sent by the actors of off-policy algorithms. Each message has 16 bytes and is delivered to one
+//! learner.
 
 use super::ActorLearnerError;
 use super::error::malformed;
@@ -7,7 +8,8 @@ use iswitch_learn::algorithms::halves::Tail;
 const FLOATS: usize = 4;
 const BYTES: usize = FLOATS * size_of::<f32>();
 
-/// Encodes the steps, the episodes, their returns and their lengths as little-endian floats.
+/// Encodes the number of steps, the number of episodes, and the sums of their returns and lengths, as little-endian
+/// floats.
 pub(super) fn to_bytes(tail: &Tail) -> Vec<u8> {
     let floats: [f32; FLOATS] = [tail.steps, tail.episodes, tail.returns, tail.lengths];
     bytemuck::cast_slice(&floats).to_vec()

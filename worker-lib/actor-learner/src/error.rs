@@ -2,11 +2,11 @@
 
 use iswitch_learn::algorithms::TrainError;
 
-/// Failure of an actor or a learner, or of its communication with the replay and the models.
+/// Failure of an actor or a learner, or of its communication with replay shards and model servers.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum ActorLearnerError {
-    /// A published object or an item of the replay is malformed.
+    /// A published object or a replay item is malformed.
     #[error("{what} is {found}, expected {expected}")]
     Malformed {
         /// Name of the malformed value, such as `policy`.
@@ -31,7 +31,7 @@ pub enum ActorLearnerError {
     /// A model cannot be published.
     #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
-    /// A server rejected this process's credentials, or this process rejected the server's certificate.
+    /// A server rejected the credentials of this process, or this process rejected the server's certificate.
     #[error("{error}: {next_step}")]
     Credentials {
         /// Error message of the server or of TLS.
@@ -49,7 +49,7 @@ pub enum ActorLearnerError {
     },
 }
 
-/// Returns the error for a malformed value from another process.
+/// Returns the error for a malformed value that was received from another process.
 pub(super) fn malformed(
     what: &'static str,
     found: impl Into<String>,

@@ -1,11 +1,11 @@
-//! Encoding of items: little-endian; image observations have one byte per value.
+//! Encoding of replay items. All numbers are little-endian; image observations have one byte per value.
 //!
 //! | transition | bytes |
 //! |---|---|
 //! | tag, 1 | 4 |
 //! | reward; 0 if the episode terminated, otherwise 1 | 8 |
 //! | action | 4 per dimension |
-//! | observation, next observation | 4 per value, of images 1 |
+//! | observation, next observation | 4 per value; 1 per value for images |
 //!
 //! | rollout of `n` steps of one environment | bytes |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | state of a recurrent policy before the first step | 4 per value |
 //! | log-probabilities, rewards, values; 1 where an episode ended, otherwise 0 | 16 n |
 //! | actions | 4 n per dimension |
-//! | observations | 4 n per value, of images n |
+//! | observations | 4 n per value; n per value for images |
 
 use super::ActorLearnerError;
 use super::error::malformed;
@@ -67,7 +67,7 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a transition and appends it to `batch`, without its index and weight.
+    /// Decodes a transition and appends it to `batch`, except for its index and weight.
     pub(super) fn read_transition(&self, bytes: &[u8], batch: &mut Batch) -> Result<(), ActorLearnerError> {
         let mut from = open("transition", bytes, TRANSITION, self.transition_bytes())?;
         let (mut head, mut action) = ([0.0; 2], vec![0.0; self.action.stored_dim()]);
@@ -85,7 +85,7 @@ impl ItemFormat {
         Ok(())
     }
 
-    /// Encodes the rollout of environment `env` of `buffer`.
+    /// Encodes the rollout of environment `env` in `buffer`.
     pub(super) fn rollout(
         &self,
         buffer: &RolloutBuffer,
@@ -112,7 +112,7 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics to
+    /// Decodes a rollout into the part of `buffer` for environment `env`, adds the rollout's statistics to
     /// `statistics`, and returns the tail.
     pub(super) fn read_rollout(
         &self,
@@ -148,7 +148,7 @@ impl ItemFormat {
         Ok(Tail { steps, episodes, returns, lengths, ..Tail::default() })
     }
 
-    /// Checks the actions, because they are used as indices into tables of values.
+    /// Checks that the actions are valid, because they are used as indices into tables of values.
     fn check_actions(&self, what: &'static str, actions: &[f32]) -> Result<(), ActorLearnerError> {
         let ActionSpec::Discrete { n } = self.action else { return Ok(()) };
         match actions.iter().find(|action| !(0.0..n as f32).contains(*action)) {
@@ -182,7 +182,7 @@ fn state_len(buffer: &RolloutBuffer) -> usize {
     buffer.states.len() / buffer.last_values.len()
 }
 
-/// Returns the bytes after the tag if the tag and the total length are right.
+/// Returns the bytes after the tag, if the tag and the total length are correct.
 fn open<'a>(
     what: &'static str,
     bytes: &'a [u8],
@@ -203,7 +203,7 @@ fn put(bytes: &mut Vec<u8>, floats: &[f32]) {
     bytes.extend_from_slice(bytemuck::cast_slice(floats));
 }
 
-/// Fills `floats` from the front of `from`, which must be long enough.
+/// Fills `floats` from the start of `from`, which must be long enough, and advances `from`.
 fn take(from: &mut &[u8], floats: &mut [f32]) {
     let (own, rest) = from.split_at(size_of_val(floats));
     bytemuck::cast_slice_mut::<f32, u8>(floats).copy_from_slice(own);

@@ -1,4 +1,4 @@
-//! Description of a run, the only configuration that actors and shards receive.
+//! Description of a run. Actors and shards receive no other configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,10 +12,10 @@ use super::refusal;
 use super::retry::ProblemReport;
 use iswitch_learn::algorithms::remote::Demand;
 
-/// Version of the format of items and policies. Programs with different versions are incompatible.
+/// Version of the format of items and policies. Programs with different format versions are incompatible.
 const FORMAT: u32 = 1;
 
-/// Description of a run, as its first learner publishes it.
+/// Description of a run, as published by the first learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -28,17 +28,17 @@ pub struct Job {
     pub config: String,
     /// Number of floats in a policy.
     pub policy_len: usize,
-    /// Requirements on the replay, over all shards.
+    /// Requirements that the algorithm places on the replay, summed over all shards.
     pub demand: Demand,
     /// Address of each shard: `http://HOST:PORT` or `unix:PATH`.
     pub shards: Vec<String>,
 }
 
 impl Job {
-    /// Name of the published object.
+    /// Name under which the description is published.
     pub const NAME: &'static str = "job";
 
-    /// Creates the description of a run with these shards.
+    /// Creates the description of a run that uses these shards.
     pub fn new(
         (algorithm, env, config): (&str, &str, &str),
         policy_len: usize,
@@ -72,12 +72,12 @@ impl Job {
         serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))
     }
 
-    /// Reads the description from a cell or a learner as soon as it is published. Returns `None` if `stop` is set
+    /// Reads the description from a cell or a learner as soon as it has been published. Returns `None` if `stop` is set
     /// first.
     ///
     /// # Errors
-    /// Fails if there are no endpoints, if the credentials are rejected, or if the published object is not the
-    /// description of a run in this version's format.
+    /// Fails if there are no endpoints, if the credentials are rejected, or if the published object is not a
+    /// description of a run in the format of this version.
     pub fn read(
         endpoints: &[Endpoint],
         credentials: &Credentials,

@@ -1,7 +1,8 @@
-//! Policies of actors, and the feed from which actors receive them.
+//! Policies that actors act with, and the feed through which actors receive them.
 //!
-//! A published policy consists of 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), the updates
-//! and environment steps so far (u64), the highest priority so far (f32), and 1 if the run is over, otherwise 0.
+//! A published policy consists of a header of 32 bytes followed by its floats, all little-endian. The header contains
+//! `iSwP`, the format (1), the number of updates and of environment steps so far (u64 each), the highest priority so
+//! far (f32), and 1 if the run is over, otherwise 0.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -21,11 +22,11 @@ const HEAD: usize = 32;
 /// Policy that actors act with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Number of learner updates before this policy. The age of a policy is counted in updates.
+    /// Number of learner updates before this policy. The age of a policy is measured in updates.
     pub updates: u64,
-    /// Number of environment steps of the run before this policy.
+    /// Number of environment steps in the run before this policy.
     pub steps: u64,
-    /// Priority of new items; it is the highest so far, so that new items are drawn soon.
+    /// Priority of new items. It equals the highest priority so far, so that new items are drawn soon.
     pub priority_max: f32,
     /// Whether the run is over.
     pub finished: bool,
@@ -34,7 +35,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Name of the published object.
+    /// Name under which the policy is published.
     pub const NAME: &'static str = "policy";
 
     /// Encodes the policy for publication.
@@ -50,7 +51,7 @@ impl Policy {
         bytes
     }
 
-    /// Decodes the output of [`Self::to_bytes`], for a policy of `len` floats.
+    /// Decodes the output of [`Self::to_bytes`] for a policy of `len` floats.
     ///
     /// # Errors
     /// Fails if the bytes are malformed.
@@ -83,13 +84,13 @@ impl Policy {
 pub struct PolicyStats {
     /// Number of policies read.
     pub policies: u64,
-    /// Longest time during which the policy was not known to be the latest, in milliseconds.
+    /// Longest time for which a policy was in use without being known to be the latest, in milliseconds.
     pub age_ms_max: u64,
     /// Number of failed reads.
     pub failures: u64,
 }
 
-/// Feed of the newest policy for all actors of a process. It runs in a dedicated thread.
+/// Feed that provides the newest policy to all actors of a process. It runs in a dedicated thread.
 pub struct PolicyFeed {
     shared: Arc<Shared>,
 }
@@ -104,7 +105,7 @@ struct Shared {
     failures: AtomicU64,
 }
 
-/// Creates a client that reads the object of this name.
+/// Creates a client that reads the published object of this name.
 pub(super) fn reader(
     name: &str,
     endpoints: &[Endpoint],
@@ -115,13 +116,13 @@ pub(super) fn reader(
     BlockingModelClient::new(name, endpoints, options)
 }
 
-/// Maximum time of one wait for a newer policy, after which the age of the current one is recorded.
+/// Maximum duration of one wait for a newer policy. After each wait, the age of the current policy is recorded.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed read.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 impl PolicyFeed {
-    /// Starts to read policies of `len` floats. The preferred endpoints come first, the learner last.
+    /// Starts to read policies of `len` floats. The preferred endpoints come first, and the learner comes last.
     ///
     /// # Errors
     /// Fails if there are no endpoints or the thread cannot be started.
@@ -141,7 +142,7 @@ impl PolicyFeed {
         Ok(Self { shared })
     }
 
-    /// Returns the newest policy. Waits for the first one until `stop` is set.
+    /// Returns the newest policy. Waits for the first policy until `stop` is set.
     pub fn newest(&self, stop: &AtomicBool) -> Option<Arc<Policy>> {
         let mut policy = self.shared.lock();
         while policy.is_none() && !stop.load(Relaxed) {

@@ -1,4 +1,4 @@
-//! Learner side of model distribution: publishes the description of the run and new policies.
+//! Learner side of model distribution, which publishes the description of the run and new policies.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,18 +10,18 @@ use iswitch_models::{Access, Listen, ModelName, ModelStore, PublishError, Server
 
 use super::{ActorLearnerError, Job, Policy};
 
-/// Publisher with a dedicated thread, so that the learner does not wait for digests.
+/// Publisher with a dedicated thread, so that the learner does not wait while digests are computed.
 pub struct Publisher {
     store: Arc<ModelStore>,
     server: Background,
     offers: Arc<Offers>,
     thread: Option<JoinHandle<()>>,
     every: Duration,
-    /// Time and update number of the last offered policy.
+    /// Time and number of updates of the policy that was offered last.
     offered: Option<(Instant, u64)>,
 }
 
-/// Newest policy that is not yet published.
+/// Newest policy that has not been published yet.
 #[derive(Default)]
 struct Offers {
     state: Mutex<Offered>,
@@ -55,11 +55,11 @@ impl Offers {
 }
 
 impl Publisher {
-    /// Serves clients that `access` admits on `listen`, and publishes the description of the run. Policies are
-    /// published at intervals of at least `every`.
+    /// Serves the clients that `access` admits on the addresses `listen`, and publishes the description of the run.
+    /// Policies are published at intervals of at least `every`.
     ///
     /// # Errors
-    /// Fails if an address cannot be listened on or the description cannot be published.
+    /// Fails if the server cannot listen on an address, or if the description cannot be published.
     pub fn start(
         listen: &[Listen],
         access: Access,
@@ -81,17 +81,17 @@ impl Publisher {
         Ok(Self { store, server, offers, thread: Some(thread), every, offered: None })
     }
 
-    /// Returns the addresses of the server, with the ports that were selected.
+    /// Returns the addresses on which the server listens, with the actual ports.
     pub fn listens(&self) -> &[Listen] {
         self.server.listens()
     }
 
-    /// Returns whether a policy is due after `updates` updates.
+    /// Returns whether a new policy should be published after `updates` updates.
     pub fn is_due(&self, updates: u64) -> bool {
         self.offered.is_none_or(|(at, last)| updates != last && at.elapsed() >= self.every)
     }
 
-    /// Queues a policy for publication. It replaces an earlier policy that is still waiting.
+    /// Queues a policy for publication. It replaces an earlier policy that has not been published yet.
     pub fn offer(&mut self, policy: Policy) {
         self.offered = Some((Instant::now(), policy.updates));
         self.offers.lock().policy = Some(policy);
@@ -107,7 +107,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes the last policy of the run, after any policy that is still queued. The server keeps running.
+    /// Publishes the last policy of the run after any policy that is still queued. The server keeps running.
     ///
     /// # Errors
     /// Fails if the policy cannot be published.
@@ -131,8 +131,8 @@ fn publish_all(store: &ModelStore, offers: &Offers) {
     }
 }
 
-/// Publishes an object with a version that is greater than all earlier versions of this learner. It is also greater
-/// than the versions of earlier learners, unless their clock was ahead.
+/// Publishes an object with a version number greater than all earlier ones of this learner. The number is also greater
+/// than those of earlier learners, unless their clocks were ahead.
 fn publish(store: &ModelStore, name: &str, bytes: Vec<u8>) -> Result<(), PublishError> {
     let name: ModelName = name.parse().expect("the name is valid");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;

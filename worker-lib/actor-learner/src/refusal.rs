@@ -1,4 +1,5 @@
-//! Credentials rejected by a shard, a learner or a cell. This is a configuration error that retries cannot fix.
+//! Errors of rejected credentials. A shard, a learner or a cell rejects credentials because of a configuration error,
+//! which retries cannot fix.
 
 use iswitch_models::ModelError;
 use iswitch_replay::client::{ClientError, Code};
@@ -7,7 +8,7 @@ use super::ActorLearnerError;
 
 const NO_TOKEN: u16 = 401;
 
-/// Command-line options of a kind of server and of its clients.
+/// Command-line options of one kind of server and of its clients.
 struct Options {
     token: &'static str,
     authority: &'static str,
@@ -29,20 +30,20 @@ const MODELS: Options = Options {
                   with --model-cert and --model-key",
 };
 
-/// Returns the error with the next step if rejected credentials caused it.
+/// If rejected credentials caused the error, returns the error with the next step for the user.
 pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ClientError::Refused { code: Code::Unauthenticated, .. });
     refusal(is_token, error.to_string(), &REPLAY)
 }
 
-/// Returns the error with the next step, like [`of_replay`], for an error of the model client.
+/// Does the same as [`of_replay`] for an error of the model client.
 pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
     refusal(is_token, error.to_string(), &MODELS)
 }
 
 fn refusal(is_token: bool, error: String, options: &Options) -> Option<ActorLearnerError> {
-    // hyper and h2 keep only the text of a rustls error.
+    // hyper and h2 preserve only the text of a rustls error.
     let next_step = if is_token {
         options.token
     } else if error.contains("invalid peer certificate") {

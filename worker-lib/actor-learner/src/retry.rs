@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Minimum interval between warnings about the same problem.
+/// Minimum interval between two warnings about the same problem.
 const EVERY: Duration = Duration::from_secs(10);
-/// Time after which a problem is reported. Shorter problems are normal, because processes start and restart in any
+/// Time after which a problem is reported. Shorter problems are normal, because processes may start and restart in any
 /// order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Warning about a persistent problem, limited in its rate.
+/// Rate-limited warning about a persistent problem.
 #[derive(Debug, Default)]
 pub(super) struct ProblemReport {
     since: Option<Instant>,
@@ -25,7 +25,7 @@ impl ProblemReport {
         }
     }
 
-    /// Records that the problem is over. If it was reported, logs `what`.
+    /// Records that the problem has ended. If the problem was reported, logs `what`.
     pub(super) fn over(&mut self, what: &str) {
         self.since = None;
         if self.reported_at.take().is_some() {

@@ -1,4 +1,4 @@
-//! Experience source of a learner: the replay.
+//! Experience source of a learner, which draws from the replay shards.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -25,15 +25,15 @@ use iswitch_learn::env::EnvSpec;
 /// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards and credentials for them. The source replaces the timeouts and the seed.
+    /// Addresses of the shards and the credentials for them. The source overrides the timeouts and the seed.
     pub replay: ClientConfig,
-    /// Requirements on the replay.
+    /// Requirements that the algorithm places on the replay.
     pub demand: Demand,
     /// Number of learners of the job.
     pub learners: usize,
-    /// Rank of this learner, from 0.
+    /// Rank of this learner, starting at 0.
     pub rank: usize,
-    /// Maximum age of a rollout's policy in updates. Older rollouts are discarded.
+    /// Maximum age of the policy that generated a rollout, in updates. Rollouts of older policies are discarded.
     pub staleness: u64,
     /// Range of the model's floats that is published as the policy.
     pub acting: std::ops::Range<usize>,
@@ -44,15 +44,15 @@ pub struct SourceOptions {
 pub struct SourceStats {
     /// Number of items used for learning.
     pub items: u64,
-    /// Number of rollouts discarded as too old.
+    /// Number of rollouts that were discarded because they were too old.
     pub stale: u64,
     /// Number of items that do not belong to this run.
     pub malformed: u64,
-    /// Mean age of the policies of the items, in updates.
+    /// Mean age of the policies that generated the items, in updates.
     pub age_mean: f64,
     /// Time spent waiting for experience, in seconds.
     pub waited_s: f64,
-    /// Part of `waited_s` before the first gradient, in seconds.
+    /// Part of `waited_s` that precedes the first gradient, in seconds.
     pub waited_first_s: f64,
 }
 
@@ -64,9 +64,9 @@ struct Shared {
     age_sum: AtomicU64,
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
-    /// Episode statistics from actors that no gradient has carried yet.
+    /// Episode statistics from actors that have not been sent with a gradient yet.
     reported: Mutex<Tail>,
-    /// Reason why the shards rejected this learner's credentials, if they have never accepted them.
+    /// Reason why the shards reject this learner's credentials, if they have never accepted them.
     refused: OnceLock<String>,
 }
 
@@ -88,7 +88,7 @@ impl Shared {
     }
 }
 
-/// Local half of a learner, which produces gradients from replayed experience.
+/// Local half of a learner, which computes gradients from replayed experience.
 pub struct ReplaySource {
     spec: EnvSpec,
     options: SourceOptions,
@@ -105,19 +105,20 @@ enum Learner {
     Rollouts { learner: Box<dyn RolloutLearner>, rollouts: Rollouts },
 }
 
-/// Maximum time that a shard holds back a draw before `stop` is checked.
+/// Maximum time for which a shard holds back a draw before `stop` is checked again.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed draw.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Interval at which episode statistics are drawn.
 const EPISODES_EVERY: Duration = Duration::from_millis(100);
-/// Maximum wait of a draw of episode statistics. It is short, because the available ones are sufficient.
+/// Maximum wait time of a draw of episode statistics. It is short, because the statistics that are already available
+/// suffice.
 const EPISODES_WAIT: Duration = Duration::from_millis(1);
 /// Maximum number of episode messages in one draw.
 const EPISODES_PER_DRAW: usize = 256;
 
 impl ReplaySource {
-    /// Creates the source of one learner. With a `publisher`, which only the first learner has, the source also
+    /// Creates the experience source of one learner. Only the first learner has a `publisher`, through which its source
     /// publishes policies. When `stop` is set, the source stops waiting for experience.
     ///
     /// # Errors
@@ -167,7 +168,7 @@ impl ReplaySource {
     }
 }
 
-/// Publication of a model's policy for actors.
+/// Data for publishing the policy of a model to actors.
 struct Publication<'a> {
     publisher: Option<&'a Mutex<Publisher>>,
     floats: &'a [f32],
@@ -261,24 +262,24 @@ impl LocalHalf for ReplaySource {
         if let Learner::Batches { learner, .. } = &mut self.learner {
             learner.read(files)?;
         }
-        // This half has no environments.
+        // This half of the learner has no environments.
         Ok(Vec::new())
     }
 }
 
 fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, ActorLearnerError> {
-    // A shard that is down is skipped as soon as its failure is known, so a longer timeout has no benefit.
+    // A failed shard is skipped as soon as its failure is known, so a longer timeout would have no benefit.
     let patience = Duration::from_secs(1);
     let seed = options.rank as u64;
     Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..options.replay.clone() })?)
 }
 
-/// Draws the episode statistics of actors for as long as the source exists.
+/// Draws the actors' episode statistics for as long as the source exists.
 fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), ActorLearnerError> {
     let wanted = Arc::downgrade(shared);
     let follow = move || {
         while let Some(shared) = wanted.upgrade() {
-            // Failures are reported where transitions are drawn.
+            // Failures are reported by the thread that draws transitions.
             for item in client.sample(EPISODES, EPISODES_PER_DRAW).unwrap_or_default() {
                 match episodes::from_bytes(&item.payload) {
                     Ok(tail) => {
@@ -302,21 +303,21 @@ fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), 
     })
 }
 
-/// Batch with the keys of its items.
+/// Batch of transitions, with the keys of its items.
 struct DrawnBatch {
     batch: Batch,
     keys: Vec<ItemKey>,
     version_sum: u64,
 }
 
-/// New priorities of items.
+/// New priorities, with the keys of their items.
 type Priorities = Vec<(ItemKey, f64)>;
 
-/// Batches of transitions; one batch is drawn ahead.
+/// Source of batches of transitions, which draws one batch in advance.
 struct Batches {
     ready: Receiver<DrawnBatch>,
     errors: Option<(SyncSender<Priorities>, Prioritisation)>,
-    /// Greatest priority of an item so far.
+    /// Greatest priority that an item has had so far.
     priority_max: f32,
 }
 
@@ -357,7 +358,7 @@ impl Batches {
         Ok(Self { ready, errors: errors.transpose()?, priority_max: 1.0 })
     }
 
-    /// Waits for a batch. Returns nothing if `stop` is set first.
+    /// Waits for a batch. Returns `None` if `stop` is set first.
     fn next(
         &self,
         updates: u64,
@@ -388,19 +389,19 @@ impl Batches {
         let priorities = errors.iter().map(|error| f64::from(error.abs() + how.epsilon));
         let updates: Vec<_> = drawn.keys.into_iter().zip(priorities).filter(|it| it.1.is_finite()).collect();
         self.priority_max = updates.iter().fold(self.priority_max, |max, it| max.max(it.1 as f32));
-        // If the shards are slower than the learner, the queue is full and items keep an older priority.
+        // If the shards are slower than the learner, the queue is full, and the items keep their older priority.
         let _ = sender.try_send(updates);
     }
 }
 
-/// Client that draws items, with the items that have been drawn and not yet used.
+/// Client that draws items, with the items that have been drawn but not used yet.
 struct Draws {
     client: ReplayClient,
     /// Name of the items in messages.
     what: &'static str,
     waiting: VecDeque<Drawn>,
     problem_report: ProblemReport,
-    /// Whether a shard has answered, which proves that the shards accepted the credentials.
+    /// Whether a shard has answered. If so, the shards have accepted the credentials.
     is_proven: bool,
 }
 
@@ -415,7 +416,7 @@ impl Draws {
         }
     }
 
-    /// Draws up to `count` further items. Returns after a bounded time, even if it has drawn fewer or none.
+    /// Draws up to `count` further items. Returns after a bounded time, even if it has drawn fewer items or none.
     fn draw(&mut self, count: usize, shared: &Shared) {
         match self.client.sample(EXPERIENCE, count) {
             Ok(drawn) => {
@@ -428,7 +429,7 @@ impl Draws {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
                 self.problem_report.about(&format!("cannot draw {}", self.what), &text);
-                // A token may be replaced during a run; shards and clients then have different tokens for a while.
+                // A token may be replaced during a run. For a while, shards and clients then have different tokens.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
                 }
@@ -453,7 +454,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// Returns a batch, or nothing if too few items are available now.
+    /// Returns a batch, or `None` if too few items are available now.
     fn draw(&mut self, shared: &Shared) -> Option<DrawnBatch> {
         self.draws.draw(self.count - self.draws.waiting.len(), shared);
         if self.draws.waiting.len() < self.count {
@@ -484,13 +485,13 @@ impl DrawnBatch {
     }
 }
 
-/// Criteria for usable rollouts.
+/// Criteria that a rollout must satisfy.
 struct Wanted<'a> {
     publication: Publication<'a>,
     staleness: u64,
 }
 
-/// Rollouts, drawn on demand: a rollout that is drawn ahead would only become older.
+/// Rollouts, which are drawn only on demand, because a rollout drawn in advance would only become older.
 struct Rollouts {
     draws: Draws,
     format: ItemFormat,
@@ -503,7 +504,7 @@ impl Rollouts {
         Self { draws: Draws::new(client, "rollouts"), format, count, statistics: vec![0.0; statistics] }
     }
 
-    /// Fills the learner's buffer with the rollouts of one update. Returns false if `stop` is set before the buffer is
+    /// Fills the learner's buffer with the rollouts for one update. Returns false if `stop` is set before the buffer is
     /// full.
     fn fill(
         &mut self,
@@ -517,7 +518,7 @@ impl Rollouts {
         self.statistics.fill(0.0);
         let mut filled = 0;
         while filled < self.count && !stop.load(Relaxed) {
-            // Repeat this in the loop: if all rollouts are too old, the actors need a newer policy.
+            // Repeat this in the loop, because actors need a newer policy if all of their rollouts are too old.
             wanted.publication.publish_if_due();
             shared.check_access()?;
             let Some(item) = self.next(self.count - filled, shared) else { continue };

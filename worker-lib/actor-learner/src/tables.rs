@@ -1,4 +1,4 @@
-//! Tables of a shard, derived from the requirements of an algorithm.
+//! Tables of a replay shard, derived from the requirements of an algorithm.
 
 use iswitch_replay::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig};
 
@@ -14,10 +14,10 @@ const EPISODES_KEPT: u64 = 65_536;
 /// Approximate number of items that actors insert at a time.
 const ITEMS_IN_FLIGHT: f64 = 256.0;
 
-/// Returns the tables of one of `shards` shards.
+/// Returns the tables of each of `shards` shards.
 ///
 /// # Errors
-/// Fails if no table can keep the ratio of samples to inserts.
+/// Fails if no table can maintain the ratio of samples to inserts.
 pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, LimiterError> {
     let part = |count: u64| count.div_ceil(shards.max(1) as u64).max(1);
     let experience = match *demand {
@@ -25,8 +25,8 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
             TableConfig::queue(EXPERIENCE, part(per_update as u64), u64::MAX)
         }
         Demand::Transitions { capacity, batch_size, learning_starts, samples_per_insert, prioritisation } => {
-            // The margin covers the inserts and the samples in flight, so that neither has to wait for the batch size
-            // of the other.
+            // The margin covers the inserts and the samples in flight, so that neither side waits for a whole batch of
+            // the other.
             let margin = 2.0 * (batch_size as f64 + samples_per_insert * ITEMS_IN_FLIGHT);
             let margin = ErrorBuffer::Margin(margin);
             let limiter =
@@ -39,7 +39,7 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
     let episodes = TableConfig {
         sampler: Selector::Fifo,
         max_times_sampled: 1,
-        // Bound the memory of the table: some 80 MiB would be too much for messages of 16 bytes.
+        // Limit the memory of the table: about 80 MiB would be too much for messages of 16 bytes.
         ..TableConfig::uniform(EPISODES, EPISODES_KEPT, EPISODES_KEPT * 512)
     };
     Ok(vec![experience, episodes])

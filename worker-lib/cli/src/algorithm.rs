@@ -1,4 +1,4 @@
-//! The subcommand that names an algorithm, shared by all commands that train.
+//! The subcommand that names an algorithm. All commands that train share it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::hyper::{NoneOwn, OwnParameters, PpoParameters};
 use crate::run::{RUNS, newest_run};
 use crate::train::{self, TrainArgs};
 
-/// Algorithm, with its options and those of the command `C`.
+/// Algorithm, with its own options and those of the command `C`.
 #[derive(Subcommand)]
 pub enum Algorithm<C: TrainingCommand> {
     /// Train with deep Q-learning (DQN)
@@ -42,19 +42,19 @@ pub enum Algorithm<C: TrainingCommand> {
 pub struct Options<C: TrainingCommand, H: Args> {
     #[command(flatten)]
     train: TrainArgs<H>,
-    // The options of the command come last, because their heading also applies to the options that follow.
+    // The options of the command come last, because their heading also applies to all options that follow.
     #[command(flatten)]
     command: C,
 }
 
-/// Command that trains, with the options that it adds to those of training.
+/// Command that trains. It adds its own options to those of training.
 pub trait TrainingCommand: Args {
-    /// Adapts an option of training to this command, for example by hiding it.
+    /// Adapts a training option to this command, for example by hiding it.
     fn adapt(option: Arg) -> Arg {
         option
     }
 
-    /// Runs the command with an algorithm.
+    /// Runs the command with the given algorithm.
     fn run<A: trainer::Algorithm, H: OwnParameters>(&self, train: &TrainArgs<H>) -> anyhow::Result<ExitCode>;
 }
 
@@ -89,8 +89,8 @@ impl TrainingCommand for Train {
     }
 }
 
-/// Adds the algorithm to a command line `iswitch train OPTIONS` that names none: with `--config`, that of the file;
-/// with `--resume`, that of the run. Other command lines are returned unchanged.
+/// Adds the algorithm to a command line `iswitch train OPTIONS` that does not name one. With `--config`, it is the
+/// algorithm of the file; with `--resume`, it is that of the resumed run. Other command lines are returned unchanged.
 ///
 /// # Errors
 /// Fails if the file or the run cannot be read.
@@ -117,7 +117,8 @@ pub fn add_algorithm(mut arguments: Vec<OsString>) -> anyhow::Result<Vec<OsStrin
     Ok(arguments)
 }
 
-/// Returns the value of an option, given as `--NAME VALUE` or `--NAME=VALUE`; the last one if it is repeated.
+/// Returns the value of an option given as `--NAME VALUE` or `--NAME=VALUE`. If the option is repeated, the last value
+/// counts.
 fn value(options: &[OsString], name: &str) -> Option<PathBuf> {
     let joined =
         |option: &OsStr| Some(option.to_str()?.strip_prefix(name)?.strip_prefix('=')?.to_owned().into());

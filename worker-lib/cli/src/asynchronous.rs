@@ -1,4 +1,5 @@
-//! `iswitch train --async`: workers that do not wait for each other, with a switch or a parameter server.
+//! `iswitch train --async`: trains with a switch or a parameter server and with workers that do not wait for each
+//! other.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub struct AsyncArgs {
     ///
     /// With --aggregator switch, an update sums the first gradients to arrive, as many as there are workers; a fast
     /// worker may contribute more than one. With --aggregator ps, an update applies one gradient. --async=false
-    /// overrides the file of --config.
+    /// overrides the setting in the file of --config.
     #[arg(
         long = "async",
         value_name = "BOOL",
@@ -40,30 +41,30 @@ pub struct AsyncArgs {
         default_missing_value = "true"
     )]
     is_async: Option<bool>,
-    /// Staleness bound with --async, in updates; staler gradients are skipped [default: 3]
+    /// Maximum staleness of a gradient with --async, in updates [default: 3]
     ///
-    /// The staleness of a gradient is the number of updates applied to the model since the version from which the
-    /// gradient was computed.
+    /// The staleness of a gradient is the number of updates to the model since the version from which the gradient was
+    /// computed. Gradients above the maximum are skipped.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(..=i64::from(STALENESS_MAX)))]
     staleness: Option<u32>,
 }
 
-/// Maximum staleness bound.
+/// Maximum value of the staleness bound.
 pub const STALENESS_MAX: u32 = 1000;
 const DEFAULT_STALENESS: u32 = 3;
 
 impl AsyncArgs {
-    /// Whether the workers do not wait for each other.
+    /// Returns whether the workers do not wait for each other.
     pub fn is_async(&self) -> bool {
         self.is_async.unwrap_or(false)
     }
 
-    /// Staleness bound S.
+    /// Returns the staleness bound S.
     pub fn staleness(&self) -> u32 {
         self.staleness.unwrap_or(DEFAULT_STALENESS)
     }
 
-    /// Uses these values of a configuration file for the options that were not given.
+    /// Uses these values from a configuration file for options that were not given.
     pub fn set_defaults(&mut self, is_async: Option<bool>, staleness: Option<u32>) {
         self.is_async = self.is_async.or(is_async);
         if self.is_async() {
@@ -71,7 +72,7 @@ impl AsyncArgs {
         }
     }
 
-    /// Refuses a staleness bound of synchronous training.
+    /// Rejects a staleness bound for synchronous training.
     pub fn check(&self) -> anyhow::Result<()> {
         if let Some(bound) = self.staleness.filter(|_| !self.is_async()) {
             bail!("--staleness {bound} requires --async: synchronous gradients are never stale");
@@ -90,21 +91,21 @@ struct AsyncOutcome {
     mode: &'static str,
     /// Number of environment steps, over all workers.
     steps: u64,
-    /// Number of updates of the model.
+    /// Number of model updates.
     iterations: u64,
-    /// Mean return of the last 100 episodes; null if none ended.
+    /// Mean return of the last 100 episodes; null if no episode has ended.
     final_return: Option<f64>,
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Number of gradients by staleness at commit, from 0 to the bound S. With a switch, only the gradients of this
-    /// worker are counted; with a parameter server, those of all workers.
+    /// Number of gradients by staleness at commit, from 0 to the bound S. With a switch, only this worker's gradients
+    /// are counted; with a parameter server, those of all workers.
     staleness: Vec<u64>,
     /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
 }
 
-/// Asynchronous training run that is prepared but not started.
+/// Asynchronous training run that has been prepared but not started.
 pub struct Run {
     halves: Halves,
     world: World,
@@ -114,8 +115,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Prepares a run from the local and the shared half of a learner. If the options resume a run, restores the shared
-    /// half from its checkpoint.
+    /// Prepares a run from the local half and the shared half of a learner. If the options resume a run, the shared
+    /// half is restored from the checkpoint.
     pub fn new(
         mut halves: Halves,
         world: World,
@@ -132,12 +133,12 @@ impl Run {
         Ok(Self { halves, world, staleness, options, json })
     }
 
-    /// Lengths of the vectors.
+    /// Returns the lengths of the vectors.
     pub fn vector_shape(&self) -> VectorShape {
         self.halves.shape
     }
 
-    /// Staleness bound S.
+    /// Returns the staleness bound S.
     pub fn staleness(&self) -> u32 {
         self.staleness
     }
@@ -172,7 +173,7 @@ impl Run {
         observing.print(self.world, "switch", (staleness, report.staleness.skipped()), self.json)
     }
 
-    /// Trains as one worker of a job at a parameter server, which shows the job's progress.
+    /// Trains as one worker of a job at a parameter server. The parameter server displays the job's progress.
     pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let (vector_len, model_len) = (self.vector_shape().len(), self.halves.model.len());
@@ -181,7 +182,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the parameter server; `server` already listens at its address.
+    /// Runs the parameter server. `server` is already listening.
     pub fn serve(self, server: AsyncServer, stop: &AtomicBool) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let Halves { model, replica, .. } = self.halves;
@@ -192,7 +193,7 @@ impl Run {
     }
 }
 
-/// Observer of a run, which displays the job's progress and saves its model.
+/// Observer of a run. It displays the job's progress and saves its model.
 struct Observing {
     session: Session,
     out: PathBuf,

@@ -1,5 +1,5 @@
-//! Configuration files of training runs, in TOML: `iswitch train --config FILE` reads them, and each run writes one to
-//! its run directory.
+//! Configuration files of training runs, in TOML. `iswitch train --config FILE` reads such a file, and each run writes
+//! one to its run directory.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -21,9 +21,9 @@ use crate::{hyper, number};
 
 /// Name of the file in a run directory.
 pub const CONFIG_FILE: &str = "config.toml";
-/// Value of a hyper-parameter that is absent. TOML has no null.
+/// Value of an unset hyper-parameter, because TOML has no null.
 const NONE: &str = "none";
-/// Version of the programs of this workspace.
+/// Version of this workspace's programs.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Configuration file of a training run.
@@ -58,7 +58,7 @@ impl ConfigFile {
     /// Reads a file and checks all of its entries except the hyper-parameters, whose names depend on the algorithm.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not TOML, or has an unknown key or an invalid value; the text names the
+    /// Fails if the file cannot be read, is not TOML, or has an unknown key or an invalid value. The error names the
     /// line.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
@@ -69,7 +69,7 @@ impl ConfigFile {
         })?;
         let file = Self { path: path.to_owned(), text, entries };
         if let Some(version) = file.entries.version.as_deref().filter(|version| *version != VERSION) {
-            tracing::warn!(file = %path.display(), version, "the file is of another version than {VERSION}");
+            tracing::warn!(file = %path.display(), version, "the file was written by a version other than {VERSION}");
         }
         file.workers()?;
         file.wire()?;
@@ -78,15 +78,15 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Name of the algorithm.
+    /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &str {
         self.entries.algorithm.get_ref()
     }
 
-    /// Refuses a file of another algorithm.
+    /// Rejects a file for a different algorithm.
     ///
     /// # Errors
-    /// Fails if the file is for another algorithm than `expected`.
+    /// Fails if the file's algorithm is not `expected`.
     pub fn check_algorithm(&self, expected: &str) -> anyhow::Result<()> {
         let algorithm = &self.entries.algorithm;
         if algorithm.get_ref() == expected {
@@ -98,12 +98,12 @@ impl ConfigFile {
         ))
     }
 
-    /// Id of the environment.
+    /// Returns the id of the environment.
     pub fn env(&self) -> Option<&str> {
         self.entries.env.as_deref()
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     ///
     /// # Errors
     /// Fails if the number is out of range.
@@ -113,15 +113,15 @@ impl ConfigFile {
         self.checked("workers", self.entries.workers.as_ref(), is_valid, &expected)
     }
 
-    /// Aggregator, and whether it works as in the paper.
+    /// Returns the aggregator, and whether it works as in the paper.
     pub fn aggregator(&self) -> (Option<Aggregator>, Option<bool>) {
         (self.entries.aggregator, self.entries.paper_style)
     }
 
-    /// Element types of packets.
+    /// Returns the element types of the packets.
     ///
     /// # Errors
-    /// Fails if they are unknown.
+    /// Fails if the element types are unknown.
     pub fn wire(&self) -> anyhow::Result<Option<ElementTypes>> {
         let Some(wire) = &self.entries.wire else { return Ok(None) };
         let types = wire.get_ref().parse();
@@ -130,12 +130,12 @@ impl ConfigFile {
             .map_err(|error| self.fail(&wire.span(), format!("wire is {:?}: {error}", wire.get_ref())))
     }
 
-    /// Whether the run is asynchronous.
+    /// Returns whether the run is asynchronous.
     pub fn is_async(&self) -> Option<bool> {
         self.entries.is_async
     }
 
-    /// Staleness bound.
+    /// Returns the staleness bound.
     ///
     /// # Errors
     /// Fails if the bound is out of range.
@@ -144,12 +144,12 @@ impl ConfigFile {
         self.checked("staleness", self.entries.staleness.as_ref(), |bound| bound <= STALENESS_MAX, &expected)
     }
 
-    /// Interval between checkpoints.
+    /// Returns the interval between checkpoints.
     pub fn checkpoint_every(&self) -> Option<u64> {
         self.entries.checkpoint_every
     }
 
-    /// Number of threads or processes that step the environments of a worker.
+    /// Returns the number of threads or processes that step a worker's environments.
     ///
     /// # Errors
     /// Fails if the number is 0.
@@ -158,10 +158,10 @@ impl ConfigFile {
         self.checked("env_threads", self.entries.env_threads.as_ref(), |threads| threads >= 1, &expected)
     }
 
-    /// Returns the preset with the hyper-parameters of the file.
+    /// Returns the preset with the file's hyper-parameters applied to it.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is unknown or of another type; the text names its line.
+    /// Fails if a hyper-parameter is unknown or has the wrong type. The error names the line.
     pub fn apply<A: Algorithm>(&self, preset: &A) -> anyhow::Result<A> {
         let mut config = serde_json::to_value(preset)?;
         for (name, value) in &self.entries.hyper_parameters {
@@ -175,8 +175,8 @@ impl ConfigFile {
         Ok(serde_json::from_value(config)?)
     }
 
-    /// Returns all entries by name, each value as it is written in TOML. The names of hyper-parameters are not
-    /// qualified; the version of the program is omitted.
+    /// Returns all entries by name, with each value as written in TOML. Hyper-parameters have unqualified names, and
+    /// the program version is omitted.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         let mut table: toml::Table = toml::from_str(&self.text).unwrap_or_default();
         table.remove("version");
@@ -210,7 +210,7 @@ fn fail(path: &Path, text: &str, at: &Range<usize>, reason: impl Display) -> any
     anyhow!("{}, line {line}: {reason}", path.display())
 }
 
-/// Configuration of a run, for [`Self::text`].
+/// Configuration of a run, which [`Self::text`] writes as a file.
 #[derive(Clone, Debug)]
 pub struct Configuration<'a, A> {
     /// Id of the environment.
@@ -229,7 +229,7 @@ pub struct Configuration<'a, A> {
     pub staleness: Option<u32>,
     /// Interval between checkpoints, if one was chosen.
     pub checkpoint_every: Option<u64>,
-    /// Number of threads or processes that step the environments of a worker, if one was chosen.
+    /// Number of threads or processes that step a worker's environments, if one was chosen.
     pub env_threads: Option<u16>,
 }
 
@@ -244,7 +244,7 @@ impl<A: Algorithm> Configuration<'_, A> {
         written.with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Returns the text of the file. Each hyper-parameter follows its description.
+    /// Returns the text of the file, in which each hyper-parameter follows its description.
     ///
     /// # Errors
     /// Fails if the hyper-parameters cannot be represented.
@@ -271,7 +271,8 @@ impl<A: Algorithm> Configuration<'_, A> {
             writeln!(text, "{name} = {value}")?;
         }
         text += "\n[hyper_parameters]\n";
-        // The text has the shortest digits of binary32; a direct conversion would give those of binary64.
+        // The text has the shortest decimal representation of binary32; a direct conversion would have the digits of
+        // binary64.
         let values: Value = serde_json::from_str(&serde_json::to_string(self.hyper_parameters)?)?;
         for (name, description) in A::descriptions() {
             writeln!(text, "# {}\n{name} = {}", description.trim(), to_toml(&values[*name]))?;
@@ -280,7 +281,7 @@ impl<A: Algorithm> Configuration<'_, A> {
     }
 }
 
-/// Converts a value of a hyper-parameter. Text may be a number, as in `"1_000_000"`, or [`NONE`].
+/// Converts the value of a hyper-parameter. A string may contain a number, as in `"1_000_000"`, or [`NONE`].
 fn to_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) if text == NONE => Value::Null,
@@ -289,7 +290,7 @@ fn to_json(value: &toml::Value) -> Value {
         toml::Value::Table(table) => {
             table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
         }
-        // A float such as 1e6 becomes a whole number, as on the command line.
+        // A float such as 1e6 becomes an integer, as on the command line.
         other => number::value(&other.to_string()),
     }
 }
@@ -298,7 +299,7 @@ fn to_toml(value: &Value) -> toml::Value {
     match value {
         Value::Null => NONE.into(),
         Value::Bool(value) => (*value).into(),
-        // TOML has no integers above 2^63 - 1.
+        // TOML cannot represent integers above 2^63 - 1.
         Value::Number(number) => match (number.as_i64(), number.as_u64()) {
             (Some(number), _) => number.into(),
             (None, Some(number)) => number.to_string().into(),

@@ -30,8 +30,8 @@ pub struct EvalArgs {
     pub stochastic: bool,
     /// Record the first episodes as a video: FILE.gif, or FILE.mp4 with ffmpeg
     ///
-    /// The built-in environments are drawn. Those of Gymnasium render themselves; for those that use MuJoCo, this
-    /// requires OpenGL (libegl1 or libosmesa6). The program `iswitch-video` records the video.
+    /// The built-in environments have their own renderer. Gymnasium environments render themselves; those that use
+    /// MuJoCo require OpenGL for this (libegl1 or libosmesa6). The program `iswitch-video` records the video.
     #[arg(long, value_name = "FILE")]
     pub video: Option<PathBuf>,
     /// Number of episodes in the video
@@ -43,10 +43,10 @@ pub struct EvalArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub video_episodes: u32,
-    /// Number of threads that step environments, one episode in each [default: 1]
+    /// Number of threads that step environments, each with one episode [default: 1]
     ///
-    /// Environments of Gymnasium step in that number of Python processes instead. The result does not depend on the
-    /// number, except with EnvPool, whose environments draw their start states from streams of their own.
+    /// Gymnasium environments are stepped by this number of Python processes instead. The result does not depend on the
+    /// number, except with EnvPool, whose environments draw their start states from separate random streams.
     #[arg(long, value_name = "N", conflicts_with_all = ["stochastic", "video"], value_parser = env_threads())]
     pub env_threads: Option<u16>,
     /// Print one JSON object instead of text
@@ -61,12 +61,12 @@ pub struct Report {
     env: String,
     #[serde(flatten)]
     evaluation: Evaluation,
-    /// Number of steps of the training.
+    /// Number of training steps.
     #[serde(skip)]
     steps: u64,
 }
 
-/// Evaluates with the saved weights and normalisation statistics, and prints the result.
+/// Evaluates the agent with the saved weights and normalisation statistics, and prints the result.
 pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let trained = read(args)?;
     let evaluation = evaluate(args, &trained)?;
@@ -92,13 +92,13 @@ fn evaluate(args: &EvalArgs, trained: &Trained) -> anyhow::Result<Evaluation> {
     })
 }
 
-/// Reads the agent.
+/// Reads the trained agent.
 pub fn read(args: &EvalArgs) -> anyhow::Result<Trained> {
     Trained::read(&args.checkpoint).context("no checkpoint to evaluate")
 }
 
 impl Report {
-    /// Creates the report on an agent.
+    /// Creates the report on a trained agent.
     pub fn new(trained: &Trained, evaluation: Evaluation) -> Self {
         let (algorithm, env) = (trained.algorithm.clone(), trained.env.clone());
         Self { algorithm, env, evaluation, steps: trained.steps }

@@ -26,12 +26,12 @@ pub struct Evaluation {
     pub max_return: f64,
     /// Mean length of the episodes, in steps.
     pub mean_length: f64,
-    /// Whether the mean return is at least that at which the environment counts as solved.
+    /// Whether the mean return is at least the return at which the environment counts as solved.
     pub solved: bool,
 }
 
 impl Evaluation {
-    /// Runs `episodes` episodes, at least one; see [`evaluate`].
+    /// Runs `episodes` episodes; at least one is required. See [`evaluate`].
     ///
     /// # Errors
     /// Fails if the environment fails.
@@ -45,7 +45,7 @@ impl Evaluation {
         Ok(Self::of(&outcomes, env.spec()))
     }
 
-    /// Runs `episodes` episodes, at least one, several at once; see [`evaluate_parallel`].
+    /// Runs `episodes` episodes, several at a time; at least one is required. See [`evaluate_parallel`].
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -58,7 +58,7 @@ impl Evaluation {
         Ok(Self::of(&outcomes, environments[0].spec()))
     }
 
-    /// Summarises at least one episode in an environment.
+    /// Computes the statistics of at least one episode.
     pub fn of(episodes: &[EvaluationEpisode], spec: &EnvSpec) -> Self {
         let count = episodes.len() as f64;
         let returns = || episodes.iter().map(|episode| episode.episode_return);

@@ -1,4 +1,4 @@
-//! Aggregators of a job's gradients: the options that select one, and starting or joining it.
+//! Aggregators of a job's gradients: the options that select an aggregator, and the code that starts or joins it.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
@@ -36,7 +36,7 @@ pub enum Aggregator {
 }
 
 impl fmt::Display for Aggregator {
-    /// Writes the value of `--aggregator`.
+    /// Writes the aggregator as a value of `--aggregator`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value().expect("no aggregator is hidden");
         f.write_str(value.get_name())
@@ -61,7 +61,7 @@ pub struct GroupArgs {
     pub server: Option<SocketAddrV4>,
     /// Address at which to serve as the parameter server, with --aggregator ps
     ///
-    /// This process is then the parameter server of --workers workers and trains nothing itself.
+    /// This process then serves --workers workers as their parameter server, and does not train.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
     pub serve: Option<SocketAddrV4>,
     /// Addresses of the workers of a ring, in rank order, with --aggregator ring
@@ -71,7 +71,7 @@ pub struct GroupArgs {
     members: Option<Vec<SocketAddrV4>>,
     /// Run the parameter server or ring as in the paper, without pipelining
     ///
-    /// Each step then completes before the next one begins. By default, the steps are pipelined.
+    /// With this option, each step completes before the next one begins. By default, the steps are pipelined.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) paper_style: Option<bool>,
     /// Job number at the switch
@@ -79,15 +79,15 @@ pub struct GroupArgs {
     /// The switch aggregates the workers of each job number separately.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub job: u32,
-    /// Key of the job.
+    /// Key options of the job.
     #[command(flatten)]
     pub key: KeyArgs,
 }
 
-/// Vectors that a group of workers sums.
+/// Vectors that are summed over a group of workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Vectors {
-    /// Number of floats of a vector.
+    /// Number of floats in a vector.
     pub len: usize,
     /// Element types of the packets between the workers and the switch.
     pub elements: ElementTypes,
@@ -104,15 +104,15 @@ impl Vectors {
     }
 }
 
-/// Loop-back address with port 0, which binds to any free port.
+/// Loopback address with port 0, which binds to any free port.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Time that a parameter server or ring waits for bytes of another member. It is long because the slowest worker may
-/// spend a while acting in its environments.
+/// Time for which a parameter server or ring waits for data from another member. It is long, because the slowest worker
+/// may spend a while in its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
-    /// Returns the chosen aggregator, or else the default for a job of this number of workers.
+    /// Returns the chosen aggregator, or the default for a job with this number of workers.
     pub fn aggregator(&self, workers: usize) -> Aggregator {
         self.aggregator.unwrap_or(if workers > 1 || self.switch.is_some() {
             Aggregator::Switch
@@ -121,12 +121,12 @@ impl GroupArgs {
         })
     }
 
-    /// Whether the address of an aggregator to join is given, so that this process is one worker of a group.
+    /// Returns whether the address of an aggregator to join is given, which makes this process one worker of a group.
     pub fn is_configured(&self) -> bool {
         self.switch.is_some() || self.server.is_some() || self.members.is_some()
     }
 
-    /// Refuses settings that contradict each other.
+    /// Rejects settings that contradict each other.
     pub fn check(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.aggregator(workers);
         let given = [
@@ -136,7 +136,7 @@ impl GroupArgs {
             ("--members", self.members.is_some(), Aggregator::Ring),
         ];
         for (name, is_given, expected) in given {
-            // The switch may come from the environment.
+            // The address of the switch may come from an environment variable.
             if is_given && aggregator != expected && name != "--switch" {
                 bail!("{name} requires --aggregator {expected}, but this job uses {aggregator}");
             }
@@ -154,7 +154,7 @@ impl GroupArgs {
         if self.paper_style.unwrap_or(false) { Style::Paper } else { Style::Pipelined }
     }
 
-    /// Returns the option that a worker of a group requires to join its aggregator, if that option is not given.
+    /// Returns the option that is required to join the aggregator as a worker, if that option is missing.
     pub fn missing(&self, workers: usize) -> Option<&'static str> {
         match self.aggregator(workers) {
             Aggregator::Switch if self.switch.is_none() => Some("--switch ADDR:PORT"),
@@ -165,7 +165,7 @@ impl GroupArgs {
     }
 
     /// Returns the options with which a worker joins the switch to sum `vectors`. A `supervised` worker waits for the
-    /// others for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
+    /// other workers for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
     pub fn switch_options(
         &self,
         world: World,
@@ -181,7 +181,7 @@ impl GroupArgs {
         Ok(options.with_elements(vectors.elements))
     }
 
-    /// Returns the options of the parameter server of `workers` workers, whose vectors have `len` floats.
+    /// Returns the options of a parameter server for `workers` workers, whose vectors have `len` floats.
     pub fn server_options(
         &self,
         server: SocketAddrV4,
@@ -197,7 +197,7 @@ impl GroupArgs {
         })
     }
 
-    /// Serves as the parameter server of `workers` workers at `address` until they are done or `stop` is set.
+    /// Serves as the parameter server for `workers` workers at `address`, until all workers have left or `stop` is set.
     pub fn serve_sums(
         &self,
         address: SocketAddrV4,
@@ -210,7 +210,7 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as one worker, to sum `vectors`. For `supervised`, see [`Self::switch_options`].
+    /// Joins the aggregator as one worker that sums `vectors`. For `supervised`, see [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,
@@ -262,19 +262,19 @@ impl GroupArgs {
     }
 }
 
-/// Resolves an IPv4 address, or a host name that has one, and a port.
+/// Resolves an IPv4 address, or a host name that has an IPv4 address, and a port.
 fn resolve(text: &str) -> Result<SocketAddrV4, String> {
     let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
     let mut found = found.filter_map(|address| match address {
         SocketAddr::V4(address) => Some(address),
         SocketAddr::V6(_) => None,
     });
-    found.next().ok_or_else(|| "the host has no IPv4 address, expected one".to_owned())
+    found.next().ok_or_else(|| "the host has no IPv4 address, expected at least one".to_owned())
 }
 
 /// Returns loopback addresses whose ports are free.
 pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
-    // All listeners are open at the same time, so that their ports differ.
+    // Keep all listeners open at the same time, so that their ports differ.
     let listeners: Vec<_> = (0..count)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
         .collect::<Result<_, _>>()
@@ -284,7 +284,7 @@ pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
     Ok(ports.into_iter().map(|port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).collect())
 }
 
-/// Aggregator that the child processes join; it runs until this value is dropped.
+/// Aggregator that the child processes join. It runs until this value is dropped.
 pub enum Host {
     /// A switch in this process.
     Switch(EmbeddedSwitch),
@@ -296,7 +296,7 @@ pub enum Host {
     AsyncServer(AsyncHost),
 }
 
-/// Asynchronous parameter server in a thread, which also shows the job's progress and prints its result.
+/// Asynchronous parameter server in a thread. It also displays the job's progress and prints its result.
 pub struct AsyncHost {
     address: SocketAddrV4,
     stop: Arc<AtomicBool>,
@@ -318,7 +318,7 @@ impl AsyncHost {
 
 impl Drop for AsyncHost {
     fn drop(&mut self) {
-        // The server stops when the run is complete. If all workers have failed, the run never completes.
+        // The server stops when the run is complete. If all workers have failed, the run is never completed.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("iswitch: parameter server: {}", iswitch_manual::describe(error.as_ref()));

@@ -15,19 +15,19 @@ use crate::number;
 pub struct HyperParameters {
     /// Number of environments of the job, a multiple of the number of workers
     ///
-    /// The default is the smallest multiple of the number of workers that is at least 4 (for PPO on the planar Hopper
-    /// 16), or for A2C at least 8 (16 for environments that observe images).
+    /// The default is the smallest multiple of the number of workers that is at least 4. For PPO on the planar Hopper,
+    /// it is at least 16; for A2C, at least 8, or 16 if the observations are images.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     environments: Option<usize>,
     /// Value of any hyper-parameter, such as gamma=0.98
     ///
-    /// --list-parameters shows the names. The option is repeatable.
+    /// Use --list-parameters to list the names. This option is repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
     settings: Vec<String>,
-    /// Print the configuration file of this command, and train nothing
+    /// Print the configuration file for this command and exit without training
     ///
-    /// The file lists all hyper-parameters with their descriptions and the values with which this command would
-    /// train. --config trains with it. With --json, the hyper-parameters are printed as one JSON object.
+    /// The file lists all hyper-parameters, with their descriptions and the values that this command would train with.
+    /// Pass the file to --config to train with it. With --json, the hyper-parameters are printed as one JSON object.
     #[arg(long)]
     pub list_parameters: bool,
 }
@@ -40,7 +40,7 @@ pub trait OwnParameters: Args {
     }
 }
 
-/// Empty set of options, for an algorithm without options of its own.
+/// Empty set of options, for an algorithm that has no options of its own.
 #[derive(Args, Clone, Debug)]
 pub struct NoneOwn {}
 
@@ -68,7 +68,7 @@ pub struct PpoParameters {
         allow_negative_numbers = true
     )]
     learning_rate: Option<f32>,
-    /// Discount factor, constant unless --set gamma_final=X is given too
+    /// Discount factor; constant unless --set gamma_final=X is also given
     #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     gamma: Option<f32>,
     /// Lambda of generalised advantage estimation (GAE)
@@ -102,13 +102,13 @@ impl OwnParameters for PpoParameters {
 }
 
 impl HyperParameters {
-    /// Whether the number of environments is given, by `--environments` or `--set`.
+    /// Returns whether the number of environments is given, by `--environments` or `--set`.
     pub fn environments_given(&self) -> bool {
         self.environments.is_some()
             || self.settings.iter().any(|setting| setting.starts_with("environments="))
     }
 
-    /// Returns these hyper-parameters with further `--set` settings.
+    /// Returns these hyper-parameters with additional `--set` settings.
     #[must_use]
     pub fn with_settings(&self, settings: &[String]) -> Self {
         Self { settings: [&self.settings, settings].concat(), ..self.clone() }
@@ -125,8 +125,8 @@ impl HyperParameters {
     }
 }
 
-/// Applies the `--set` settings, and the values `given` by an algorithm's own options, to the preset. A discount factor
-/// that is given alone is constant, even if that of the preset rises.
+/// Applies the `--set` settings, and the values `given` by the algorithm's own options, to the preset. If only the
+/// discount factor is given, it is constant, even if that of the preset increases during training.
 pub fn apply<'a, C: Serialize + DeserializeOwned>(
     preset: &C,
     settings: &'a [String],
@@ -145,13 +145,13 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
     for (name, value) in given {
         let setting = format!("--set {name}={value}");
         set(&mut config, name, value).map_err(|error| anyhow!("--set {error}"))?;
-        // Deserialising after each setting attributes an error to the setting that caused it.
+        // Deserialise after each setting, so that an error can be attributed to the setting that caused it.
         C::deserialize(&config).context(setting)?;
     }
     serde_json::from_value(config).context("--set")
 }
 
-/// Sets a hyper-parameter, which must exist.
+/// Sets a hyper-parameter. The hyper-parameter must exist.
 pub(crate) fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {
     let Some(parameters) = config.as_object_mut() else { bail!("hyper-parameters are not a JSON object") };
     if let Some(place) = parameters.get_mut(name) {

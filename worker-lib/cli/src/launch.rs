@@ -1,5 +1,5 @@
-//! Launching of workers: determines whether this process is one worker of a job that a launcher started, and otherwise
-//! starts all workers.
+//! Launching of workers. This module determines whether a launcher has started this process as one worker of a job. If
+//! not, this process starts all workers.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -19,22 +19,25 @@ use crate::group::Host;
 use crate::signals;
 use crate::tracking::TrackingError;
 
-/// Variables in which launchers pass a process its rank and the number of processes: those of torchrun (and most other
-/// launchers), of Open MPI and of Slurm.
+/// Environment variables in which launchers pass a process its rank and the number of processes: those of torchrun
+/// (also used by most other launchers), Open MPI and Slurm.
 const LAUNCHERS: [(&str, &str); 3] = [
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
-/// Variable with the index of a pod of a Kubernetes indexed Job, which does not pass the number of pods.
+/// Environment variable that contains the index of a pod in a Kubernetes indexed Job. Kubernetes does not pass the
+/// number of pods.
 const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 
-/// Determines the rank of this process and the world size from `--rank` and `--workers`, or else from a launcher's
-/// variables, which `lookup` reads. Returns `None` if neither is given; this process then launches the workers itself.
+/// Determines the rank of this process and the world size from `--rank` and `--workers`, or otherwise from a launcher's
+/// variables, which `lookup` reads. Returns `None` if neither is given; in that case, this process launches the workers
+/// itself.
 ///
 /// # Errors
-/// Fails if a setting is partial, not a number, out of range, or contradicts another; the text names it.
+/// Fails if a setting is incomplete, not a number, out of range, or contradicts another setting. The error names the
+/// setting.
 pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,
@@ -68,7 +71,7 @@ pub fn world(
     Ok(found.map(|(world, _)| world))
 }
 
-/// Returns the rank of this process from a launcher's variables, without the number of processes.
+/// Returns the rank of this process from a launcher's variables, which need not state the number of processes.
 ///
 /// # Errors
 /// Fails if a variable is not a number.
@@ -107,11 +110,11 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
     });
 }
 
-/// Exit code of a worker that would fail in the same way if the job were restarted.
+/// Exit code of a worker whose failure would be repeated if the job were restarted.
 const PERMANENT_FAILURE: u8 = 3;
 
-/// Whether a run would fail in the same way if it were restarted, because the code of its environment is at fault or
-/// because it cannot be tracked.
+/// Returns whether a restarted run would fail in the same way, because the environment's code is at fault or because
+/// the run cannot be tracked.
 pub fn is_permanent(error: &anyhow::Error) -> bool {
     error.is::<TrackingError>()
         || matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
@@ -122,7 +125,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     if is_permanent(error) { ExitCode::from(PERMANENT_FAILURE) } else { ExitCode::FAILURE }
 }
 
-/// Worker processes started by this process, by rank; `None` for one that has ended.
+/// Worker processes that this process has started, by rank; `None` for a process that has ended.
 struct Workers {
     children: Vec<Option<Child>>,
 }
@@ -130,29 +133,29 @@ struct Workers {
 /// Interval between checks of the worker processes.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Failures that end a group of workers.
+/// Set of failures that end a group of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Only a failure of worker 0; after any other failure the remaining workers continue.
+    /// Only a failure of worker 0. After any other failure, the remaining workers continue.
     OfFirst,
     /// A failure of any worker.
     OfAny,
 }
 
-/// How a group of workers ended.
+/// Outcome of a group of workers.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
     /// The run completed, or stopped on request.
     Well,
-    /// A fatal failure of a worker ended the group; the exit code is that of the worker.
+    /// A fatal failure of a worker ended the group. The exit code is that of the worker.
     Failed(ExitCode),
-    /// A worker failed in a way that a restart would repeat; the exit code is that of the worker.
+    /// A worker failed in a way that a restart would repeat. The exit code is that of the worker.
     FailedPermanently(ExitCode),
 }
 
-/// Starts `workers` processes of this executable with `arguments` and the options that make them workers of the
-/// aggregator `host`, and waits for them. Each is in its own process group, so that a Ctrl-C reaches only this process;
-/// once `stop` is set, this process asks the workers to stop.
+/// Starts `workers` processes of this executable and waits for them. Their command line consists of `arguments` and the
+/// options that make them workers of the aggregator `host`. Each worker has its own process group, so that Ctrl-C
+/// reaches only this process. Once `stop` is set, this process asks the workers to stop.
 ///
 /// # Errors
 /// Fails if a worker cannot be started.
@@ -205,12 +208,12 @@ fn spawn(rank: usize, workers: usize, host: &Host, arguments: &[OsString]) -> st
 impl Workers {
     fn ask_to_stop(&mut self) {
         for stdin in self.children.iter_mut().flatten().filter_map(|child| child.stdin.as_mut()) {
-            // The write fails if the worker has just ended; reap() then reports its exit status.
+            // The write fails if the worker has just ended. In that case, reap() reports its exit status.
             let _ = stdin.write_all(b"s");
         }
     }
 
-    /// Collects the workers that have ended and reports those that failed. If the end of one of them ends the group,
+    /// Collects the workers that have ended, and reports those that failed. If the failure of a worker ends the group,
     /// returns the exit status of that worker.
     fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
@@ -218,7 +221,7 @@ impl Workers {
             let Some(child) = slot else { continue };
             let Some(status) = child.try_wait()? else { continue };
             let is_permanent = status.code() == Some(i32::from(PERMANENT_FAILURE));
-            // A worker with a permanent failure has reported the reason.
+            // A worker with a permanent failure has already reported the reason.
             if !status.success() && !is_permanent {
                 eprintln!("iswitch: worker {rank} failed: {status}");
             }

@@ -14,8 +14,8 @@ use crate::launch::Failure;
 use crate::run::{Role, RunArgs};
 use crate::signals;
 
-/// Runs one worker, the parent process of all workers and their aggregator, or the parameter server, as `role` says.
-/// Vectors have `len` floats.
+/// Runs one worker, the parent process of all workers and their aggregator, or the parameter server, depending on
+/// `role`. The vectors have `len` floats.
 pub fn start(
     (run, group): (&RunArgs, &GroupArgs),
     role: &Role,
@@ -38,7 +38,7 @@ pub fn start(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that a count can be divided equally among the workers. Callers check this before they start any worker.
+/// Checks that a count can be divided equally among the workers. Callers must check this before they start any worker.
 pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
     if !count.is_multiple_of(workers) {
         bail!("{name} is {count}, expected a multiple of the {workers} workers");
@@ -53,7 +53,7 @@ pub struct Aggregation {
     aggregator: &'static str,
     seconds: f64,
     replicas_identical: bool,
-    /// Number of rounds that this worker has completed. The counters below cover this worker alone as well.
+    /// Number of rounds that this worker has completed. The counters below also cover only this worker.
     sums: u64,
     segments: u64,
     retransmitted: u64,
@@ -79,7 +79,7 @@ impl Aggregation {
         }
     }
 
-    /// Duration of the run, in seconds.
+    /// Returns the duration of the run, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
@@ -104,13 +104,14 @@ pub fn check_names(names: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the first value that repeats an earlier one.
+/// Returns the first value that is equal to an earlier one.
 pub fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().enumerate().find_map(|(at, value)| values[..at].contains(value).then_some(value))
 }
 
-/// Returns the index of the baseline policy, with which the others are compared: the one `asked` for, or else the one
-/// named `default`, or else the first. `name_of` returns the name of the policy that the user's text denotes.
+/// Returns the index of the baseline policy, with which the other policies are compared. This is the policy `asked`
+/// for, or otherwise the one named `default`, or otherwise the first. `name_of` converts the user's text to the name of
+/// a policy.
 pub fn baseline(
     asked: Option<&str>,
     default: &str,

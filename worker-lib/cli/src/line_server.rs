@@ -1,4 +1,4 @@
-//! Server on a Unix socket that answers each request line with one line.
+//! Server on a Unix socket that answers each request, a line of text, with another line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,22 +14,23 @@ use crate::signals;
 /// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Function that answers the lines of one connection; neither lines nor answers include the line terminator.
+/// Function that answers the lines of one connection. Neither the lines nor the answers include the line terminator.
 pub type Answer = Box<dyn FnMut(&str) -> String>;
 
-/// Service that answers request lines.
+/// Service that answers requests, each of which is a line of text.
 pub trait Service: Send + Sync + 'static {
-    /// Returns the function that answers a new connection.
+    /// Returns the function that answers the lines of a new connection.
     fn connect(&self) -> anyhow::Result<Answer>;
 
     /// Maximum length of a line, in bytes.
     fn line_len_max_bytes(&self) -> usize;
 
-    /// Describes the service in words, for the startup message and for errors about lines that are too long.
+    /// Describes the service in words. The description appears in the startup message and in errors about lines that
+    /// are too long.
     fn describe(&self) -> String;
 }
 
-/// Serves at a socket until a signal requests a stop.
+/// Serves on a Unix socket until a signal requests a stop.
 pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop_on_signal(&stop)?;
@@ -41,7 +42,7 @@ pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result
     outcome
 }
 
-/// Listens at a socket path; replaces a stale socket at which no process listens.
+/// Listens on a socket path. Replaces a stale socket on which no process listens.
 fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
         bail!("--socket {}: another process listens there; choose another path", path.display());
@@ -79,7 +80,7 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
     Ok(())
 }
 
-/// Answers the lines of one connection until it ends.
+/// Answers the lines of one connection until the connection ends.
 fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()> {
     let limit = service.line_len_max_bytes();
     let mut answer = service.connect()?;
@@ -95,8 +96,8 @@ fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()>
         let mut text = if is_whole {
             answer(String::from_utf8_lossy(&line).trim_end())
         } else {
-            // The line is read to its end; otherwise the client, still writing, would see a broken connection instead
-            // of the answer.
+            // Read the line to its end. Otherwise, the client, which is still writing, would see a broken connection
+            // instead of the answer.
             reader.skip_until(b'\n')?;
             let of = service.describe();
             let error = format!("the request is longer than {limit} bytes, the maximum for {of}");

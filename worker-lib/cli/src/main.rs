@@ -13,20 +13,20 @@ use subcommand::Forwarded;
 
 const EXAMPLES: &str = "\
 Examples:
-  iswitch train ppo --workers 4                      Switch and workers on this machine
+  iswitch train ppo --workers 4                      Run the switch and workers on this machine
   iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
-  iswitch train --config runs/first/config.toml      Repetition of a run
-  iswitch train --resume                             Continuation of the newest run
-  iswitch eval runs/first --video first.gif          Returns of a trained agent, and a video
-  iswitch export runs/first --out policy.onnx        Policy for ONNX Runtime
-  iswitch plot runs/first runs/second                Learning curves as SVG
-  iswitch sweep train ppo --seeds 10                 Statistics over 10 seeds
+  iswitch train --config runs/first/config.toml      Repeat a run
+  iswitch train --resume                             Resume the newest run
+  iswitch eval runs/first --video first.gif          Evaluate a trained agent, record a video
+  iswitch export runs/first --out policy.onnx        Export the policy for ONNX Runtime
+  iswitch plot runs/first runs/second                Draw the learning curves as SVG
+  iswitch sweep train ppo --seeds 10                 Report statistics over 10 seeds
   iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
 
 /// Train and evaluate RL agents with in-network gradient aggregation
 ///
 /// The switch between the workers sums their gradients while the packets pass through it. `iswitch train ppo` trains
-/// with a switch and four workers on this machine; --switch joins a switch on another machine.
+/// with a switch and four workers on this machine. Use --switch to join a switch on another machine.
 #[derive(Parser)]
 #[command(name = "iswitch", version, max_term_width = 79, about, after_help = EXAMPLES)]
 struct Cli {
@@ -38,7 +38,8 @@ struct Cli {
 enum Command {
     /// Train an agent with one or more workers
     ///
-    /// With --config FILE or --resume, the algorithm may be omitted: it is that of the file or of the resumed run.
+    /// With --config FILE or --resume, the algorithm may be omitted. It is then the algorithm of the file or of the
+    /// resumed run.
     #[command(subcommand)]
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
@@ -89,7 +90,7 @@ impl Command {
     fn run(&mut self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Train(algorithm) => algorithm.run(),
-            // The program parses the same arguments.
+            // The forwarded program parses the same arguments.
             Self::Eval(EvalArgs { video: Some(_), .. }) => {
                 subcommand::replace("iswitch-video", std::env::args_os().skip(2))
             }

@@ -12,7 +12,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Computes the mean of at least one value.
+    /// Returns the mean of at least one value, with its confidence interval.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -23,7 +23,7 @@ impl Mean {
         Self { mean, ci95 }
     }
 
-    /// Formats the mean, and the interval if there is one, with this number of digits after the decimal point.
+    /// Formats the mean, and the interval if there is one, with `digits` digits after the decimal point.
     pub fn text(self, digits: usize) -> String {
         match self.ci95 {
             Some(ci95) => format!("{:.digits$} +/- {ci95:.digits$}", self.mean),
@@ -32,9 +32,9 @@ impl Mean {
     }
 }
 
-/// Returns the 0.975 quantile of Student's t-distribution: up to 10 degrees of freedom from a table, and above that
-/// from the expansion around the normal quantile (Abramowitz and Stegun, 26.7.5), which is accurate to a thousandth
-/// there.
+/// Returns the 0.975 quantile of Student's t-distribution. Up to 10 degrees of freedom, the quantile comes from a
+/// table. Above that, it is computed with the expansion around the normal quantile (Abramowitz and Stegun, 26.7.5),
+/// which is accurate to a thousandth there.
 fn student_95(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];

@@ -1,22 +1,22 @@
-//! Whole numbers as people write them: `1000000`, `1_000_000` and `1e6`.
+//! Parsing of whole numbers as people write them: `1000000`, `1_000_000` and `1e6`.
 
 use serde_json::{Number, Value};
 
-/// Number from which on binary64 no longer represents each whole number.
+/// Number above which binary64 cannot represent every whole number.
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// Parses a whole number such as 1000000, 1_000_000 or 1e6.
 ///
 /// # Errors
-/// The text states what was expected.
+/// Returns an error that states what was expected.
 pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let expected = || "expected a whole number such as 1000000, 1_000_000 or 1e6".to_owned();
     let number = parse(text).and_then(|number| number.as_u64()).ok_or_else(expected)?;
     N::try_from(number).map_err(|_| format!("{number} is too large"))
 }
 
-/// Returns the value of a setting: JSON, or a number such as 1_000_000, or otherwise the text itself. A number without
-/// a fraction, such as 1e6, becomes a whole number.
+/// Returns the value of a setting. The text may be JSON or a number such as 1_000_000; any other text is the value
+/// itself. A number without a fraction, such as 1e6, becomes a whole number.
 pub fn value(text: &str) -> Value {
     let number = parse(text).map(Value::Number);
     number.or_else(|| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(text))
@@ -31,7 +31,7 @@ fn parse(text: &str) -> Option<Number> {
     }
 }
 
-/// Removes underscores between digits; returns `None` if there is one elsewhere.
+/// Removes underscores between digits. Returns `None` if there is an underscore elsewhere.
 fn without_separators(text: &str) -> Option<String> {
     let is_digit =
         |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);

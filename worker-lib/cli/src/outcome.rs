@@ -1,4 +1,4 @@
-//! Result of a run, as one JSON object or as a few lines of text.
+//! Result of a run, printed as one JSON object or as a few lines of text.
 
 use hdrhistogram::Histogram;
 use iswitch_learn::algorithms::TrainError;
@@ -16,12 +16,12 @@ pub struct Outcome {
     aggregator: &'static str,
     /// Number of environment steps, over all workers.
     steps: u64,
-    /// Number of gradients aggregated and applied.
+    /// Number of gradients that were aggregated and applied.
     iterations: u64,
-    /// Mean return of the last 100 episodes; null if none ended.
+    /// Mean return of the last 100 episodes; null if no episode has ended.
     final_return: Option<f64>,
     solved: bool,
-    /// Duration of this invocation, without earlier ones of a resumed run.
+    /// Duration of this invocation, in seconds, without earlier invocations of a resumed run.
     seconds: f64,
     aggregation_us_p50: f64,
     aggregation_us_p99: f64,
@@ -32,8 +32,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Compares the replicas and sums the counters over all workers. This is a collective operation: all workers must
-    /// call it.
+    /// Compares the replicas, and sums the counters over all workers. This is a collective operation, which all workers
+    /// must call.
     pub fn collect(
         trainer: &mut dyn Trainer,
         aggregation: &Histogram<u64>,
@@ -92,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// Returns a quantile of a histogram of nanoseconds in microseconds, rounded to a tenth.
+/// Returns a quantile of a histogram of nanoseconds, converted to microseconds and rounded to one decimal place.
 pub fn microseconds(histogram: &Histogram<u64>, quantile: f64) -> f64 {
     (histogram.value_at_quantile(quantile) as f64 / 100.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! Progress of a run: a bar on a terminal, otherwise an occasional line of text.
+//! Progress display of a run: a bar on a terminal, and otherwise occasional lines of text.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Shown {
     /// Number of environment steps so far.
     pub steps: u64,
-    /// Mean return of recent episodes, if any has ended.
+    /// Mean return of recent episodes, if any episode has ended.
     pub mean_return: Option<f64>,
     /// Environment steps per second.
     pub steps_per_second: f64,
@@ -18,7 +18,7 @@ pub struct Shown {
     pub aggregation_us_p50: Option<f64>,
 }
 
-/// Progress display of a run, on standard error.
+/// Progress display of a run, which is written to standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
     total_steps: u64,
@@ -26,7 +26,7 @@ pub struct Progress {
     last_line: Instant,
 }
 
-/// Minimum interval between two lines. Later in a run, the interval is a tenth of the elapsed time.
+/// Minimum interval between two lines. As a run gets longer, the interval grows to a tenth of the elapsed time.
 const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 impl Progress {
@@ -66,7 +66,7 @@ impl Progress {
         }
     }
 
-    /// Returns the estimated time until the end of the run, such as `3m`.
+    /// Returns the estimated remaining time of the run, such as `3m`.
     fn left(&self, shown: Shown) -> Option<String> {
         let steps = self.total_steps.checked_sub(shown.steps).filter(|steps| *steps > 0)?;
         let seconds = Duration::try_from_secs_f64(steps as f64 / shown.steps_per_second).ok()?;
@@ -134,7 +134,7 @@ impl Steps {
         format!("{done}/{total} {unit}{separator}{text}")
     }
 
-    /// Leaves the bar as it is and releases the terminal.
+    /// Leaves the bar on the screen and releases the terminal.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.abandon();
@@ -142,23 +142,24 @@ impl Steps {
     }
 }
 
-/// Returns a bar on standard error, or `None` if that is not a terminal.
+/// Returns a bar on standard error, or `None` if standard error is not a terminal.
 fn bar(total: u64) -> Option<ProgressBar> {
     std::io::stderr().is_terminal().then(|| {
-        // `wide_msg` omits the end of a message that is too long for the terminal.
+        // `wide_msg` truncates a message that is too long for the terminal.
         let style = ProgressStyle::with_template("{bar:14} {wide_msg}");
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
         bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     })
 }
 
-/// Draws a bar. The message comes first, because each of the two calls may draw.
+/// Draws a bar. The message is set first, because each of the two calls may draw the bar.
 fn draw(bar: &ProgressBar, position: u64, message: String) {
     bar.set_message(message);
     bar.set_position(position);
 }
 
-/// Prints a line of text above the bar, or below a bar that is finished, which must not be drawn again.
+/// Prints a line of text above the bar. If the bar is finished, it must not be drawn again, so the line is printed
+/// below it.
 fn note(bar: Option<&ProgressBar>, text: &str) {
     match bar {
         Some(bar) if !bar.is_finished() => bar.suspend(|| eprintln!("{text}")),

@@ -1,4 +1,4 @@
-//! Options and behaviour common to all training commands: the worker's rank, the run directory and restarts.
+//! Options and behaviour shared by all training commands: the worker's rank, the run directory and restarts.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,26 +21,27 @@ use crate::group::{Aggregator, GroupArgs, Host};
 use crate::launch::{self, Ended, Failure};
 use crate::signals;
 
-/// Directory that contains the run directories, if `--out` does not name another one.
+/// Directory that contains the run directories, unless `--out` names a different one.
 pub const RUNS: &str = "runs";
 const PROGRESS_FILE: &str = "progress.csv";
-/// Error that ended the job, for which no restart is attempted.
+/// Name of the file with the error that ended the job. After such an error, the job is not restarted.
 const ERROR_FILE: &str = "error.txt";
 
-/// Arguments common to all training commands.
+/// Arguments shared by all training commands.
 #[derive(Args)]
 pub struct RunArgs {
     /// Number of workers of the job
     ///
     /// The default is 4, or 1 for `route train`, `coflow train` and `place train`. Batches are divided among the
-    /// workers, so their number does not change what is learned. If neither --switch, --server nor --members is given,
-    /// the command itself starts all workers and the switch, parameter server or ring that sums their gradients.
+    /// workers, so the number of workers does not change what is learned. If none of --switch, --server and --members
+    /// is given, the command itself starts all workers and the switch, parameter server or ring that sums their
+    /// gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
-    /// Number of workers according to the configuration file, used without `--workers` and without a launcher.
+    /// Number of workers in the configuration file. It is used if neither `--workers` nor a launcher gives the number.
     #[arg(skip)]
     pub(crate) configured_workers: Option<u16>,
-    /// Rank of this worker, from 0
+    /// Rank of this worker, starting at 0
     ///
     /// By default, the rank and the number of workers are read from a launcher's environment variables: RANK and
     /// WORLD_SIZE, OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, or
@@ -49,13 +50,13 @@ pub struct RunArgs {
     rank: Option<u16>,
     /// Run directory, for configuration, checkpoint, curves and TensorBoard events
     ///
-    /// The default is a directory under `runs` named after the run; a number is appended if that directory already
-    /// holds a run. To use --resume with workers on several machines, the directory must be shared by all of them.
+    /// The default is a directory under `runs` that is named after the run; a number is appended if that directory
+    /// already holds a run. To use --resume with workers on several machines, all of them must share the directory.
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
     /// Resume from the checkpoint in the run directory, with its hyper-parameters
     ///
-    /// Without --out, the newest run under `runs` is resumed that the other options match.
+    /// Without --out, the command resumes the newest run under `runs` that matches the other options.
     #[arg(long)]
     pub resume: bool,
     /// Discard the run that the run directory already holds
@@ -70,21 +71,21 @@ pub struct RunArgs {
     /// Maximum number of restarts of the job from its last checkpoint
     ///
     /// All workers are restarted if worker 0, the parameter server or any member of a ring fails. If another worker
-    /// fails in a job with a switch, the job continues without it.
+    /// fails in a job with a switch, the job continues without that worker.
     #[arg(long, value_name = "N", default_value_t = 3)]
     restarts: u32,
     /// Passed by the parent process to its workers
     #[arg(long, hide = true)]
     pub supervised: bool,
-    /// Resume from the checkpoint in the run directory, or begin if there is none
+    /// Resume from the checkpoint in the run directory, or start anew if there is none
     ///
-    /// This option is for supervisors that restart a failed process with the same command, as this command does with
-    /// its own workers.
+    /// This option is for supervisors that restart a failed process with the same command line, as this command does
+    /// with its own workers.
     #[arg(long, conflicts_with = "resume")]
     auto_resume: bool,
 }
 
-/// Parser of a number of workers, from 1 to the most that a switch admits to one job.
+/// Returns the parser of a number of workers, from 1 to the maximum number that a switch admits to one job.
 fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64)
 }
@@ -93,9 +94,9 @@ fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
 pub enum Role {
     /// One worker.
     Worker(World),
-    /// The parent process of this number of workers.
+    /// The parent process of the given number of workers.
     Parent(usize),
-    /// The parameter server of this number of workers, and the address at which it listens.
+    /// The parameter server of the given number of workers, and the address on which it listens.
     Server(usize, SocketAddrV4),
 }
 
@@ -110,7 +111,8 @@ impl Role {
 }
 
 impl RunArgs {
-    /// Determines the role of this process. Without `--workers` or a launcher, the job has `default_workers` workers.
+    /// Determines the role of this process. If neither `--workers` nor a launcher gives the number of workers, it is
+    /// `default_workers`.
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
@@ -139,9 +141,9 @@ impl RunArgs {
         }
     }
 
-    /// Returns the run directory: the value of `--out`, or else `default`. A number is appended to `default` if that
-    /// directory holds a run, unless `--force` is given or this process is one worker of several. With `--resume`, it
-    /// is the newest of these directories.
+    /// Returns the run directory: the value of `--out`, or otherwise `default`. If `default` already holds a run, a
+    /// number is appended, unless `--force` is given or this process is one of several workers. With `--resume`,
+    /// returns the newest of these directories.
     pub fn directory(&self, default: PathBuf, group: &GroupArgs) -> PathBuf {
         let is_alone = !group.is_configured() && !self.supervised;
         match &self.out {
@@ -154,8 +156,8 @@ impl RunArgs {
         }
     }
 
-    /// Creates the run directory and refuses to overwrite a run. Only worker 0 or the parent process does so; in other
-    /// processes it does nothing.
+    /// Creates the run directory, and refuses to overwrite an existing run. Only worker 0 or the parent process does
+    /// so; in other processes, this function has no effect.
     pub fn prepare(&self, out: &Path, world: World) -> anyhow::Result<()> {
         if self.supervised || world.rank > 0 {
             return Ok(());
@@ -173,14 +175,14 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Returns the number of workers of the job: the value of `--workers`, or else that of the configuration file, or
-    /// else `default`.
+    /// Returns the number of workers of the job: the value of `--workers`, otherwise that of the configuration file,
+    /// otherwise `default`.
     pub fn workers_or(&self, default: u16) -> u16 {
         self.workers.or(self.configured_workers).unwrap_or(default)
     }
 
-    /// Starts all workers with the options of this process and the `further` ones, and restarts them after a `fatal`
-    /// failure. `host` starts the aggregator that they join; its argument is true on a restart.
+    /// Starts all workers with the options of this process and the `further` options, and restarts them after a `fatal`
+    /// failure. `host` starts the aggregator that the workers join; its argument is true on a restart.
     pub fn lead(
         &self,
         out: &Path,
@@ -195,7 +197,7 @@ impl RunArgs {
         arguments.extend(["--out".into(), out.into()]);
         arguments.extend_from_slice(further);
         let mut restarts = 0;
-        // The file exists only if an earlier invocation has failed.
+        // The file exists only if an earlier invocation failed.
         let _ = std::fs::remove_file(out.join(ERROR_FILE));
         loop {
             let host = host(restarts > 0)?;
@@ -216,8 +218,8 @@ impl RunArgs {
         }
     }
 
-    /// Returns the error of a worker, or only its exit code if another worker of the job has reported such an error: an
-    /// error in the code of an environment usually ends all workers at once.
+    /// Returns the error of a worker. If another worker of the job has already reported an error, returns only the exit
+    /// code, because an error in the code of an environment usually ends all workers at once.
     pub fn report_once(&self, out: &Path, error: anyhow::Error) -> anyhow::Result<ExitCode> {
         let report = || {
             File::create_new(out.join(ERROR_FILE))?
@@ -232,17 +234,17 @@ impl RunArgs {
         Err(error)
     }
 
-    /// Whether the command line asks to resume an earlier run.
+    /// Returns whether the command line requests that an earlier run be resumed.
     pub fn goes_on(&self) -> bool {
         self.resume || self.auto_resume
     }
 
-    /// Whether the run resumes from a checkpoint in `out`.
+    /// Returns whether the run resumes from a checkpoint in `out`.
     pub fn resumes(&self, out: &Path) -> bool {
         self.resume || (self.auto_resume && holds_checkpoint(out))
     }
 
-    /// Sets the flag when a signal or the parent process requests a stop.
+    /// Sets the flag when a signal or the parent process requests that the run stop.
     pub fn stop_on_request(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
         signals::stop_on_signal(stop)?;
         if self.supervised {
@@ -252,7 +254,7 @@ impl RunArgs {
     }
 }
 
-/// Whether a ring of workers sums the gradients.
+/// Returns whether the gradients are summed by a ring of workers.
 pub fn is_ring(group: &GroupArgs, role: &Role) -> bool {
     group.aggregator(role.world().size) == Aggregator::Ring
 }
@@ -261,12 +263,12 @@ fn holds_run(out: &Path) -> bool {
     holds_checkpoint(out) || out.join(PROGRESS_FILE).exists()
 }
 
-/// Whether a run directory holds a checkpoint.
+/// Returns whether a run directory holds a checkpoint.
 pub fn holds_checkpoint(out: &Path) -> bool {
     out.join(checkpoint::MODEL_FILE).exists()
 }
 
-/// Returns the first of DIR, DIR-2, DIR-3 and so on that holds no run, so that a command can be repeated.
+/// Returns the first of DIR, DIR-2, DIR-3 and so on that does not hold a run, so that a command can be repeated.
 fn unused(out: &Path) -> PathBuf {
     let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}", out.display())));
     std::iter::once(out.to_owned())
@@ -275,7 +277,7 @@ fn unused(out: &Path) -> PathBuf {
         .expect("the numbers are unbounded, so one of the directories holds no run")
 }
 
-/// Whether `run` is `default`, or `default` with an appended number.
+/// Returns whether `run` is `default`, or `default` with an appended number.
 fn is_numbered(run: &Path, default: &Path) -> bool {
     let suffix = run.to_str().zip(default.to_str()).and_then(|(run, default)| run.strip_prefix(default));
     suffix.is_some_and(|suffix| {
@@ -283,10 +285,10 @@ fn is_numbered(run: &Path, default: &Path) -> bool {
     })
 }
 
-/// Returns the run directory in `parent` with the newest checkpoint, among those that match.
+/// Returns the run directory with the newest checkpoint, among those in `parent` that match.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if no run directory matches.
 pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Result<PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     let saved_at = |run: &PathBuf| run.join(checkpoint::MODEL_FILE).metadata().ok()?.modified().ok();
@@ -300,7 +302,7 @@ pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Res
     })
 }
 
-/// Removes the files of a run from its directory, and no other files.
+/// Removes the files of a run from its directory. Leaves other files alone.
 fn discard_run(out: &Path) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {

@@ -1,4 +1,4 @@
-//! Run of one worker: advances the trainer, records metrics and saves checkpoints.
+//! Run of one worker. It advances the trainer, records metrics and saves checkpoints.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::outcome::{Outcome, microseconds};
 use crate::progress::{self, Shown};
 use crate::tracking::{Tracker, Tracking};
 
-/// Names of the metrics that precede those of the algorithm's losses.
+/// Names of the metrics before those of the algorithm's losses.
 const CHARTS: [&str; 4] =
     ["charts/episodic_return", "charts/episodic_length", "charts/mean_return_100", "charts/SPS"];
-/// Names of the metrics that follow those of the losses.
+/// Names of the metrics after those of the algorithm's losses.
 const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 
 /// Options for the display and the checkpoints of a run.
@@ -25,15 +25,15 @@ const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 pub struct SessionOptions {
     /// Run directory.
     pub out: PathBuf,
-    /// Number of advances between checkpoints; 0 saves only the final state.
+    /// Number of advances between two checkpoints; 0 saves only the final state.
     pub checkpoint_every: u64,
-    /// Whether to hide progress.
+    /// Whether to hide the progress display.
     pub quiet: bool,
     /// Whether the run continues from its checkpoint.
     pub resume: bool,
-    /// Project of Weights & Biases to which the run is tracked, if any.
+    /// Weights & Biases project in which the run is tracked, if any.
     pub tracking: Option<Tracking>,
-    /// Whether this process shows the job's progress and writes its metrics.
+    /// Whether this process displays the job's progress and writes its metrics.
     pub is_first: bool,
 }
 
@@ -45,15 +45,15 @@ pub struct Session {
     tags: Vec<&'static str>,
     progress: progress::Progress,
     rate: Rate,
-    /// Times of this worker's gradient aggregations since the start, in nanoseconds.
+    /// Durations of this worker's gradient aggregations since the start, in nanoseconds.
     aggregation: Histogram<u64>,
-    /// Times of this worker's gradient aggregations in the last advance, in nanoseconds.
+    /// Durations of this worker's gradient aggregations in the last advance, in nanoseconds.
     aggregation_recent: Histogram<u64>,
     begin: Instant,
 }
 
 impl Session {
-    /// Starts the session of a run whose progress is `at` and whose losses have these names.
+    /// Starts the session of a run with the progress `at` and losses with these names.
     pub fn new(
         options: SessionOptions,
         run: &RunKind<'_>,
@@ -67,7 +67,7 @@ impl Session {
         let (mut metrics, mut tracker) = (None, None);
         if options.is_first {
             let settings = settings(run)?;
-            // A run that cannot be tracked leaves no files that would prevent its repetition.
+            // Check this first, so that a run that cannot be tracked leaves no files that prevent a repetition.
             let begin = |tracking| Tracker::begin(tracking, &options.out, &settings, options.resume);
             tracker = options.tracking.as_ref().map(begin).transpose()?;
             let mut writer = MetricsWriter::create(&options.out, &tags, resumed)?;
@@ -97,7 +97,7 @@ impl Session {
         Self::new(options, &run, &trainer.progress(), trainer.loss_names())
     }
 
-    /// Trains until the run is complete or a worker requests a stop; the final state is saved in the checkpoint.
+    /// Trains until the run is complete or a worker requests a stop. Saves the final state in the checkpoint.
     pub fn run(&mut self, trainer: &mut dyn Trainer) -> anyhow::Result<Outcome> {
         if let Some(note) = trainer.note().filter(|_| self.options.is_first) {
             self.note(&note);
@@ -120,13 +120,13 @@ impl Session {
         Ok(Outcome::collect(trainer, &self.aggregation, self.elapsed())?)
     }
 
-    /// Whether a checkpoint is due after this advance. After the `last` advance, a checkpoint is always due.
+    /// Returns whether a checkpoint is due after this advance. After the `last` advance, a checkpoint is always due.
     pub fn is_checkpoint_due(&self, at: &Progress, last: bool) -> bool {
         let every = self.options.checkpoint_every;
         last || (every > 0 && at.advances.is_multiple_of(every))
     }
 
-    /// Time since the start.
+    /// Returns the time since the start of the session.
     pub fn elapsed(&self) -> Duration {
         self.begin.elapsed()
     }
@@ -136,7 +136,7 @@ impl Session {
         self.progress.note(text);
     }
 
-    /// Passes a row on to the tracker. A failure of the tracker does not end the run.
+    /// Sends a row of metrics to the tracker. If the tracker fails, the run continues without it.
     fn track(&mut self, step: u64, row: &[Option<f64>]) {
         let Some(tracker) = &mut self.tracker else { return };
         if let Err(error) = tracker.log(step, &self.tags, row) {
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// Shows and records an advance, in which the aggregations took `times`.
+    /// Displays and records an advance. `times` are the durations of its aggregations.
     pub fn show(&mut self, at: &Progress, report: &Report, times: &[Duration]) -> anyhow::Result<()> {
         self.aggregation_recent.reset();
         for time in times {
@@ -178,21 +178,21 @@ impl Session {
     }
 }
 
-/// Returns the algorithm, the environment and the hyper-parameters of a run, as an object.
+/// Returns the algorithm, the environment and the hyper-parameters of a run as a JSON object.
 fn settings(run: &RunKind<'_>) -> anyhow::Result<Value> {
     let mut settings: Value = serde_json::from_str(run.config)?;
     (settings["algorithm"], settings["env"]) = (run.algorithm.into(), run.env.into());
     Ok(settings)
 }
 
-/// Returns the entries of an object as pairs of name and text.
+/// Returns the entries of a JSON object as pairs of a name and a text.
 fn texts(settings: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let entries = settings.as_object().into_iter().flatten();
     entries.map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// Rate of steps per second, measured over a window.
+/// Rate in steps per second, measured over a time window.
 struct Rate {
     steps: u64,
     time: Duration,
@@ -200,15 +200,15 @@ struct Rate {
 }
 
 impl Rate {
-    /// Time over which the rate is measured; long enough for a learner to receive several step counts of remote actors.
+    /// Minimum length of the window. It is long enough for a learner to receive several step counts from remote actors.
     const WINDOW: Duration = Duration::from_millis(500);
 
     fn new(steps: u64) -> Self {
         Self { steps, time: Duration::ZERO, per_second: 0.0 }
     }
 
-    /// Updates the rate with the step count of the run, and returns it. `elapsed` is the time since the previous
-    /// update.
+    /// Updates the rate with the current step count of the run, and returns the rate. `elapsed` is the time since the
+    /// previous update.
     fn update(&mut self, steps: u64, elapsed: Duration) -> f64 {
         self.time += elapsed;
         let present = steps.saturating_sub(self.steps) as f64 / self.time.as_secs_f64();

@@ -1,4 +1,4 @@
-//! Subcommands that separate programs implement, such as `iswitch-coflow` for `iswitch coflow`.
+//! Subcommands that are implemented by separate programs, such as `iswitch-coflow` for `iswitch coflow`.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-/// Arguments that are passed on to the subcommand's program, which parses them.
+/// Arguments that are forwarded to the subcommand's program, which parses them.
 #[derive(Args)]
 pub(crate) struct Forwarded {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
@@ -18,7 +18,8 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    /// Replaces this process with `program`; the arguments are `first` and then the user's arguments.
+    /// Replaces this process with `program`. The arguments of the program are `first`, followed by the user's
+    /// arguments.
     ///
     /// # Errors
     /// See [`replace`].
@@ -31,7 +32,7 @@ impl Forwarded {
 /// Replaces this process with `program`.
 ///
 /// # Errors
-/// Fails if the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
+/// Fails if the program is neither in this program's directory nor in `PATH`, or if it cannot be started.
 pub(crate) fn replace(program: &str, arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let own = env::current_exe().context("finding the directory of this program")?;
     let beside = own.with_file_name(program);

@@ -1,4 +1,4 @@
-//! Access to a switch: starting one inside this process, and joining one as a worker.
+//! Access to a switch: starts one inside this process, or joins one as a worker.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
-/// Time that a worker waits for the other workers of its parent process, which start together. A worker that has not
-/// joined by then has failed.
+/// Time for which a worker waits for the other workers of its parent process, which start together. A worker that has
+/// not joined within this time has failed.
 pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Authentication options of a worker. Without a key, nothing is authenticated.
+/// Authentication options of a worker. Without a key, packets are not authenticated.
 #[derive(Args, Clone, Debug)]
 pub struct KeyArgs {
     /// File with the job's key, as created by `iswitchctl keygen`
     ///
-    /// Without this option, a switch that has a key for the job ignores the worker's packets.
+    /// Without this option, a switch that has a key for the job ignores the packets of this worker.
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
     /// Authenticate data packets as well, with tags computed from the key
     ///
-    /// Use this option on all workers of the job or on none.
+    /// Use this option either on all workers of the job or on none of them.
     #[arg(long, requires = "key_file")]
     tag_data: bool,
 }
@@ -38,11 +38,11 @@ impl KeyArgs {
 }
 
 /// Starts a switch on a free port of the loopback interface, for a job whose `workers` workers sum vectors of `len`
-/// floats. If `key` holds a key, it is the key of all its jobs.
+/// floats. If `key` contains a key, the switch uses it for all jobs.
 ///
-/// The switch adds the contributions in the order of ranks, so that a run is reproducible bit for bit. The exception is
-/// a job with so many workers and so long vectors that the switch lacks the memory to keep all contributions; their
-/// sums depend on the order of arrival.
+/// The switch adds the contributions in rank order, so that a run is reproducible bit for bit. The exception is a job
+/// with so many workers and so long vectors that the switch does not have enough memory to keep all contributions; in
+/// such a job, the sums depend on the order of arrival.
 pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let config = Config { ordered: fits_ordered(workers, len), ..Config::default() };
@@ -54,8 +54,8 @@ pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyho
     Ok(EmbeddedSwitch::start_with_keys(any_port, &options, keys)?)
 }
 
-/// Whether the contributions of all workers, and the sums of two rounds, take at most half of the memory of a switch.
-/// The rest is enough for the padding of segments.
+/// Returns whether the contributions of all workers, together with the sums of two rounds, take at most half of a
+/// switch's memory. The other half is enough for the padding of segments.
 fn fits_ordered(workers: usize, len: usize) -> bool {
     const ROUNDS: usize = 2;
     (workers + ROUNDS).saturating_mul(len).saturating_mul(size_of::<f32>())

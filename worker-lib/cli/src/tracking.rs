@@ -1,4 +1,4 @@
-//! Tracking of runs with Weights & Biases, through its Python package in a child process.
+//! Tracking of runs with Weights & Biases. Its Python package runs in a child process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -11,28 +11,28 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const SCRIPT: &str = include_str!("track.py");
-/// Environment variable with which wandb prints nothing; its text would disturb the progress bar.
+/// Environment variable that makes wandb print nothing; its output would disturb the progress bar.
 const SILENT_VARIABLE: &str = "WANDB_SILENT";
 
-/// Options of tracking.
+/// Options for tracking a run.
 #[derive(Args, Clone, Debug)]
 pub struct TrackArgs {
     /// Track the run with Weights & Biases
     ///
-    /// This requires a Python interpreter with the package wandb (`pip install wandb`, or ISWITCH_PYTHON=FILE) and
-    /// `wandb login`. With the environment variable WANDB_MODE=offline, the data stay in the run directory until
-    /// `wandb sync` uploads them.
+    /// This requires a Python interpreter with the package wandb (`pip install wandb`, or ISWITCH_PYTHON=FILE), and
+    /// `wandb login`. With the environment variable WANDB_MODE=offline, the data remain in the run directory until they
+    /// are uploaded with `wandb sync`.
     #[arg(long)]
     track: bool,
-    /// Project of Weights & Biases
+    /// Name of the Weights & Biases project
     #[arg(long, value_name = "NAME", default_value = "iswitch", requires = "track")]
     wandb_project_name: String,
-    /// User or team of Weights & Biases [default: that of `wandb login`]
+    /// User or team at Weights & Biases [default: that of `wandb login`]
     #[arg(long, value_name = "NAME", requires = "track")]
     wandb_entity: Option<String>,
 }
 
-/// Project to which a run is tracked.
+/// Weights & Biases project in which a run is tracked.
 #[derive(Clone, Debug)]
 pub struct Tracking {
     project: String,
@@ -52,13 +52,13 @@ impl std::fmt::Display for TrackingError {
 impl std::error::Error for TrackingError {}
 
 impl TrackArgs {
-    /// Returns the project, if the run is tracked.
+    /// Returns the project if the run is tracked.
     pub fn tracking(&self) -> Option<Tracking> {
         let Self { wandb_project_name: project, wandb_entity: entity, .. } = self;
         self.track.then(|| Tracking { project: project.clone(), entity: entity.clone() })
     }
 
-    /// Checks that the package is installed, if the run is tracked.
+    /// If the run is tracked, checks that the Python package is installed.
     ///
     /// # Errors
     /// Fails with a [`TrackingError`] if Python cannot be started or lacks the package.
@@ -70,14 +70,14 @@ impl TrackArgs {
     }
 }
 
-/// Child process that passes values on to Weights & Biases.
+/// Child process that sends values to Weights & Biases.
 pub struct Tracker {
     child: Child,
     /// Web page of the run or, in offline mode, its directory.
     place: String,
 }
 
-/// Answer of the child to its first line.
+/// Response of the child process to its first line of input.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
@@ -86,11 +86,11 @@ enum Answer {
 }
 
 impl Tracker {
-    /// Begins to track a run with these settings, whose files are in `out`. A run that `continues` an earlier one is
-    /// the same run of Weights & Biases.
+    /// Begins to track a run that has these settings and whose files are in `out`. If `continues` is set, Weights &
+    /// Biases treats the run as a continuation of the earlier one.
     ///
     /// # Errors
-    /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot begin the run.
+    /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start to track the run.
     pub fn begin(tracking: &Tracking, out: &Path, settings: &Value, continues: bool) -> anyhow::Result<Self> {
         let out = std::path::absolute(out).context("finding the run directory")?;
         let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -116,7 +116,7 @@ impl Tracker {
             ))
         })?;
         let mut tracker = Self { child, place: String::new() };
-        // If the child has ended, its answer is missing, too.
+        // If the child process has ended, its response is missing as well.
         let _ = tracker.send(request);
         let mut line = String::new();
         let answers = tracker.child.stdout.take().context("the process has no standard output")?;
@@ -136,7 +136,7 @@ impl Tracker {
         &self.place
     }
 
-    /// Logs the named values of a step; absent ones are omitted.
+    /// Logs the named values of a step. Values that are absent are omitted.
     ///
     /// # Errors
     /// Fails if the process has ended.
@@ -155,7 +155,7 @@ impl Tracker {
 
 impl Drop for Tracker {
     fn drop(&mut self) {
-        // The end of its input makes the process upload the rest and end.
+        // At the end of its input, the process uploads the remaining data and ends.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }

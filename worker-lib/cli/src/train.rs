@@ -33,30 +33,30 @@ use crate::tracking::TrackArgs;
 pub struct TrainArgs<H: Args> {
     #[command(flatten)]
     task: TaskArgs,
-    /// Directory, workers and output.
+    /// Options for the run directory, the workers and the output.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Aggregation.
+    /// Options for the aggregation of gradients.
     #[command(flatten)]
     pub group: GroupArgs,
     /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32 [default: f32]
     ///
-    /// With 16-bit elements, a gradient takes half the bytes; the switch sums in 32 bits and rounds each sum once.
-    /// bf16-f32 and f16-f32 keep 32 bits in the packets to the workers. Numbers that must not be rounded, such as step
-    /// counts, are exact with every type. Use the same types on all workers of the job.
+    /// With 16-bit elements, a gradient takes half as many bytes. The switch sums in 32 bits and rounds each sum once.
+    /// With bf16-f32 and f16-f32, the packets to the workers keep 32 bits. Numbers that must not be rounded, such as
+    /// step counts, are exact with every type. All workers of the job must use the same types.
     #[arg(long, value_name = "TYPES")]
     wire: Option<ElementTypes>,
-    /// Asynchronous training.
+    /// Options for asynchronous training.
     #[command(flatten)]
     pub asynchronous: AsyncArgs,
     #[command(flatten)]
     track: TrackArgs,
-    /// Hyper-parameters.
+    /// Options for the hyper-parameters.
     #[command(flatten)]
     pub hyper: HyperParameters,
     #[command(flatten)]
     own: H,
-    /// File of `--config`.
+    /// Parsed file of `--config`.
     #[arg(skip)]
     file: Option<ConfigFile>,
 }
@@ -65,7 +65,7 @@ pub struct TrainArgs<H: Args> {
 struct TaskArgs {
     /// Configuration file in TOML, such as the config.toml of a run directory
     ///
-    /// A run with the config.toml of another one repeats it. --list-parameters prints such a file. Options on the
+    /// To repeat a run, pass the config.toml of its run directory. --list-parameters prints such a file. Options on the
     /// command line override the file.
     #[arg(long, value_name = "FILE", overrides_with = "config", conflicts_with = "resume")]
     config: Option<PathBuf>,
@@ -82,41 +82,42 @@ struct TaskArgs {
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]
     ///
-    /// Environments of Gymnasium step in that number of Python processes instead, and those of EnvPool in that number
-    /// of threads of one process. The result of the run does not depend on the number. More threads can pay if the
-    /// worker has an idle core for each of them and stepping takes much of its time, as with ppo and a2c on Hopper-v5,
-    /// HalfCheetah-v5 and slow environments of Gymnasium. More threads than the worker has environments have no effect.
+    /// Gymnasium environments are stepped by this number of Python processes instead, and EnvPool environments by this
+    /// number of threads in one process. The result of the run does not depend on the number. More threads can help if
+    /// the worker has an idle core for each of them and spends much of its time stepping environments, as with ppo and
+    /// a2c on Hopper-v5, HalfCheetah-v5 and slow Gymnasium environments. Threads beyond the number of the worker's
+    /// environments have no effect.
     #[arg(long, value_name = "N", value_parser = env_threads())]
     env_threads: Option<u16>,
-    /// Number of threads according to the configuration file, used without `--env-threads`.
+    /// Number of threads in the configuration file. It is used if `--env-threads` is not given.
     #[arg(skip)]
     configured_env_threads: Option<u16>,
-    /// Number of environment steps, over all workers
+    /// Total number of environment steps over all workers
     ///
-    /// The default is the environment's preset or, with --resume, the number of the resumed run.
+    /// The default is that of the environment's preset or, with --resume, that of the resumed run.
     #[arg(long, visible_alias = "total-timesteps", value_name = "N", value_parser = number::whole::<u64>)]
     steps: Option<u64>,
-    /// Seed of all random numbers [default: 1]
+    /// Seed of all random number generators [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Interval between checkpoints; 0 saves one only when the run ends
     ///
-    /// The unit is one rollout for ppo and one hundred gradients for the other algorithms. The default is 50 for ppo
+    /// The unit is one rollout for ppo, and one hundred gradients for the other algorithms. The default is 50 for ppo
     /// and a2c, and 500 for dqn, ddpg, td3 and sac, whose checkpoints include the replay buffer.
     #[arg(long, value_name = "N", value_parser = number::whole::<u64>)]
     checkpoint_every: Option<u64>,
 }
 
-/// Number of workers of a job if neither `--workers` nor a launcher gives it.
+/// Default number of workers of a job, used if neither `--workers` nor a launcher gives it.
 pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
-/// Parser of a number of threads or processes for environments, at least 1.
+/// Returns the parser of a number of threads or processes for environments, which must be at least 1.
 pub fn env_threads() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..)
 }
 
-/// Definition of a run, after defaults and the checkpoint have been applied.
+/// Definition of a run after the defaults and the checkpoint have been applied.
 #[derive(Clone)]
 pub struct Job<A> {
     /// Id of the environment.
@@ -127,7 +128,7 @@ pub struct Job<A> {
     pub out: PathBuf,
 }
 
-/// Trains as one worker, serves as the parameter server, or starts all workers and the aggregator of their gradients.
+/// Trains as one worker, serves as the parameter server, or starts all workers and their aggregator.
 pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
     let job = args.job::<A>()?;
     if args.lists_parameters(&job, DEFAULT_WORKERS)? {
@@ -142,7 +143,7 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
     if !args.run.supervised && role.world().rank == 0 {
         args.track.check()?;
     }
-    // Reports a wrong id or a missing library before any process is started.
+    // Report an invalid environment id or a missing library before starting any process.
     if !args.run.supervised && role.world().rank == 0 {
         args.vectors(job.vector_shape(args.mode())?, role.world())?;
     }
@@ -169,8 +170,8 @@ impl<A: Algorithm> Job<A> {
 }
 
 impl<H: OwnParameters> TrainArgs<H> {
-    /// Reads the file of `--config`, and uses its entries for the options that were not given. A resumed run uses the
-    /// file in its run directory instead, except for the hyper-parameters, which are in the checkpoint.
+    /// Reads the file of `--config`, and uses its entries for options that were not given. A resumed run instead uses
+    /// the file in its run directory, except for the hyper-parameters, which it takes from the checkpoint.
     pub fn read_config<A: Algorithm>(&mut self) -> anyhow::Result<()> {
         let path = if self.run.resume {
             let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
@@ -198,7 +199,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// Returns the directory of the newest run of this algorithm and, if they are given, this environment and seed.
+    /// Returns the directory of the newest run of this algorithm. If an environment or a seed is given, the run must
+    /// match it.
     fn newest_run<A: Algorithm>(&self) -> anyhow::Result<PathBuf> {
         let TaskArgs { env, seed, .. } = &self.task;
         let matches = |run: &Path| -> anyhow::Result<bool> {
@@ -224,8 +226,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         }
     }
 
-    /// Writes the configuration into the run directory. Only worker 0 or the parent process does so; in other processes
-    /// it does nothing.
+    /// Writes the configuration to the run directory. Only worker 0 or the parent process does so; in other processes,
+    /// this function has no effect.
     fn write_config<A: Algorithm>(&self, job: &Job<A>, world: World) -> anyhow::Result<()> {
         if self.run.supervised || world.rank > 0 {
             return Ok(());
@@ -233,15 +235,15 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.configuration(job, world.size).write(&job.out)
     }
 
-    /// Returns the options that the parent process adds to those of its workers: the configuration file that it has
-    /// written, because that of the user may change before the workers are restarted.
+    /// Returns the options that the parent process adds to those of its workers. They name the configuration file that
+    /// the parent has written, because the user's file may change before the workers are restarted.
     fn further(&self, out: &Path) -> Vec<OsString> {
         let written = self.file.as_ref().map(|_| ["--config".into(), out.join(CONFIG_FILE).into()]);
         written.into_iter().flatten().collect()
     }
 
-    /// Prints the configuration file if `--list-parameters` is given; returns whether it is. Without `--workers`, the
-    /// job has `default_workers` workers.
+    /// Prints the configuration file if `--list-parameters` is given. Returns whether the option is given. Without
+    /// `--workers`, the job has `default_workers` workers.
     pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>, default_workers: u16) -> anyhow::Result<bool> {
         if self.hyper.list_parameters && self.run.json {
             print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
@@ -252,12 +254,12 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(self.hyper.list_parameters)
     }
 
-    /// Returns the number of threads or processes that step the environments of a worker.
+    /// Returns the number of threads or processes that step a worker's environments.
     pub fn env_threads(&self) -> usize {
         self.task.env_threads.or(self.task.configured_env_threads).map_or(1, usize::from)
     }
 
-    /// Refuses `--env-threads` in a command whose learners do not step environments.
+    /// Rejects `--env-threads` for a command whose learners do not step environments.
     ///
     /// # Errors
     /// Fails if the option is given.
@@ -270,7 +272,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// Element types of packets.
+    /// Returns the element types of the packets.
     fn wire(&self) -> ElementTypes {
         self.wire.unwrap_or(ElementTypes::F32)
     }
@@ -280,7 +282,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.job_with(&[])
     }
 
-    /// Returns the definition that the run has with these `--set` settings in addition to its own.
+    /// Returns the definition of the run with these `--set` settings in addition to its own.
     pub fn job_with<A: Algorithm>(&self, settings: &[String]) -> anyhow::Result<Job<A>> {
         if self.run.resume {
             return self.resumed_job();
@@ -299,7 +301,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(Job { config: self.configure(preset, settings)?, env, out })
     }
 
-    /// Returns the definition of the run in the run directory, with the number of steps that the options give.
+    /// Returns the definition of the run in the run directory, but with the number of steps that the options give.
     fn resumed_job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
@@ -326,12 +328,12 @@ impl<H: OwnParameters> TrainArgs<H> {
         let mut shortened = preset.clone();
         *shortened.common().total_steps = steps;
         apply(shortened).map_err(|error| {
-            // If the number of steps alone is at fault, the error names its option.
+            // If only the number of steps is invalid, the error names its option.
             if apply(preset).is_ok() { error.context(format!("--steps {steps}")) } else { error }
         })
     }
 
-    /// Refuses 16-bit elements if the packets do not pass a switch.
+    /// Rejects 16-bit elements if the job does not use a switch.
     pub fn check_wire(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.group.aggregator(workers);
         let wire = self.wire();
@@ -364,7 +366,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         }
     }
 
-    /// Prepares an asynchronous run, of a worker or of the parameter server.
+    /// Prepares an asynchronous run for a worker or for the parameter server.
     fn asynchronous_run<A: Algorithm>(
         &self,
         job: Job<A>,
@@ -388,7 +390,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.group.host(workers, job.vector_shape(self.mode())?.len())
     }
 
-    /// Serves as the parameter server of a job until its workers are done.
+    /// Serves as the parameter server of a job until all workers have left.
     fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         signals::stop_on_signal(&stop)?;
@@ -431,7 +433,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// Runs one worker that does not wait for the others.
+    /// Runs one worker of an asynchronous job.
     fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, world: World) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         self.run.stop_on_request(&stop)?;
@@ -453,7 +455,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 }
 
-/// Prints the command that resumes a run that was stopped.
+/// Prints the command that resumes the stopped run.
 fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
     let at = trainer.progress();
     if at.finished {

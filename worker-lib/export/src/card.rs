@@ -1,4 +1,4 @@
-//! The model card of a folder for the Hugging Face Hub.
+//! Model card for a folder on the Hugging Face Hub.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use iswitch_cli::evaluation::Evaluation;
 
 use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
 
-/// Files of a folder: the model card, the description of the policy, and the policy as safetensors and as ONNX.
+/// Files in the folder: the model card, the description of the policy, and the policy as safetensors and as ONNX.
 pub(crate) const FILES: [&str; 4] = ["README.md", "config.json", "model.safetensors", "model.onnx"];
 
 /// Returns the model card.
 ///
 /// # Errors
-/// Fails if a name cannot be written as YAML.
+/// Fails if a name cannot be represented in YAML.
 pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) -> anyhow::Result<Vec<u8>> {
     let mut card = header(policy, evaluation)?;
     let algorithm = policy.algorithm.to_uppercase();
@@ -42,9 +42,9 @@ pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) 
     Ok(card.into_bytes())
 }
 
-/// Returns the metadata of the card, which the Hub reads.
+/// Returns the metadata of the card for the Hub.
 fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<String> {
-    // A string of JSON is also one of YAML, whichever characters it has.
+    // Every JSON string is also a YAML string, regardless of its characters.
     let quoted = |text: &str| serde_json::to_string(text).context("writing the model card");
     let env = quoted(&policy.env)?;
     let Evaluation { mean_return, std_return, .. } = evaluation;
@@ -79,11 +79,11 @@ fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<St
     ))
 }
 
-/// Returns the section on the use of the files.
+/// Returns the section that describes how to use the files.
 fn usage(policy: &ExportedPolicy) -> String {
     let shape: Vec<_> = policy.observation_shape.iter().map(usize::to_string).collect();
     let action = match &policy.action {
-        ActionTransform::Discrete { n, .. } => format!("the number of one of {n} actions"),
+        ActionTransform::Discrete { n, .. } => format!("an integer that selects one of {n} actions"),
         ActionTransform::Continuous { scale, .. } => {
             format!("a vector of length {} in the units of the environment", scale.len())
         }

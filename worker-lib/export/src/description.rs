@@ -1,4 +1,4 @@
-//! Description of a policy as JSON: with all numbers for the format json, without them for the other formats.
+//! Description of a policy as JSON. For the format json, it includes all numbers; for the other formats, it does not.
 
 use anyhow::Context as _;
 use iswitch_learn::algorithms::policy_graph::Preprocessing;
@@ -51,7 +51,7 @@ enum Steps {
     },
 }
 
-/// Parameters of a layer; absent in a description without numbers.
+/// Parameters of a layer. They are absent in a description without numbers.
 #[derive(Serialize)]
 struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ enum Action {
     },
 }
 
-/// Numbers of the conversion of a continuous action; a bound is null for a dimension without bounds.
+/// Numbers used to convert a continuous action. A bound is null if the dimension has no bounds.
 #[derive(Serialize)]
 struct Scaling {
     scale: Vec<f32>,
@@ -113,7 +113,7 @@ struct Scaling {
     high: Vec<Option<f32>>,
 }
 
-/// Array of arrays.
+/// Array that consists of arrays.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Nested {
@@ -133,14 +133,14 @@ impl Nested {
     }
 }
 
-/// Returns the file of the format json.
+/// Returns the content of a file in the format json.
 pub(crate) fn file(policy: &ExportedPolicy) -> anyhow::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&describe(policy, true)).context("describing the policy")?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Returns the description without numbers, on several lines.
+/// Returns the description without numbers, formatted on several lines.
 pub(crate) fn config(policy: &ExportedPolicy) -> anyhow::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(&describe(policy, false)).context("describing the policy")?;
     bytes.push(b'\n');

@@ -25,8 +25,8 @@ Examples:
 
 /// Export a trained policy to ONNX, safetensors, JSON or the Hugging Face Hub
 ///
-/// The exported policy takes observations as the environment returns them, and returns actions as the environment
-/// takes them: it contains the normalisation of the observations and the scaling of the actions. It is the policy that
+/// The exported policy takes observations as the environment returns them, and returns actions as the environment takes
+/// them: it includes the normalisation of the observations and the scaling of the actions. It is the same policy that
 /// `iswitch eval` runs, which takes the most probable action.
 #[derive(Parser)]
 #[command(

@@ -1,9 +1,9 @@
-//! The layers of a policy as the modules of PyTorch's `nn.Sequential`: activations are modules of their own.
+//! Layers of a policy as modules of PyTorch's `nn.Sequential`, in which each activation is a separate module.
 
 use iswitch_learn::algorithms::policy_graph::GraphLayer;
 use iswitch_learn::nn::{Activation, Operation};
 
-/// One module of a sequence.
+/// Module of a sequence.
 #[derive(Clone, Copy)]
 pub(crate) enum Module<'a> {
     /// Layer without its activation.
@@ -12,7 +12,7 @@ pub(crate) enum Module<'a> {
     Tanh,
     /// `max(0, x)`.
     Relu,
-    /// Conversion of an image, `[channels, height, width]`, to a vector.
+    /// Conversion of an image, `[channels, height, width]`, to a flat vector.
     Flatten,
 }
 

@@ -1,4 +1,4 @@
-//! Options of the command, and the export itself.
+//! Options of the command, and the code that performs the export.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,16 @@ const TEST_ROWS: u32 = 1000;
 pub(crate) struct Export {
     /// Run directory, as given to `iswitch train --out`
     run: PathBuf,
-    /// File to write or, for the format hub, directory to write
+    /// File to write; with the format hub, directory to write
     #[arg(long, short, value_name = "PATH")]
     out: PathBuf,
-    /// Format of the file [default: given by the extension of the file]
+    /// Format of the file [default: derived from the file's extension]
     #[arg(long, short, value_enum)]
     format: Option<Format>,
     /// Number of evaluation episodes for the model card [default: 10]
     ///
-    /// Applies to the format hub, whose model card states the mean and standard deviation of the returns.
+    /// This option applies only to the format hub, whose model card states the mean and the standard deviation of the
+    /// returns.
     #[arg(long, value_name = "N")]
     episodes: Option<NonZero<u32>>,
     /// Seed of the evaluation and of the test data [default: 1]
@@ -39,9 +40,9 @@ pub(crate) struct Export {
     seed: Option<u64>,
     /// Also write observations and the policy's actions to a safetensors file
     ///
-    /// A program that runs the exported policy can be tested with this file. Its tensor `observation` holds
-    /// observations of evaluation episodes; in the second half, except for images, noise is added, so that the file
-    /// also tests observations that are clipped. The tensor `action` holds the actions. If they are discrete, the
+    /// Use this file to test a program that runs the exported policy. The tensor `observation` holds observations from
+    /// evaluation episodes. Unless they are images, noise is added to the second half of them, so that the file also
+    /// tests observations that are clipped. The tensor `action` holds the actions. If the actions are discrete, the
     /// tensor `q_values` or `logits` holds the scores of all actions.
     #[arg(long, value_name = "FILE")]
     test_data: Option<PathBuf>,
@@ -71,7 +72,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format that the extension of a file names.
+    /// Returns the format that corresponds to the extension of a file.
     fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         Self::value_variants().iter().copied().find(|format| {
@@ -82,7 +83,7 @@ impl Format {
 }
 
 impl Export {
-    /// Exports the policy, and prints what was written.
+    /// Exports the policy, and prints which files were written.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let format = self.format()?;
         let trained = Trained::read(&self.run).context("no policy to export")?;

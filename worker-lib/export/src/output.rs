@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::options::Format;
 use crate::policy::ExportedPolicy;
 
-/// Files of one export. They are checked before the first one is written.
+/// Files written by one export. All of them are checked before the first one is written.
 pub(crate) struct Files {
     replaces: bool,
     reserved: Vec<PathBuf>,
@@ -27,7 +27,7 @@ struct WrittenFile {
 }
 
 impl Files {
-    /// Creates an empty list; `replaces` permits that existing files are replaced.
+    /// Creates an empty list of files. `replaces` permits the replacement of existing files.
     pub(crate) fn new(replaces: bool) -> Self {
         Self { replaces, reserved: Vec::new(), written: Vec::new() }
     }
@@ -50,7 +50,7 @@ impl Files {
         Ok(())
     }
 
-    /// Writes a file completely or not at all, and creates its directory.
+    /// Writes a file, either completely or not at all. Creates its directory if necessary.
     pub(crate) fn write(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             make_directory(directory)?;
@@ -66,10 +66,10 @@ impl Files {
 pub(crate) struct Summary<'a> {
     algorithm: &'a str,
     env: &'a str,
-    /// Number of environment steps of the training.
+    /// Number of environment steps during training.
     steps: u64,
     format: Format,
-    /// Number of weights and biases.
+    /// Number of weights and biases of the policy.
     parameters: usize,
     files: Vec<WrittenFile>,
     /// Evaluation for the model card; null for the other formats.

@@ -1,4 +1,4 @@
-//! The policy to export, with all properties that the formats share.
+//! Policy to export, with the properties that all formats need.
 
 use anyhow::{Context as _, bail};
 use iswitch_learn::algorithms::policy_graph::{GraphLayer, Outputs, PolicyGraph, Preprocessing};
@@ -10,17 +10,17 @@ use iswitch_learn::nn::Operation;
 /// Version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A trained policy, with its origin.
+/// Trained policy, with information about its training.
 pub(crate) struct ExportedPolicy {
     /// Name of the algorithm, such as `ppo`.
     pub(crate) algorithm: String,
     /// Id of the environment.
     pub(crate) env: String,
-    /// Number of environment steps of the training.
+    /// Number of environment steps during training.
     pub(crate) steps: u64,
-    /// Mean return of the last 100 episodes of the training.
+    /// Mean return of the last 100 episodes of training, if any episode has ended.
     pub(crate) mean_return: Option<f64>,
-    /// Hyper-parameters of the training.
+    /// Hyper-parameters used for training.
     pub(crate) hyper_parameters: serde_json::Value,
     /// Shape of an observation: `[dim]`, or `[channels, height, width]` if the first layer is a convolution.
     pub(crate) observation_shape: Vec<usize>,
@@ -28,24 +28,24 @@ pub(crate) struct ExportedPolicy {
     pub(crate) action: ActionTransform,
 }
 
-/// Conversion of the outputs of the network to an action in the environment's units.
+/// Conversion of the network's outputs to an action in the environment's units.
 pub(crate) enum ActionTransform {
-    /// The first choice with the largest output, plus `start`.
+    /// The index of the first choice with the largest output, plus `start`.
     Discrete {
         /// Number of choices.
         n: usize,
-        /// Number of the first choice.
+        /// Number of the first choice in the environment's numbering.
         start: i64,
     },
     /// `clip(output * scale + offset, low, high)` for each dimension.
     Continuous {
         /// Factor of each dimension.
         scale: Vec<f32>,
-        /// Summand of each dimension.
+        /// Offset of each dimension.
         offset: Vec<f32>,
-        /// Minimum of each dimension, negative infinity if it has no bounds.
+        /// Minimum of each dimension; negative infinity if the dimension has no bounds.
         low: Vec<f32>,
-        /// Maximum of each dimension, infinity if it has no bounds.
+        /// Maximum of each dimension; infinity if the dimension has no bounds.
         high: Vec<f32>,
     },
 }
@@ -73,11 +73,11 @@ impl ActionTransform {
 }
 
 impl ExportedPolicy {
-    /// Collects the policy of a run.
+    /// Collects the policy of a run and its properties.
     ///
     /// # Errors
-    /// Fails if the policy is recurrent, if a parameter is not a finite number, or if the hyper-parameters are not
-    /// JSON.
+    /// Fails if the policy is recurrent, if a parameter is not a finite number, or if the hyper-parameters cannot be
+    /// represented as JSON.
     pub(crate) fn new(trained: &Trained, policy: &dyn Policy, env: &dyn Environment) -> anyhow::Result<Self> {
         let Some(graph) = policy.graph() else {
             bail!(
@@ -107,7 +107,7 @@ impl ExportedPolicy {
         Ok(exported)
     }
 
-    /// Returns the sequences of layers with their names.
+    /// Returns the layer sequences of the policy, with their names.
     pub(crate) fn sequences(&self) -> Vec<(&'static str, &[GraphLayer])> {
         let mut sequences = vec![("layers", &self.graph.layers[..])];
         if let Some([value, advantage]) = &self.graph.streams {
@@ -131,7 +131,7 @@ impl ExportedPolicy {
         }
     }
 
-    /// Returns facts on the origin of the policy, by name.
+    /// Returns facts about the policy's training, by name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("algorithm", self.algorithm.clone()),

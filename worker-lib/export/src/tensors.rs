@@ -1,4 +1,4 @@
-//! The format safetensors: the tensors of a policy by name, with its description as metadata.
+//! Export to the format safetensors: the tensors of a policy by name, with the policy's description as metadata.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use crate::description;
 use crate::modules::{Module, modules};
 use crate::policy::{ActionTransform, ExportedPolicy};
 
-/// Metadata key of the layout of the tensors; libraries of Hugging Face expect it.
+/// Metadata key and value for the layout of the tensors, which Hugging Face libraries expect.
 const LAYOUT: (&str, &str) = ("format", "pt");
-/// Metadata key of the description of the policy.
+/// Metadata key of the policy's description.
 const POLICY: &str = "policy";
 
 /// A tensor and its name.
@@ -47,7 +47,7 @@ impl Values {
     }
 }
 
-/// Returns the file of the format safetensors.
+/// Returns the content of a file in the format safetensors.
 ///
 /// # Errors
 /// Fails if the policy cannot be described.

@@ -1,4 +1,4 @@
-//! Observations with the actions of the policy, to test programs that run the exported policy.
+//! Observations and the policy's actions for them, with which programs that run the exported policy can be tested.
 
 use iswitch_learn::algorithms::evaluate::evaluate;
 use iswitch_learn::algorithms::policy_graph::{PolicyGraph, channels_first};
@@ -11,10 +11,10 @@ use rand_distr::{Distribution as _, StandardNormal};
 use crate::policy::{ActionTransform, ExportedPolicy};
 use crate::tensors::{NamedTensor, Values, to_bytes};
 
-/// Standard deviation of the noise, divided by that of the observations.
+/// Standard deviation of the added noise, divided by that of the observations.
 const NOISE: f64 = 3.0;
 
-/// Returns a safetensors file with `rows` observations and actions. The start states depend on `seed`.
+/// Returns a safetensors file with `rows` observations and actions. The start states are determined by `seed`.
 ///
 /// # Errors
 /// Fails if the environment fails.
@@ -44,7 +44,7 @@ pub(crate) fn file(
         actions.extend(space.to_units(spec.to_env(&action))?);
         scores.extend_from_slice(policy.scores(observation));
     }
-    // A policy with convolutions takes the channels of an image first.
+    // A policy with convolutions expects the channels of an image as the first dimension.
     if let (Some(image), [_, _, _]) = (spec.image, &exported.observation_shape[..]) {
         observations = channels_first(&observations, image);
     }
@@ -72,7 +72,7 @@ pub(crate) fn file(
     to_bytes(&tensors, &exported.facts())
 }
 
-/// Adds noise to the second half of the observations, which therefore differ from those of training.
+/// Adds noise to the second half of the observations, so that they differ from those seen in training.
 fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     let dim = spec.observation_dim;
     let rows = observations.len() / dim;
@@ -91,10 +91,10 @@ fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     }
 }
 
-/// A policy that keeps the first observations for which it acts.
+/// Policy that records the first observations for which it is asked to act.
 struct Recorder {
     policy: Box<dyn Policy>,
-    /// Maximum number of floats to keep.
+    /// Maximum number of floats to record.
     limit: usize,
     seen: Vec<f32>,
 }

@@ -1,4 +1,4 @@
-//! Axes of charts, and the grid between them.
+//! Axes of charts, and the grid that belongs to them.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,29 +11,30 @@ use plotters::style::text_anchor::HPos;
 use crate::page::{MARGIN_PX, Page, label_style, short, write};
 use crate::{Paint, Quantity};
 
-/// Largest absolute value that is drawn. Differences and powers of larger values would overflow; only a diverging run
-/// produces such values.
+/// Largest absolute value that is drawn. Larger values would cause overflows in differences and powers; only a
+/// diverging run produces them.
 const GREATEST: f64 = 1e100;
 
-/// Axis of a chart. Its range adapts to the values that are drawn.
+/// Axis of a chart. Its range adapts to the drawn values.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Name and unit of what the axis shows, which its title states.
+    /// Name and unit of the quantity that the axis shows. They form the title of the axis.
     pub quantity: Quantity,
     /// Whether the axis is logarithmic. A logarithmic axis omits zero and negative values.
     pub is_logarithmic: bool,
     /// Function that formats the label of a tick.
     pub label: fn(f64) -> String,
-    /// Positions of the ticks, all of which lie within the range of the axis. If empty, ticks are at round numbers.
+    /// Positions of the ticks, all of which lie within the range of the axis. If this is empty, the ticks are at round
+    /// numbers.
     pub ticks: Vec<f64>,
-    /// Names of `ticks`, in the same order, which replace their labels. If empty, the ticks have labels.
+    /// Names of `ticks`, in the same order, which replace the tick labels. If this is empty, the ticks have labels.
     pub names: Vec<String>,
-    /// Values that the range includes regardless of what is drawn.
+    /// Values that the range includes even if no drawn value is near them.
     pub includes: Vec<f64>,
 }
 
 impl Axis {
-    /// Returns a linear axis with ticks at round numbers, with labels such as `500` or `1.5 k`.
+    /// Returns a linear axis with ticks at round numbers and labels such as `500` or `1.5 k`.
     pub fn linear(quantity: Quantity) -> Self {
         Self {
             quantity,
@@ -45,7 +46,7 @@ impl Axis {
         }
     }
 
-    /// Returns an axis of equidistant named ticks, for categories.
+    /// Returns an axis of named, equidistant ticks for categories.
     pub fn named(quantity: Quantity, names: Vec<String>) -> Self {
         Self { ticks: (0..names.len()).map(|at| at as f64).collect(), names, ..Self::linear(quantity) }
     }
@@ -64,7 +65,7 @@ impl Axis {
         value.abs() <= GREATEST && (!self.is_logarithmic || value > 1.0 / GREATEST)
     }
 
-    /// Returns a scale that includes all values. `margin` is the extra room at each end, as a fraction of the axis
+    /// Returns a scale that includes all values. `margin` is the extra space at each end, as a fraction of the axis
     /// length.
     pub(crate) fn fit(&self, values: impl Iterator<Item = f64>, margin: f64, most_ticks: usize) -> Scale {
         let values = values.chain(self.includes.iter().chain(&self.ticks).copied());
@@ -89,7 +90,7 @@ impl Axis {
     }
 }
 
-/// Extends an empty range to a positive length. A single value ends up in the middle.
+/// Extends an empty range to a positive length. A single value ends up in the middle of the range.
 fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     let Range { start, end } = range;
     match (start.total_cmp(&end), is_logarithmic) {
@@ -101,7 +102,7 @@ fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     }
 }
 
-/// Returns the position of a value on a linear scale.
+/// Returns the position of a value on a linear scale: its logarithm for a logarithmic axis, otherwise the value itself.
 fn place(value: f64, is_logarithmic: bool) -> f64 {
     if is_logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
 }
@@ -112,13 +113,13 @@ fn round_numbers(range: &Range<f64>, is_logarithmic: bool, most: usize) -> Vec<f
         return powers;
     }
     let numbers = RangedCoordf64::from(range.clone()).key_points(most);
-    // Because of rounding, a tick that should be zero may differ slightly from it.
+    // Because of rounding, a tick at zero may deviate slightly from zero.
     let least = 1e-9 * (range.end - range.start);
     numbers.into_iter().map(|number| if number.abs() < least { 0.0 } else { number }).collect()
 }
 
-/// Returns ticks at 1, 2, 5, 10 and so on. For wide ranges, where these would be too many, it returns 1, 3, 10, 30 or
-/// only powers of ten.
+/// Returns ticks at 1, 2, 5, 10 and so on. For ranges so wide that there would be too many ticks, returns 1, 3, 10, 30
+/// and so on, or only powers of ten.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let digits: &[f64] = match range.end / range.start {
         ..1e2 => &[1.0, 2.0, 5.0],
@@ -130,7 +131,7 @@ fn powers(range: &Range<f64>) -> Vec<f64> {
     steps.filter(|step| range.contains(step)).collect()
 }
 
-/// Axis with a known range, in the form that plotters requires.
+/// Axis with a known range, in the form that the plotters crate requires.
 pub(crate) struct Scale {
     is_logarithmic: bool,
     /// Range of positions on a linear scale.
@@ -141,7 +142,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale without ticks, for an axis without numbers.
+    /// Returns a scale without ticks, for an axis that has no numbers.
     pub(crate) fn without_ticks(range: Range<f64>) -> Self {
         Self { is_logarithmic: false, places: range, ticks: Vec::new(), names: Vec::new(), label: short }
     }
@@ -151,8 +152,8 @@ impl Ranged for Scale {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    /// Maps a value to a pixel. Values outside the range map to its edge, such as the end of a whisker that a
-    /// logarithmic axis cannot represent.
+    /// Maps a value to a pixel. A value outside the range is mapped to the edge of the range; an example is the end of
+    /// a whisker that a logarithmic axis cannot represent.
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let place = place(*value, self.is_logarithmic).clamp(self.places.start, self.places.end);
         RangedCoordf64::from(self.places.clone()).map(&place, limit)
@@ -184,7 +185,7 @@ pub(crate) struct Margins {
     pub(crate) left: u32,
 }
 
-/// Chart whose axes and grid are drawn; it converts values to positions on the page.
+/// Chart whose axes and grid have been drawn. It converts values to positions on the page.
 pub(crate) type Chart<'page, 'svg> = ChartContext<'page, SVGBackend<'svg>, Cartesian2d<Scale, Scale>>;
 
 /// Draws the axes, their labels and the grid lines.
@@ -200,7 +201,7 @@ pub(crate) fn draw_grid<'page, 'svg>(
         .x_label_area_size(margins.bottom)
         .y_label_area_size(margins.left)
         .build_cartesian_2d(x, y)
-        .expect("the page has room");
+        .expect("the page is large enough");
     chart
         .configure_mesh()
         .bold_line_style(Paint::GRID.light)
@@ -208,18 +209,18 @@ pub(crate) fn draw_grid<'page, 'svg>(
         .x_label_style(label_style(Paint::INK, HPos::Center))
         .y_label_style(label_style(Paint::INK, HPos::Right))
         .draw()
-        .expect("a string takes all");
+        .expect("writing cannot fail");
     chart
 }
 
-/// Writes the title of the horizontal axis below the labels of its ticks.
+/// Writes the title of the horizontal axis below its tick labels.
 pub(crate) fn draw_x_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) {
     let (across, down) = chart.plotting_area().get_pixel_range();
     let at = (across.start.midpoint(across.end), down.end + 38);
     write(page, title, at, &label_style(Paint::INK, HPos::Center));
 }
 
-/// Writes the title of the vertical axis above the axis, where it is readable without turning the page.
+/// Writes the title of the vertical axis above the axis, where it can be read without turning the page.
 pub(crate) fn draw_y_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) {
     let (_, down) = chart.plotting_area().get_pixel_range();
     write(page, title, (MARGIN_PX, down.start - 16), &label_style(Paint::INK, HPos::Left));

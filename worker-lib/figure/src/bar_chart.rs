@@ -7,23 +7,23 @@ use crate::page::{Page, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Quantity, Reference};
 
 const ROW_PX: u32 = 26;
-/// Margins: names are to the left of the bars, lengths to the right, and labels of references above.
+/// Margins of the chart. Names are to the left of the bars, lengths to the right, and labels of references above.
 const MARGINS: Margins = Margins { top: 74, right: 84, bottom: 50, left: 236 };
 const MOST_TICKS: usize = 7;
-/// Maximum ratio of a bar to the shortest one. Longer bars are cut off, because the others would become too short to
-/// compare.
+/// Maximum ratio of a bar's length to that of the shortest bar. Longer bars are cut off, because otherwise the other
+/// bars would be too short to compare.
 const LONGEST: f64 = 8.0;
 
 /// Bar of a bar chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Name beside the bar.
+    /// Name that is written beside the bar.
     pub name: String,
     /// End of the first part of the bar; zero if the bar has only one part.
     pub first: f64,
     /// End of the bar.
     pub end: f64,
-    /// Smallest and largest end, shown as whiskers.
+    /// Smallest and largest end of the bar, which are shown as whiskers.
     pub spread: (f64, f64),
     /// Whether the bar is highlighted.
     pub is_marked: bool,
@@ -34,17 +34,17 @@ pub struct Bar {
 pub struct BarChart {
     /// Title of the figure.
     pub title: String,
-    /// Explanation below the title: what bars and whiskers are.
+    /// Explanation below the title, which states what the bars and whiskers represent.
     pub note: String,
-    /// Name of what the bars show; tick labels have the unit.
+    /// Quantity that the bars show. The tick labels include the unit.
     pub quantity: Quantity,
     /// Function that formats the label of a tick.
     pub tick: fn(f64) -> String,
-    /// Function that formats the length beside a bar.
+    /// Function that formats the length that is written beside a bar.
     pub length: fn(f64) -> String,
     /// Bars from top to bottom.
     pub bars: Vec<Bar>,
-    /// Reference lengths, marked across all bars.
+    /// Reference lengths, which are marked across all bars.
     pub references: Vec<Reference>,
 }
 

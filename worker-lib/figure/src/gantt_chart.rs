@@ -1,4 +1,4 @@
-//! Gantt charts: rows of coloured bars over time.
+//! Gantt charts, which show rows of coloured bars over time.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -7,24 +7,26 @@ use crate::axis::{Margins, Scale, draw_grid, draw_x_title};
 use crate::page::{LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint};
 
-/// Height of a row in pixels; charts with more than `MANY_ROWS` rows use the narrow height.
+/// Height of a row in pixels. Charts with more than `MANY_ROWS` rows use the narrow height.
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
-/// Margins: names of rows are on the left, names of series on the right. Long names of rows extend the left margin.
+/// Margins of the chart. Row names are on the left, and series names on the right. Long row names extend the left
+/// margin.
 const MARGINS: Margins = Margins { top: 62, right: 116, bottom: 50, left: 84 };
-/// Estimated width of a character of a name.
+/// Estimated width of a character in a name, in pixels.
 const CHARACTER_PX: usize = 7;
-/// Gap between the name of a row and its bars.
+/// Gap between the name of a row and its bars, in pixels.
 const GAP_PX: i32 = 8;
 const TICKS: usize = 7;
-/// Step from the hue of a series to the next, as a fraction of the colour wheel. No two of the first dozens of hues
-/// are close.
+/// Hue step from one series to the next, as a fraction of the colour wheel. With this step, no two hues of the first
+/// few dozen series are close to each other.
 const HUE_STEP: f64 = 0.618_034;
 const SQUARE_PX: i32 = 10;
-/// Part of the height of a row that an outage occupies.
+/// Part of a row's height that an outage occupies, from bottom to top.
 const OUTAGE_PART: (f64, f64) = (0.0, 0.4);
-/// Width of the line at the start of an outage, over the full height of the row. Short outages are visible by it.
+/// Width of the line at the start of an outage, in pixels. The line extends over the full height of the row, so that
+/// short outages are visible.
 const MARK_PX: u32 = 2;
 
 /// Bar in a row.
@@ -34,24 +36,25 @@ pub struct Span {
     pub begin: f64,
     /// End of the bar.
     pub end: f64,
-    /// Vertical extent within the row, from 0 at its bottom to 1 at its top.
+    /// Vertical extent of the bar within the row, from 0 at the bottom to 1 at the top.
     pub part: (f64, f64),
     /// Number of the bar's series, which determines its colour.
     pub series: usize,
 }
 
-/// Row of bars over time with one name.
+/// Row of bars over time, with a name.
 #[derive(Clone, Debug)]
 pub struct GanttRow {
-    /// Name on the left.
+    /// Name that is written to the left of the row.
     pub name: String,
-    /// Bars in any order; later bars are drawn over earlier ones.
+    /// Bars of the row in any order. Later bars are drawn over earlier ones.
     pub spans: Vec<Span>,
-    /// Intervals in which the row was out of order, drawn as narrow bars over the others.
+    /// Intervals in which the row was out of service, drawn as narrow bars over the other bars.
     pub outages: Vec<(f64, f64)>,
 }
 
-/// Gantt chart: rows of bars over time, coloured by series, for example processors with the jobs that occupy them.
+/// Gantt chart, which shows rows of bars over time, coloured by series. An example is a chart of processors with the
+/// jobs that occupy them.
 ///
 /// ```
 /// use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
@@ -76,13 +79,13 @@ pub struct GanttRow {
 pub struct GanttChart {
     /// Title of the figure.
     pub title: String,
-    /// Explanation below the title: what bars and their heights are.
+    /// Explanation below the title, which states what the bars and their heights represent.
     pub note: String,
     /// Horizontal axis.
     pub x: Axis,
-    /// Name of outages, the first entry of the legend; `None` if the chart has none.
+    /// Label of outages, which is the first entry of the legend; `None` if the chart shows no outages.
     pub outage: Option<String>,
-    /// Names of the series. The legend on the right shows as many as fit.
+    /// Names of the series. The legend on the right lists as many of them as fit.
     pub series: Vec<String>,
     /// Rows from top to bottom.
     pub rows: Vec<GanttRow>,
@@ -105,7 +108,7 @@ impl GanttChart {
             let x = self.x.fit(ends, 0.0, TICKS);
             let chart = draw_grid(page, &margins, x, Scale::without_ticks(0.0..rows.max(1) as f64));
             draw_x_title(page, &chart, &self.x.title());
-            // Names that would overlap are omitted.
+            // Omit names that would overlap.
             let named = if row_px > LABEL_PX { 1 } else { (LABEL_PX / row_px) as usize + 1 };
             for (at, row) in self.rows.iter().enumerate() {
                 let bottom = (rows - at - 1) as f64;
@@ -157,8 +160,9 @@ impl GanttChart {
     }
 }
 
-/// Returns the colour of a series. Its medium lightness contrasts with light and dark pages. The lightness
-/// alternates, because with many series the hues of neighbours in the legend would differ too little.
+/// Returns the colour of a series. The colour has a medium lightness, which contrasts with light and dark pages. The
+/// lightness alternates from series to series, because with many series, the hues of neighbours in the legend would
+/// differ too little.
 fn colour(series: usize) -> RGBColor {
     let lightness = [0.41, 0.60, 0.51][series % 3];
     let (r, g, b) =

@@ -1,4 +1,4 @@
-//! Heat maps: matrices as squares of coloured cells.
+//! Heat maps, which show matrices as squares of coloured cells.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -8,18 +8,18 @@ use crate::page::{
 };
 use crate::{Paint, Quantity};
 
-/// Top of the first row of matrices, below the title.
+/// Vertical position of the first row of matrices, below the title, in pixels.
 const TOP_PX: i32 = 70;
-/// Width of the area on the left that contains the numbers of lines and their title.
+/// Width of the area on the left, in pixels. It contains the row numbers and their title.
 const LEFT_PX: i32 = 62;
-/// Width of the area on the right that contains the legend.
+/// Width of the area on the right that contains the legend, in pixels.
 const LEGEND_PX: i32 = 100;
 const BAR_PX: (i32, i32) = (14, 160);
-/// Gap between matrices.
+/// Gap between matrices, in pixels.
 const GAP_PX: i32 = 20;
-/// Maximum side length of a matrix.
+/// Maximum side length of a matrix, in pixels.
 const MOST_SIDE_PX: i32 = 220;
-/// Height of a line of text above matrices.
+/// Height of a line of text above the matrices, in pixels.
 const TEXT_PX: i32 = LABEL_PX + 9;
 
 /// Matrix with its caption.
@@ -38,17 +38,17 @@ impl Matrix {
     }
 }
 
-/// Row of matrices side by side.
+/// Row of matrices that are drawn side by side.
 #[derive(Clone, Debug)]
 pub struct MatrixRow {
-    /// Name above the row.
+    /// Name that is written above the row.
     pub name: String,
     /// Matrices from left to right.
     pub matrices: Vec<Matrix>,
 }
 
-/// Heat map: rows of matrices with one common colour scale, from zero to the maximum of all values. The scale is
-/// viridis, which is ordered by lightness and avoids black and white, the colours of pages.
+/// Heat map: rows of matrices with a common colour scale from zero to the maximum of all values. The colours are those
+/// of viridis, which is ordered by lightness and avoids black and white, the colours of pages.
 ///
 /// ```
 /// use iswitch_figure::{HeatMap, Matrix, MatrixRow, Quantity};
@@ -72,13 +72,13 @@ pub struct HeatMap {
     pub title: String,
     /// Explanation below the title.
     pub note: String,
-    /// What the columns of matrices are; they are counted from 1.
+    /// Quantity that the columns of the matrices represent. Columns are counted from 1.
     pub columns: Quantity,
-    /// What the rows of matrices are; they are counted from 1.
+    /// Quantity that the rows of the matrices represent. Rows are counted from 1.
     pub lines: Quantity,
-    /// What the colours are.
+    /// Quantity that the colours represent.
     pub scale: Quantity,
-    /// Rows from top to bottom.
+    /// Rows of matrices from top to bottom.
     pub rows: Vec<MatrixRow>,
 }
 
@@ -109,7 +109,7 @@ impl HeatMap {
         })
     }
 
-    /// Writes the numbers of the first and the last column and line, and what they are.
+    /// Writes the numbers of the first and last column and row, and the titles of both.
     fn draw_axes(&self, page: &Page<'_>, matrix: &Matrix, corner: (i32, i32), side: i32, is_first: bool) {
         let (left, top) = (corner.0, corner.1 + TEXT_PX / 2);
         let cell = (side / matrix.cells().max(1) as i32).max(1);
@@ -141,7 +141,7 @@ fn draw_matrix(page: &Page<'_>, matrix: &Matrix, (left, top): (i32, i32), side: 
     for (row, values) in matrix.values.iter().enumerate() {
         let top = top + cell * row as i32;
         let mut from = left;
-        // Adjacent cells of the same colour become one rectangle, since large parts of a matrix may be zero.
+        // Merge adjacent cells of the same colour into one rectangle, because large parts of a matrix may be zero.
         for cells in values.chunk_by(|a, b| colour(*a, greatest) == colour(*b, greatest)) {
             let to = from + cell * cells.len() as i32;
             if let Some(colour) = colour(cells[0], greatest) {
@@ -158,7 +158,7 @@ fn colour(value: f64, greatest: f64) -> Option<RGBColor> {
     (!value.is_nan()).then(|| ViridisRGB::get_color(part.clamp(0.0, 1.0)))
 }
 
-/// Draws a bar of all colours with the numbers at its ends and in its middle.
+/// Draws a bar of all colours, with numbers at its ends and in its middle.
 fn draw_legend(page: &Page<'_>, greatest: f64) {
     let (width, height) = BAR_PX;
     let left = WIDTH_PX as i32 - LEGEND_PX + GAP_PX;

@@ -1,11 +1,11 @@
-//! Figures as SVG that is readable on light and dark pages: [line charts](LineChart), [bar charts](BarChart), [heat
+//! SVG figures that are readable on light and dark pages: [line charts](LineChart), [bar charts](BarChart), [heat
 //! maps](HeatMap) and [Gantt charts](GanttChart).
 //!
-//! Drawing never fails: an empty chart is drawn as well, and points that are not numbers, or that a logarithmic axis
-//! cannot represent, are omitted.
+//! Drawing never fails. An empty chart is drawn as well. Points are omitted if they are not numbers or if a logarithmic
+//! axis cannot represent them.
 //!
-//! plotters draws the elements and maps values to pixels, because with only its SVG backend it adds just four small
-//! crates. This crate adds what plotters lacks: obligatory axis titles, labels at the ends of lines, and colours for
+//! The plotters crate draws the elements and maps values to pixels; with only its SVG backend, it adds just four small
+//! crates. This crate adds what plotters lacks: mandatory axis titles, labels at the ends of lines, and colours for
 //! light and dark pages.
 
 mod axis;
@@ -27,13 +27,13 @@ pub use line_chart::{Line, LineChart};
 pub use paint::Paint;
 pub use quantity::Quantity;
 
-/// Reference value for comparison, drawn as a line across the chart.
+/// Reference value for comparison, drawn as a line across the whole chart.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// Label of the line.
     pub name: String,
     /// Colour of the line.
     pub paint: Paint,
-    /// Position on the axis.
+    /// Value at which the line is drawn.
     pub value: f64,
 }

@@ -9,29 +9,30 @@ use crate::page::{LABEL_PX, Page, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Reference};
 
 const HEIGHT_PX: u32 = 518;
-/// Margins: names of lines are on the right.
+/// Margins of the chart. The names of lines are on the right.
 const MARGINS: Margins = Margins { top: 82, right: 220, bottom: 54, left: 70 };
-/// Maximum number of ticks at round numbers. The x axis has fewer, because its labels are side by side.
+/// Maximum number of ticks at round numbers. The x axis has fewer ticks than the y axis, because its labels are side by
+/// side.
 const X_TICKS: usize = 6;
 const Y_TICKS: usize = 11;
 /// Margin below and above the lines, as a fraction of the axis length.
 const Y_MARGIN: f64 = 0.05;
-/// Margin of a logarithmic x axis, as a fraction of its length. Such an axis has no natural origin, so the margin
-/// separates marks from the y axis.
+/// Margin of a logarithmic x axis, as a fraction of its length. Because such an axis has no natural origin, the margin
+/// separates the marks from the y axis.
 const LOGARITHMIC_X_MARGIN: f64 = 0.02;
-/// Margin of an x axis with names, as a fraction of its length. It separates the names below the axis from those at
+/// Margin of an x axis with names, as a fraction of its length. It separates the names below the axis from the names at
 /// the ends of lines.
 const NAMED_X_MARGIN: f64 = 0.07;
 const DASH_PX: i32 = 6;
 const GAP_PX: i32 = 4;
-/// Length of the sample of a stroke before the name of a line.
+/// Length of the stroke sample before the name of a line, in pixels.
 const SAMPLE_PX: i32 = 20;
 const BAND_OPACITY: f64 = 0.18;
 
 /// Line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Name at the end of the line. Lines with the same name are labelled once, at the end of the first.
+    /// Name at the end of the line. If several lines have the same name, only the first one is labelled.
     pub name: String,
     /// Colour of the line.
     pub paint: Paint,
@@ -43,13 +44,13 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// Smallest and largest value at each x, drawn as a translucent band behind all lines: `(x, smallest, largest)`.
     pub band: Vec<(f64, f64, f64)>,
-    /// Smallest and largest value at each point, which is drawn with a mark and whiskers. If empty, points have
-    /// neither.
+    /// Smallest and largest value at each point. Each point is then drawn with a mark and whiskers. If this is empty,
+    /// points have neither.
     pub spreads: Vec<(f64, f64)>,
 }
 
 impl Line {
-    /// Returns a solid line of the default width, without marks.
+    /// Returns a solid line of the default width that has no marks.
     pub fn new(name: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
         Self {
             name: name.into(),
@@ -62,8 +63,8 @@ impl Line {
         }
     }
 
-    /// Returns the line at position `at` of a series: the lines have the colours of the palette in order, and further
-    /// lines repeat them, alternately dashed and solid.
+    /// Returns the line at position `at` of a series. The lines of a series have the colours of the palette in order.
+    /// Further lines repeat the colours, alternately dashed and solid.
     ///
     /// # Panics
     /// Panics if the palette is empty.
@@ -73,7 +74,7 @@ impl Line {
     }
 }
 
-/// Line chart with the names of lines at their ends.
+/// Line chart that shows the names of lines at their ends.
 ///
 /// ```
 /// use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
@@ -94,17 +95,17 @@ impl Line {
 /// ```
 #[derive(Clone, Debug)]
 pub struct LineChart {
-    /// Title of the figure, which states what is compared.
+    /// Title of the figure, which states what the figure compares.
     pub title: String,
-    /// Explanation below the title: what lines, whiskers and bands are.
+    /// Explanation below the title, which states what the lines, whiskers and bands represent.
     pub note: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Lines of the chart; wider lines are drawn over narrower ones, later lines over earlier ones.
+    /// Lines of the chart. Wider lines are drawn over narrower ones, and later lines over earlier ones.
     pub lines: Vec<Line>,
-    /// Reference values of the vertical axis, drawn below all lines.
+    /// Reference values on the vertical axis, drawn below all lines.
     pub references: Vec<Reference>,
 }
 
@@ -166,7 +167,7 @@ impl LineChart {
         let outline: Vec<_> = below.chain(above).collect();
         if !outline.is_empty() {
             let colour = line.paint.light.mix(BAND_OPACITY);
-            page.draw(&Polygon::new(outline, colour)).expect("a string takes all");
+            page.draw(&Polygon::new(outline, colour)).expect("writing cannot fail");
         }
     }
 
@@ -181,7 +182,7 @@ impl LineChart {
             let whisker = [least, greatest].map(|end| chart.backend_coord(&(*x, *end)));
             draw_path(page, whisker, *paint, 1);
             let mark = Circle::new(chart.backend_coord(&(*x, *y)), width_px + 1, paint.light.filled());
-            page.draw(&mark).expect("a string takes all");
+            page.draw(&mark).expect("writing cannot fail");
         }
         Some(end)
     }
@@ -191,13 +192,13 @@ impl LineChart {
 fn draw_stroke(page: &Page<'_>, pixels: Vec<(i32, i32)>, paint: Paint, width_px: u32, is_dashed: bool) {
     if is_dashed {
         let style = paint.light.stroke_width(width_px);
-        page.draw(&DashedPathElement::new(pixels, DASH_PX, GAP_PX, style)).expect("a string takes all");
+        page.draw(&DashedPathElement::new(pixels, DASH_PX, GAP_PX, style)).expect("writing cannot fail");
     } else {
         draw_path(page, pixels, paint, width_px);
     }
 }
 
-/// End of a line, which is labelled with the line's name and a sample of its stroke.
+/// End of a line. The line's name and a sample of its stroke are written beside it.
 struct End<'a> {
     y: i32,
     name: &'a String,
@@ -206,14 +207,14 @@ struct End<'a> {
     is_dashed: bool,
 }
 
-/// Writes the names of lines beside their ends, without overlap.
+/// Writes the names of lines beside their ends, so that the names do not overlap.
 fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<End<'_>>) {
     let step = LABEL_PX + 4;
     ends.sort_by_key(|end| end.y);
     let mut free = i32::MIN;
     let count = ends.len();
     for (at, End { y, name, paint, width_px, is_dashed }) in ends.into_iter().enumerate() {
-        // Leave room on the page for the names below.
+        // Leave room for the names below on the page.
         let lowest = HEIGHT_PX as i32 - LABEL_PX - step * (count - 1 - at) as i32;
         let y = y.max(free).min(lowest);
         free = y + step;

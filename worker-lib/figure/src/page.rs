@@ -1,4 +1,4 @@
-//! Pages, and drawing on them.
+//! Pages of figures, and functions that draw on them.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -7,31 +7,32 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::Paint;
 
 pub(crate) const WIDTH_PX: u32 = 840;
-/// Margin to the left of titles.
+/// Margin to the left of titles, in pixels.
 pub(crate) const MARGIN_PX: i32 = 16;
-/// Font size of labels of lines, bars and axes.
+/// Font size of the labels of lines, bars and axes, in pixels.
 pub(crate) const LABEL_PX: i32 = 13;
 const TITLE_PX: i32 = 16;
 
 /// Drawing area of a page.
 pub(crate) type Page<'svg> = DrawingArea<SVGBackend<'svg>, Shift>;
 
-/// Draws a page with a title and a note below it, and returns it as SVG. Drawing cannot fail, because the output
-/// is a string.
+/// Draws a page with a title and a note below it, and returns the page as SVG. Drawing cannot fail, because the output
+/// is written to a string.
 pub(crate) fn page(title: &str, note: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
     let mut svg = String::new();
     {
         let page = SVGBackend::with_string(&mut svg, (WIDTH_PX, height_px)).into_drawing_area();
-        page.fill(&Paint::PAGE.light).expect("a string takes all");
+        page.fill(&Paint::PAGE.light).expect("writing cannot fail");
         write(&page, title, (MARGIN_PX, 20), &text_style(TITLE_PX, Paint::INK, HPos::Left));
         write(&page, note, (MARGIN_PX, 42), &label_style(Paint::GREY, HPos::Left));
         draw(&page);
-        page.present().expect("a string takes all");
+        page.present().expect("writing cannot fail");
     }
     adapt(&svg)
 }
 
-/// Adds a style sheet that adapts the colours to the reader's colour scheme. Its rules take precedence over attributes.
+/// Adds a style sheet that adapts the colours to the reader's colour scheme. Its rules take precedence over SVG
+/// attributes.
 fn adapt(svg: &str) -> String {
     let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
         let light = format!("#{r:02X}{g:02X}{b:02X}");
@@ -57,20 +58,20 @@ pub(crate) fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextSty
     if text.is_empty() {
         return;
     }
-    page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
+    page.draw(&Text::new(text.to_owned(), at, style)).expect("writing cannot fail");
 }
 
 /// Draws a line through positions in pixels.
 pub(crate) fn draw_path(page: &Page<'_>, pixels: impl Into<Vec<(i32, i32)>>, paint: Paint, width_px: u32) {
-    page.draw(&PathElement::new(pixels, paint.light.stroke_width(width_px))).expect("a string takes all");
+    page.draw(&PathElement::new(pixels, paint.light.stroke_width(width_px))).expect("writing cannot fail");
 }
 
 /// Draws a filled rectangle between two corners in pixels.
 pub(crate) fn draw_box(page: &Page<'_>, corners: [(i32, i32); 2], colour: RGBColor) {
-    page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
+    page.draw(&Rectangle::new(corners, colour.filled())).expect("writing cannot fail");
 }
 
-/// Formats a number briefly: `0.25`, `500`, `1.5 k`, `2 M`.
+/// Formats a number in a short form, such as `0.25`, `500`, `1.5 k` or `2 M`.
 pub(crate) fn short(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         1e6..1e9 => (value / 1e6, " M"),

@@ -1,5 +1,6 @@
-//! Colours that adapt to light and dark pages: the Okabe-Ito palette, which people with colour-blindness can tell
-//! apart, darkened for white pages where text in the original colour would have too little contrast.
+//! Colours that adapt to light and dark pages. They are those of the Okabe-Ito palette, which people with colour
+//! blindness can distinguish. On white pages, colours are darkened if text in the original colour would have too little
+//! contrast.
 
 use plotters::style::RGBColor;
 

@@ -1,6 +1,6 @@
-//! Names and units of what a chart shows.
+//! Quantities that charts show, with their names and units.
 
-/// Name and unit of what an axis or a colour scale shows. An axis cannot be built without one.
+/// Name and unit of the quantity that an axis or a colour scale shows. An axis cannot be created without a quantity.
 ///
 /// ```compile_fail
 /// let axis = iswitch_figure::Axis::linear(); // the quantity is missing
@@ -22,7 +22,8 @@ impl Quantity {
         Self { name, unit: Some(unit) }
     }
 
-    /// Returns a quantity without a unit: a count, a ratio or a category, or one whose tick labels have units.
+    /// Returns a quantity without a unit: a count, a ratio, a category, or a quantity whose tick labels include the
+    /// units.
     ///
     /// # Panics
     /// Panics if the name is empty.

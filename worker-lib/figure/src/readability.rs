@@ -1,4 +1,5 @@
-//! Tests that charts are readable: labels do not overlap, and colours differ for people with colour-blindness.
+//! Tests of the readability of charts: labels must not overlap, and people with colour blindness must be able to
+//! distinguish the colours.
 
 use plotters::style::RGBColor;
 
@@ -6,9 +7,9 @@ use crate::{Axis, Bar, BarChart, Line, LineChart, Paint, Quantity, Reference};
 
 /// Estimated width of a character, as a fraction of the font size.
 const CHARACTER: f64 = 0.55;
-/// Least distance of two colours in linear RGB, as people with a form of colour-blindness see them.
+/// Minimum distance between two colours in linear RGB, as seen by people with a form of colour blindness.
 const DISTANCE: f64 = 0.05;
-/// Linear RGB as seen with protanopia and deuteranopia (Machado et al. 2009, severity 1).
+/// Conversions of linear RGB to the colours seen with protanopia and deuteranopia (Machado et al. 2009, severity 1).
 const FORMS: [[[f64; 3]; 3]; 2] = [
     [
         [0.152_286, 1.052_583, -0.204_868],
@@ -22,7 +23,7 @@ const FORMS: [[[f64; 3]; 3]; 2] = [
     ],
 ];
 
-/// Rectangle that a text occupies.
+/// Rectangle that a text occupies on the page.
 #[derive(Debug)]
 struct Area {
     text: String,

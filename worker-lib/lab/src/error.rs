@@ -1,19 +1,19 @@
-//! Errors of the lab.
+//! Errors of the emulated network.
 
 use std::io;
 
 /// Reason why a network could not be created, or why a command in it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A program is missing.
+    /// A required program is missing.
     #[error("the program {program} is missing; install it with `apt install {package}`")]
     Program {
         /// Name of the program.
         program: &'static str,
-        /// Debian package that contains it.
+        /// Debian package that contains the program.
         package: &'static str,
     },
-    /// This process may not create namespaces.
+    /// This process is not permitted to create namespaces.
     #[error("this user may not create namespaces ({reason}); {remedy}")]
     Namespaces {
         /// Reason reported by the kernel, or by the program that called it.
@@ -32,15 +32,15 @@ pub enum LabError {
     /// A system call failed.
     #[error("{action}: {error}")]
     System {
-        /// The operation that failed.
+        /// Operation that failed.
         action: String,
-        /// Error of the system.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
 impl LabError {
-    /// Returns a function that converts an error of the system that occurred during `action`.
+    /// Returns a function that converts a system error that occurred during `action`.
     pub(crate) fn system<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         |error| Self::System { action: action.into(), error: error.into() }
     }

@@ -1,4 +1,4 @@
-//! Isolation of a process tree in namespaces, available to ordinary users too.
+//! Isolation of a process tree in namespaces. It is also available to ordinary users.
 //!
 //! ```text
 //! caller
@@ -6,9 +6,9 @@
 //!    `- program    process 1 in them: calls prepare(), then makes networks by `ip netns`
 //! ```
 //!
-//! Inside, the user keeps the same user id, with all capabilities over resources that the namespaces own and none
-//! over anything else. If the caller ends, even by SIGKILL, the kernel kills `unshare` and process 1 and thereby all
-//! other processes inside. The namespaces disappear with the last of these processes.
+//! Inside the namespaces, the user has the same user id, with all capabilities over resources that the namespaces own
+//! and none over anything else. If the caller ends, even because of SIGKILL, the kernel kills `unshare` and process 1,
+//! and thereby all other processes inside. The namespaces disappear when the last of these processes ends.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,17 +23,17 @@ use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use crate::LabError;
 use crate::process::{command, find_program, run};
 
-/// Environment variable that is set for all processes inside.
+/// Environment variable that is set for all processes inside the namespaces.
 const VARIABLE: &str = "ISWITCH_ISOLATED";
-/// File that names the mount namespace that has been prepared.
+/// File that contains the name of the mount namespace that has been prepared.
 const MARK: &str = "/run/iswitch-isolated";
-/// Entries of `/run` that are hidden inside: names of network namespaces, the mark of an outer namespace, and the
-/// control socket of a daemon outside, because a daemon inside uses the same path.
+/// Entries of `/run` that are hidden inside the namespaces: the names of network namespaces, the mark of an outer
+/// namespace, and the control socket of a daemon outside, because a daemon inside uses the same path.
 const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
-/// Programs that create networks, and their Debian packages.
+/// Programs that are required to create networks, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("setpriv", "util-linux"), ("unshare", "util-linux")];
-/// Settings that forbid user namespaces to ordinary users, with the forbidding value and the suggested fix.
+/// System settings that forbid user namespaces for ordinary users, with the forbidding value and the suggested fix.
 const SETTINGS: [(&str, &str, &str); 3] = [
     (
         "kernel/unprivileged_userns_clone",
@@ -88,7 +88,7 @@ pub fn is_inside() -> bool {
 /// Checks that [`command_inside`] works on this machine.
 ///
 /// # Errors
-/// Reports what is missing, and how to fix it.
+/// Returns an error that states what is missing and how to fix it.
 pub fn check() -> Result<(), LabError> {
     let missing = PROGRAMS.into_iter().find(|(name, _)| find_program(name).is_none());
     if let Some((program, package)) = missing {
@@ -104,20 +104,20 @@ pub fn check() -> Result<(), LabError> {
     Err(LabError::Namespaces { reason, remedy: remedy(setting).to_owned() })
 }
 
-/// Returns the suggested fix if namespaces are forbidden, according to the settings of the system.
+/// Returns the suggested fix if the settings of the system forbid namespaces.
 fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
     let forbids =
         |(name, value, _): &&(&str, &str, &str)| setting(name).is_some_and(|text| text.trim() == *value);
     SETTINGS.iter().find(forbids).map_or(OTHER_REMEDY, |(_, _, remedy)| remedy)
 }
 
-/// Makes the namespaces of this process usable: `/proc` shows its processes, `/run/netns` is empty and private, and
-/// the loopback interface is up. Has no effect if the namespaces are already prepared.
+/// Makes the namespaces of this process usable: afterwards, `/proc` shows the processes inside, `/run/netns` is empty
+/// and private, and the loopback interface is up. Has no effect if the namespaces have already been prepared.
 ///
 /// # Errors
 /// Returns the errors of system calls.
 pub fn prepare() -> Result<Outside, LabError> {
-    // The outer `/proc` must be opened before the new one hides it.
+    // Open the outer `/proc` before the new one hides it.
     let outside = Outside::open().map_err(LabError::system("opening /proc"))?;
     let namespace =
         fs::read_link("/proc/self/ns/mnt").map_err(LabError::system("reading /proc/self/ns/mnt"))?;
@@ -133,7 +133,7 @@ pub fn prepare() -> Result<Outside, LabError> {
     Ok(outside)
 }
 
-/// Replaces `/run` with a writable directory that has the same entries except the hidden ones.
+/// Replaces `/run` with a writable directory that contains the same entries except the hidden ones.
 fn replace_run() -> io::Result<()> {
     let run = Path::new("/run");
     let old = File::open(run)?;
@@ -155,14 +155,14 @@ fn replace_run() -> io::Result<()> {
         } else {
             File::create(&to)?;
         }
-        // An entry that disappears in the meantime, or that the kernel refuses to mount, stays empty; no network
-        // needs it.
+        // An entry remains empty if it disappears in the meantime or if the kernel refuses to mount it; no network
+        // needs such an entry.
         let _ = mount_bind_recursive(&from, &to);
     }
     fs::create_dir(run.join("netns"))
 }
 
-/// Lookup of process ids as seen outside the namespaces.
+/// Lookup of process ids in the PID namespace of the caller.
 #[derive(Debug)]
 pub struct Outside {
     /// `/proc` of the caller's PID namespace.

@@ -1,8 +1,9 @@
-//! Virtual networks inside one machine: hosts, links and a bridge between them, created by an ordinary user.
+//! Virtual networks inside one machine. An ordinary user can create hosts, links, and a bridge that connects them.
 //!
-//! A process started by [`isolation::command_inside`] can create network namespaces, interfaces and firewall rules,
-//! because it has its own user namespace; as root, it needs none. Everything that it creates and starts disappears
-//! with it. The program `iswitch-lab` and the tests of this project build their networks with this crate.
+//! A process that is started with [`isolation::command_inside`] has its own user namespace, and can therefore create
+//! network namespaces, interfaces and firewall rules; a root process needs no user namespace. Everything that the
+//! process creates and starts disappears when it ends. The program `iswitch-lab` and the tests of this project build
+//! their networks with this crate.
 
 mod error;
 pub mod isolation;

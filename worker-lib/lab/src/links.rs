@@ -1,4 +1,4 @@
-//! Rate and delay of links, emulated with the queueing disciplines of the kernel.
+//! Rate and delay of links, emulated with the kernel's queueing disciplines.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,21 +6,22 @@ use std::time::Duration;
 use crate::LabError;
 use crate::namespace::Namespace;
 
-/// Minimum burst of a shaper, in bytes: a super-frame of 64 KiB with the headers of its 45 segments, all of which tbf
-/// counts, takes 68,130 bytes over TCP. The kernel splits a super-frame that exceeds the burst before it is queued.
-/// With a burst of 68,000 bytes, every program over TCP sent single segments, which took five times the CPU time and
-/// hid the effect of the rate. Vectors that are not much longer than the burst hide it too.
+/// Minimum burst of a shaper, in bytes. A TCP super-frame of 64 KiB takes 68,130 bytes, because tbf also counts the
+/// headers of its 45 segments. The kernel splits a super-frame that exceeds the burst before it is queued. With a burst
+/// of 68,000 bytes, every TCP program sent single segments, which took five times as much CPU time and hid the effect
+/// of the rate. The effect of the rate is also hidden for vectors that are not much longer than the burst.
 const MIN_BURST_BYTES: f64 = 72_000.0;
-/// Burst of a shaper, in seconds at its rate. With a smaller burst, the timer resolution of the kernel would reduce
-/// the rate.
+/// Burst of a shaper, as a time in seconds at its rate. With a smaller burst, the kernel's timer resolution would
+/// reduce the rate.
 const BURST_SECONDS: f64 = 50e-6;
-/// Queue limit of a shaper, in bytes: more than any program has in flight, so that the shaper drops nothing. With the
-/// few hundred kilobytes of a real switch port, a parameter server over TCP would wait for retransmission timers.
+/// Queue limit of a shaper, in bytes. It exceeds the data that any program has in flight, so that the shaper drops
+/// nothing. With the few hundred kilobytes of a real switch port, a parameter server that uses TCP would have to wait
+/// for retransmission timers.
 const QUEUE_BYTES: u64 = 64 << 20;
-/// Queue limit of the delay emulation, in packets. A super-frame counts as one.
+/// Queue limit of the delay emulation, in packets. A super-frame counts as one packet.
 const QUEUE_PACKETS: u64 = 100_000;
 
-/// Returns the arguments after `tc qdisc add dev INTERFACE root` that limit the egress rate of an interface.
+/// Returns the arguments that limit the egress rate of an interface. They follow `tc qdisc add dev INTERFACE root`.
 pub fn shaper(bits_per_s: f64) -> Vec<String> {
     let burst_bytes = (bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
     let words = format!("tbf rate {bits_per_s:.0}bit burst {burst_bytes:.0} limit {QUEUE_BYTES}");
@@ -44,7 +45,7 @@ impl FromStr for Rate {
     }
 }
 
-/// Time that a frame spends on a link, in each direction.
+/// Time that a frame needs to traverse a link, the same in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay(pub Duration);
 
@@ -65,20 +66,20 @@ fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (number > 0.0 && number.is_finite()).then_some(number * scale)
 }
 
-/// Properties of all links, in each direction.
+/// Properties that all links have in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Links {
-    /// Rate; `None` for links that are as fast as the machine.
+    /// Rate of each link; `None` if links are as fast as the machine allows.
     pub rate: Option<Rate>,
-    /// Delay in addition to that of the machine.
+    /// Delay that is added to that of the machine.
     pub delay: Option<Delay>,
 }
 
 impl Links {
-    /// Limits and delays the egress traffic of an interface.
+    /// Limits the rate of an interface's egress traffic and delays the traffic.
     ///
     /// # Errors
-    /// Fails if the kernel lacks the queueing discipline.
+    /// Fails if the kernel lacks a required queueing discipline.
     pub fn shape(self, namespace: &Namespace, interface: &str) -> Result<(), LabError> {
         let mut parent = ["root", "handle", "1:"].as_slice();
         if let Some(rate) = self.rate {

@@ -9,7 +9,7 @@ use crate::process::{command, feed, run};
 /// Directory in which `ip` keeps the names of network namespaces.
 pub const DIRECTORY: &str = "/run/netns";
 
-/// A named network namespace. Dropping it removes the namespace.
+/// Named network namespace. Dropping this value removes the namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -24,7 +24,7 @@ impl Namespace {
         let name = name.into();
         run(command("ip").args(["netns", "add", &name]))?;
         let namespace = Self { name };
-        // IPv6 is disabled, because router solicitations and similar packets would be noise in captures.
+        // Disable IPv6, because router solicitations and similar packets would be noise in captures.
         namespace.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 || true"])?;
         namespace.ip("link set lo up\n")?;
         Ok(namespace)
@@ -38,7 +38,7 @@ impl Namespace {
     /// Returns a command that runs a program in the namespace.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = command("ip");
-        // `ip` executes the program in its own process, so the process id of the child is that of the program.
+        // `ip` replaces itself with the program, so the process id of the child is that of the program.
         command.args(["netns", "exec", &self.name]).arg(program);
         command
     }
@@ -54,7 +54,7 @@ impl Namespace {
     /// Runs `ip` commands in the namespace, one per line.
     ///
     /// # Errors
-    /// Fails if one of them fails.
+    /// Fails if one of the commands fails.
     pub fn ip(&self, commands: &str) -> Result<(), LabError> {
         feed(command("ip").args(["-n", &self.name, "-batch", "-"]), commands)
     }
@@ -74,8 +74,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Removes a namespace by its name, if it exists.
+/// Removes the namespace with this name, if it exists.
 pub fn remove(name: &str) {
-    // The kernel removes the interfaces in the namespace as well, and with each veth interface its peer.
+    // The kernel also removes the interfaces in the namespace and, with each veth interface, its peer.
     let _ = command("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
 }

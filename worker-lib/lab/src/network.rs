@@ -1,4 +1,4 @@
-//! Networks of workers that are connected to the bridge of a switch.
+//! Networks of workers that are connected to a switch's bridge.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 /// Address of the bridge.
 pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
 
-/// Returns the name of the bridge port of a worker.
+/// Returns the name of the bridge port that a worker is connected to.
 pub fn port(worker: usize) -> String {
     format!("s{}", worker + 1)
 }
@@ -23,8 +23,8 @@ pub fn worker_address(worker: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, 0, worker as u8 + 1)
 }
 
-/// Returns the `ip` commands that create the bridge `br0`. Its MAC address is set explicitly, so that it does not
-/// change when ports are added or removed.
+/// Returns the `ip` commands that create the bridge `br0`. They set its MAC address explicitly, so that the address
+/// does not change when ports are added or removed.
 pub fn bridge_commands(address: Ipv4Addr, mac: [u8; 6]) -> String {
     let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
     format!(
@@ -33,21 +33,21 @@ pub fn bridge_commands(address: Ipv4Addr, mac: [u8; 6]) -> String {
     )
 }
 
-/// A veth pair between a port of the bridge `br0` and an interface in another namespace.
+/// Veth pair between a port of the bridge `br0` and an interface in another namespace.
 #[derive(Clone, Debug)]
 pub struct Cable<'a> {
     /// Name of the bridge port.
     pub port: String,
     /// Name of the interface at the far end.
     pub interface: &'a str,
-    /// Address of that interface.
+    /// Address of the interface at the far end.
     pub address: Ipv4Addr,
     /// MTU of both ends, in bytes.
     pub mtu_bytes: u32,
 }
 
 impl Cable<'_> {
-    /// Returns the `ip` commands that create both ends, the far one in the namespace `end`.
+    /// Returns the `ip` commands that create both ends of the cable. The far end is created in the namespace `end`.
     pub fn lay_commands(&self, end: &str) -> String {
         let Self { port, interface, mtu_bytes, .. } = self;
         format!(
@@ -56,14 +56,14 @@ impl Cable<'_> {
         )
     }
 
-    /// Returns the `ip` commands that assign the far end its address and bring it up.
+    /// Returns the `ip` commands that assign an address to the far end and bring it up.
     pub fn configure_commands(&self) -> String {
         let Self { address, interface, .. } = self;
         format!("addr add {address}/24 dev {interface}\nlink set {interface} up\n")
     }
 }
 
-/// A switch and workers, each of which is connected to a port of the switch's bridge.
+/// Switch with workers, each of which is connected to a port of the switch's bridge.
 #[derive(Debug)]
 pub struct Network {
     /// Namespace of the switch.
@@ -73,7 +73,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Creates the namespaces `switch`, `worker0`, `worker1`, ..., the links and the bridge, and waits until they
+    /// Creates the namespaces `switch`, `worker0`, `worker1` and so on, the links and the bridge. Waits until the links
     /// carry frames.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Commands that create a network or run in it.
+//! Commands that create a network or run inside it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,18 +8,18 @@ use std::process::{Command, Output, Stdio};
 
 use crate::LabError;
 
-/// Directories of system programs, which Debian omits from the `PATH` of ordinary users.
+/// Directories that contain system programs. Debian omits them from the `PATH` of ordinary users.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Returns a command that the kernel kills when the calling thread ends, even if that thread is killed itself. System
-/// programs such as `tc` are found even if the caller is an ordinary user.
+/// Returns a command whose process the kernel kills when the calling thread ends, even if that thread is killed itself.
+/// System programs such as `tc` are found even if the caller is an ordinary user.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.env("PATH", search_path()).args(["--pdeathsig", "KILL", "--"]).arg(program);
     command
 }
 
-/// Returns the directories of `PATH`, followed by those of system programs.
+/// Returns the directories of `PATH`, followed by the directories of system programs.
 pub fn search_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut directories: Vec<PathBuf> = env::split_paths(&path).collect();
@@ -28,11 +28,11 @@ pub fn search_path() -> OsString {
             directories.push(directory);
         }
     }
-    // Fails only if a directory name contains the separator, which cannot happen for entries of `PATH`.
+    // This fails only if a directory name contains the separator, which is impossible for an entry of `PATH`.
     env::join_paths(directories).unwrap_or(path)
 }
 
-/// Returns the path of a program in [`search_path`].
+/// Searches the directories of [`search_path`] for a program, and returns its path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&search_path()).map(|directory| directory.join(name)).find(|file| is_executable(file))
 }
@@ -57,7 +57,7 @@ pub fn run(command: &mut Command) -> Result<String, LabError> {
 pub fn feed(command: &mut Command, input: &str) -> Result<(), LabError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(LabError::system(text(command)))?;
-    // A program that does not read all its input has failed; its status is checked below.
+    // A program that does not read all of its input has failed. Its exit status is checked below.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().map_err(LabError::system(text(command)))?;
     checked(command, &output).map(drop)
@@ -72,7 +72,7 @@ fn checked(command: &Command, output: &Output) -> Result<String, LabError> {
     Err(LabError::Command { command: text(command), reason: reason.trim().to_owned() })
 }
 
-/// Returns the command line as text for people.
+/// Formats the command line for messages.
 fn text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

@@ -11,18 +11,18 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Duration of each measurement.
+/// Duration of each measurement in seconds.
 const TIME: Duration = Duration::from_secs(3);
-/// Number of environments in all measurements but the first.
+/// Number of environments in all measurements except the first one.
 const MANY: usize = 16;
 
-/// Steps per second.
+/// Speed of environments, in steps per second.
 struct Speed {
     elapsed: f64,
     cpu: f64,
 }
 
-/// Environments of one id, with buffers that all of their steps share.
+/// Environments with the same id, and buffers that all of their steps share.
 struct Stepper {
     environments: Vec<Box<dyn Environment>>,
     rng: ChaCha8Rng,
@@ -85,7 +85,7 @@ impl Stepper {
         Ok(Self { environments, rng, values: Vec::new(), choices: vec![0; count], observation })
     }
 
-    /// Steps each environment once.
+    /// Advances each environment by one step.
     fn step(&mut self) -> Result<(), EnvError> {
         let Self { environments, rng, values, choices, observation } = self;
         let action_spec = environments[0].spec().action;

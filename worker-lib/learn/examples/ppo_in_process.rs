@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config.seed = seed.parse()?;
     }
 
-    // The vectors of the job have one float for each parameter. To train with other workers through a switch, replace
-    // the loopback with the switch's aggregator, and set this worker's rank and the number of workers below.
+    // The vectors of the job have one float for each parameter. To train together with other workers through a switch,
+    // replace the loopback with the aggregator of a switch, and set this worker's rank and the number of workers below.
     let parameters = config.networks(env::make(&id)?.spec()).parameter_count();
     let aggregator = Box::new(Loopback::alone(parameters));
     let mut trainer =

@@ -1,6 +1,7 @@
-//! Objects that are still being received from upstream. Readers receive the bytes as they arrive.
+//! Objects that are still being received from upstream. Readers receive the bytes as they arrive from upstream.
 //!
-//! Bytes are copied once, into blocks whose total length is exactly that of the object. Readers share the blocks.
+//! The received bytes are copied once, into blocks whose total length is exactly that of the object. Readers share the
+//! blocks.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,10 +14,10 @@ use bytes::{Bytes, BytesMut};
 use crate::Manifest;
 use crate::limits::SLICE_LEN_BYTES;
 
-/// Minimum length of a piece before it is passed on to readers, except for the last piece.
+/// Minimum length of a piece that is passed on to readers, in bytes. Only the last piece may be shorter.
 const PIECE_LEN_BYTES: usize = 64 << 10;
 
-/// Object that has been received in part or completely.
+/// Object that has been received partly or completely.
 #[derive(Debug)]
 pub(crate) struct Arriving {
     manifest: Manifest,
@@ -44,7 +45,7 @@ impl Arriving {
         &self.manifest
     }
 
-    /// Appends bytes.
+    /// Appends received bytes, and wakes the readers that wait for them.
     fn push(&self, bytes: Bytes) {
         let mut state = self.lock();
         let start = state.received;
@@ -53,14 +54,15 @@ impl Arriving {
         state.wake();
     }
 
-    /// Ends the object early because of a failure.
+    /// Ends the object early because of a failure, and wakes its readers.
     pub(crate) fn fail(&self, reason: String) {
         let mut state = self.lock();
         state.failure = Some(reason);
         state.wake();
     }
 
-    /// Returns a reader of a range. It reads the bytes that have arrived, and further bytes as they arrive.
+    /// Returns a reader of a range of the object. It returns the bytes that have already arrived, and further bytes as
+    /// they arrive.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
         state.readers += 1;
@@ -79,7 +81,7 @@ impl State {
         self.waiting.drain().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Returns received bytes from the start of `wanted`, at most up to its end.
+    /// Returns received bytes that begin at the start of `wanted` and extend at most to its end.
     fn piece(&self, wanted: &Range<u64>) -> Option<Bytes> {
         if wanted.start >= self.received {
             return None;
@@ -101,12 +103,12 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Returns the number of bytes that are still to be read.
+    /// Returns the number of bytes that have not been read yet.
     pub(crate) fn rest_len(&self) -> u64 {
         self.rest.end - self.rest.start
     }
 
-    /// Polls for the next bytes; returns `None` at the end.
+    /// Polls for the next bytes. Returns `None` at the end of the range.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             return Poll::Ready(None);
@@ -130,7 +132,7 @@ impl Drop for Follower {
     }
 }
 
-/// Writer of an object. It withholds the last piece until [`Filler::finish`].
+/// Writer of an arriving object. It withholds the last piece from readers until [`Filler::finish`] is called.
 #[derive(Debug)]
 pub(crate) struct Filler {
     arriving: Arc<Arriving>,
@@ -143,7 +145,7 @@ impl Filler {
         Self { arriving, block: BytesMut::new(), taken: 0 }
     }
 
-    /// Copies further bytes, up to the length of the object.
+    /// Appends a copy of the bytes, up to the length of the object.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         let len_bytes = self.arriving.manifest.len_bytes;
         while !bytes.is_empty() && self.taken < len_bytes {

@@ -1,4 +1,4 @@
-//! Commands of `iswitch-models`, for other commands to embed.
+//! Commands of `iswitch-models`, which other programs can embed.
 
 mod sandbox;
 
@@ -64,7 +64,7 @@ impl Command {
     }
 }
 
-/// Arguments common to all servers.
+/// Arguments shared by all servers.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArgs {
     /// Listening address: ADDRESS:PORT or unix:PATH
@@ -75,15 +75,15 @@ pub struct ServerArgs {
     /// Maximum number of concurrent connections
     #[arg(long, default_value_t = CONNECTIONS_MAX, value_parser = clap::value_parser!(usize))]
     connections_max: usize,
-    /// Timeout of a reader that receives nothing, in milliseconds
+    /// Timeout for a reader that receives nothing, in milliseconds
     ///
     /// The server disconnects a reader when this timeout expires.
     #[arg(long, default_value_t = millis(STALL_TIMEOUT), value_parser = clap::value_parser!(u64).range(1..))]
     stall_ms: u64,
     /// Minimum rate of a reader, in bytes per second
     ///
-    /// The server disconnects a reader that delays a response for longer than the response takes at this rate, plus
-    /// --stall-ms.
+    /// The server disconnects a reader that delays a response for longer than the response would take at this rate,
+    /// plus --stall-ms.
     #[arg(long, default_value_t = READER_BYTES_PER_S_MIN, value_parser = clap::value_parser!(u64).range(1..))]
     reader_bytes_per_s_min: u64,
     /// File with the bearer token that readers must send
@@ -124,7 +124,7 @@ impl ServerArgs {
         Ok(ServerOptions { connections_max, patience, access, ..ServerOptions::default() })
     }
 
-    /// Warns about tokens that would be sent over a network without encryption.
+    /// Warns if tokens would be sent over a network without encryption.
     fn warn(&self, access: &Access) {
         let has_token = access.read.is_some() || access.publish.is_some();
         let is_exposed = |listen: &Listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback());
@@ -136,7 +136,8 @@ impl ServerArgs {
         }
     }
 
-    /// Serves in the sandbox until SIGTERM or SIGINT. Prints the addresses once the server accepts connections.
+    /// Serves in the sandbox until SIGTERM or SIGINT. Prints the listening addresses once the server accepts
+    /// connections.
     fn run(
         &self,
         confinement: &Confinement,
@@ -165,7 +166,7 @@ impl ServerArgs {
     }
 }
 
-/// Credentials of a client, and the CAs that it trusts.
+/// Credentials of a client, and the CAs that the client trusts.
 #[derive(Clone, Debug, Args)]
 pub struct CredentialArgs {
     /// File with the bearer token for the learner or cells
@@ -219,7 +220,7 @@ pub struct ServeArgs {
     /// The file contains one line. The token is required in addition to what --publish-from allows.
     #[arg(long, value_name = "FILE")]
     publish_token_file: Option<PathBuf>,
-    /// Number of versions kept of each model
+    /// Number of versions to keep of each model
     #[arg(long, default_value_t = VERSIONS_KEPT as u64, value_parser = clap::value_parser!(u64).range(2..))]
     versions_kept: u64,
     /// Maximum size of a model, in bytes
@@ -266,11 +267,11 @@ pub struct CellArgs {
     object_bytes_max: u64,
     /// Maximum age of a version while upstream is unreachable, in milliseconds
     ///
-    /// While upstream cannot be reached, the cell serves the version that was the latest at most this long ago. After
+    /// While upstream cannot be reached, the cell serves a version that was the latest at most this long ago. After
     /// that, it responds with status 504.
     #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
     model_age_max_ms: u64,
-    /// Timeout of an upstream that sends nothing, in milliseconds
+    /// Timeout for an upstream server that sends nothing, in milliseconds
     #[arg(long, default_value_t = millis(Times::default().stall), value_parser = clap::value_parser!(u64).range(1..))]
     upstream_stall_ms: u64,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Counters of a server: as [`Stats`] for programs, and as text for Prometheus.
+//! Counters of a server, available to programs as [`Stats`] and to Prometheus as text.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,15 +54,15 @@ pub struct Stats {
     pub pointer_requests: u64,
     /// Number of pointer requests that failed.
     pub pointer_failures: u64,
-    /// Number of stale pointers that were served while upstream was asked again.
+    /// Number of stale pointers that were served while the cell queried upstream again.
     pub stale_pointers_served: u64,
     /// Number of known models.
     pub names: u64,
-    /// Number of names that readers of a cell request and that its upstream does not have yet.
+    /// Number of names that readers request from a cell and that its upstream does not have yet.
     pub names_unknown: u64,
     /// Number of times that an unknown name was displaced by another one.
     pub names_displaced: u64,
-    /// Size of the kept models in bytes.
+    /// Total size of the kept models, in bytes.
     pub kept_bytes: u64,
 }
 
@@ -96,7 +96,7 @@ impl Counters {
 }
 
 impl Stats {
-    /// Formats the counters in the text format of Prometheus.
+    /// Returns the counters in the Prometheus text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, kind, value) in [

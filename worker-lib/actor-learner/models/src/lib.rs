@@ -64,7 +64,7 @@ pub use server::{Access, Listen, Patience, Server, ServerOptions};
 pub use store::{Found, ModelStore, Object, PublishError, StoreOptions};
 pub use token::{Token, TokenError};
 
-/// Compiles the Rust code of the page on models.
+/// Documentation test that compiles the Rust code in docs/models.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/models.md")]
 struct ModelsPage;

@@ -6,20 +6,20 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names at a cell that upstream does not have yet. While readers wait for such a name, the cell
-/// asks upstream for it four times a second.
+/// Maximum number of names that a cell knows although upstream does not have them yet. While readers wait for such a
+/// name, the cell queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
-/// Default number of versions of a model that a store keeps: the number of versions by which a reader may be behind
-/// while it reads.
+/// Default number of versions that a store keeps of each model: the number of versions by which a reader may fall
+/// behind while it reads.
 pub const VERSIONS_KEPT: usize = 4;
 /// Maximum size of an object, in bytes.
 pub const OBJECT_LEN_MAX_BYTES: u64 = 1 << 30;
 /// Default capacity of a cell, in bytes.
 pub const CELL_CAPACITY_BYTES: u64 = 4 << 30;
-/// Maximum length of a response that is not an object, that is, a pointer or an error, in bytes.
+/// Maximum length of a pointer response or an error response, in bytes.
 pub const SMALL_ANSWER_LEN_MAX_BYTES: usize = 64 << 10;
-/// Maximum number of bytes of a model passed to the connection at once. The next bytes are requested when these have
-/// been sent.
+/// Maximum number of bytes of a model that are passed to the connection at once. The next bytes are requested once
+/// these have been sent.
 pub const SLICE_LEN_BYTES: usize = 256 << 10;
 /// Size of a connection's buffers, and thus the maximum length of a request head, in bytes.
 pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub const CONNECTIONS_MAX: usize = 4096;
 /// Maximum number of connections beyond the limit that receive an error response. Further connections are closed
 /// without a response.
 pub const REFUSALS_MAX: usize = 64;
-/// Value of Retry-After for a refused reader.
+/// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Minimum length of a bearer token, in bytes: 64 bits if it consists of hexadecimal digits.
 pub const TOKEN_LEN_MIN_BYTES: usize = 16;
@@ -40,11 +40,12 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent uploads, each of which buffers a whole object.
 pub const UPLOADS_MAX: usize = 1;
 
-/// Timeout of a request's head, and idle timeout of a connection.
+/// Timeout for the head of a request, and idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout after which a peer that receives nothing, or sends no more of a body, is disconnected.
+/// Timeout after which a peer is disconnected if it receives nothing or sends no more of a body.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Minimum rate of a reader. A response may take the time that it needs at this rate, plus [`STALL_TIMEOUT`].
+/// Minimum rate of a reader, in bytes per second. A response may take as long as it would at this rate, plus
+/// [`STALL_TIMEOUT`].
 pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 
 /// Maximum time that a request may wait for a newer version.
@@ -58,15 +59,15 @@ pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 
 /// Timeout for opening a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeout for a response's head or the next piece of its body, after which another source is tried.
+/// Timeout for the head of a response and for each further piece of its body. When it expires, another source is tried.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of consecutive interruptions of a download without a single byte in between.
+/// Maximum number of consecutive interruptions of a download without a received byte between them.
 pub const RESUMES_MAX: u32 = 8;
-/// Time during which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
+/// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);
-/// Maximum time during which a failed source is avoided.
+/// Maximum time for which a failed source is avoided.
 pub const PENALTY_MAX: Duration = Duration::from_secs(5);
-/// Maximum number of idle connections kept to each source.
+/// Maximum number of idle connections kept for each source.
 pub const IDLE_CONNECTIONS_MAX: usize = 4;
 
 const _: () = assert!(

@@ -1,4 +1,4 @@
-//! Metadata of a version, which the pointer `latest` contains.
+//! Metadata of a version, as contained in the pointer `latest`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +18,12 @@ pub struct Manifest {
     pub sha256: Sha256Digest,
     /// CRC-32C (Castagnoli) of the model's bytes.
     pub crc32c: u32,
-    /// Time of publication, in milliseconds since 1970, by the learner's clock.
+    /// Time of publication according to the learner's clock, in milliseconds since 1970.
     pub published_unix_ms: u64,
 }
 
 impl Manifest {
-    /// Returns the manifest of these bytes, published now.
+    /// Returns the manifest of these bytes, with the current time as the time of publication.
     pub fn of(version: u64, bytes: &[u8]) -> Self {
         Self {
             version,
@@ -75,9 +75,9 @@ impl fmt::Debug for Sha256Digest {
     }
 }
 
-/// Invalid digest.
+/// Error for a string that is not a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a SHA-256 has 64 hexadecimal digits")]
+#[error("a SHA-256 digest has 64 hexadecimal digits")]
 pub struct BadDigest;
 
 impl FromStr for Sha256Digest {
@@ -111,12 +111,12 @@ impl From<Sha256Digest> for String {
     }
 }
 
-/// Verification of a received model's bytes.
+/// Method for verifying the bytes of a received model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Verification {
-    /// CRC-32C, which detects corruption by networks and memory. Its throughput is many gigabytes per second.
+    /// CRC-32C, which detects corruption by networks and memory. It processes many gigabytes per second.
     Crc32c,
-    /// CRC-32C and SHA-256, which also detects forged bytes. Its throughput is about one gigabyte per second with SHA
+    /// CRC-32C and SHA-256, which also detects forged bytes. It processes about one gigabyte per second with SHA
     /// instructions.
     #[default]
     Sha256,
@@ -131,13 +131,13 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Creates a verifier before the first byte.
+    /// Creates a verifier that has not received any bytes.
     pub fn new(verification: Verification) -> Self {
         let sha256 = (verification == Verification::Sha256).then(Sha256::new);
         Self { len_bytes: 0, crc32c: 0, sha256 }
     }
 
-    /// Adds the next bytes.
+    /// Adds the next bytes of the model.
     pub fn update(&mut self, bytes: &[u8]) {
         self.len_bytes += bytes.len() as u64;
         self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
@@ -146,7 +146,7 @@ impl Verifier {
         }
     }
 
-    /// Returns whether the bytes are those of the manifest.
+    /// Returns whether the received bytes match the manifest.
     pub fn is_right(self, manifest: &Manifest) -> bool {
         let Self { len_bytes, crc32c, sha256 } = self;
         let sha256_is_right = sha256.is_none_or(|sha256| manifest.sha256.0 == *sha256.finalize());

@@ -12,7 +12,7 @@ use crate::limits::NAME_LEN_MAX_BYTES;
 #[serde(try_from = "String", into = "String")]
 pub struct ModelName(String);
 
-/// Invalid name.
+/// Error for an invalid model name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "model name {0:?}: expected 1 to {NAME_LEN_MAX_BYTES} letters, digits, '.', '_' and '-', not starting with '.'"

@@ -1,11 +1,11 @@
-//! nginx as a cell: fills in the configuration that this crate ships.
+//! Use of nginx as a cell: renders the nginx configuration that this crate ships.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::client::Endpoint;
 
-/// Template of the configuration, with placeholders of the form `@NAME@`.
+/// Template of the nginx configuration, with placeholders of the form `@NAME@`.
 pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
 
 /// nginx configuration that caches models for the actors of a cell.
@@ -23,7 +23,7 @@ pub struct NginxCell {
     pub workers: usize,
 }
 
-/// Value that cannot be part of a configuration.
+/// Value that is not allowed in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value:?}: expected {expected}")]
 pub struct BadConfiguration {
@@ -36,7 +36,7 @@ impl NginxCell {
     /// Renders the whole configuration, for `nginx -c FILE`.
     ///
     /// # Errors
-    /// Fails if a value would have a different meaning in nginx's syntax.
+    /// Fails if a value would have a special meaning in nginx's syntax.
     pub fn render(&self) -> Result<String, BadConfiguration> {
         let directory = self.directory.display().to_string();
         check("directory", &directory, directory.starts_with('/'))?;

@@ -1,4 +1,4 @@
-//! Servers for programs that are not asynchronous.
+//! Servers that run in background threads, for programs that are not asynchronous.
 
 use std::io;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::counters::Stats;
 use crate::learner::LearnerOptions;
 use crate::{Endpoint, Listen, ModelStore, Server, cell, learner};
 
-/// Number of threads of a server. Few are enough, because a server copies and computes little.
+/// Number of threads of a server. Two are enough, because a server copies and computes little.
 const THREADS: usize = 2;
 
-/// Server that runs in its own threads. It stops when dropped.
+/// Server that runs in its own threads. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Background {
-    // Declared before the runtime, because it must be dropped first.
+    // This field comes before the runtime, because it must be dropped first.
     server: Server,
     _runtime: Runtime,
 }
@@ -40,7 +40,7 @@ impl Background {
         Ok(Self { server: runtime.block_on(cell::serve(upstream, listen, options))?, _runtime: runtime })
     }
 
-    /// Returns the addresses of the server, in the order requested, with the ports that were selected.
+    /// Returns the addresses on which the server listens, in the requested order and with the actual ports.
     pub fn listens(&self) -> &[Listen] {
         self.server.listens()
     }

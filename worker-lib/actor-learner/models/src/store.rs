@@ -1,4 +1,4 @@
-//! Store of the learner's models: immutable versions, and the latest version of each model.
+//! Store of the learner's models. It holds immutable versions, including the latest version of each model.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -12,8 +12,7 @@ use crate::{Manifest, ModelName};
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Number of latest versions of each model to keep; at least 2, so that readers of an older version can finish
-    /// reading it.
+    /// Number of versions of each model to keep; at least 2, so that readers of an older version can finish reading it.
     pub versions_kept: usize,
     /// Maximum size of an object, in bytes.
     pub object_len_max_bytes: u64,
@@ -31,7 +30,7 @@ impl Default for StoreOptions {
     }
 }
 
-/// Version of a model.
+/// One version of a model.
 #[derive(Clone, Debug)]
 pub struct Object {
     /// Metadata of the version.
@@ -40,7 +39,7 @@ pub struct Object {
     pub bytes: Bytes,
 }
 
-/// Reasons why a version is not published.
+/// Reasons why a version cannot be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// The version is not greater than the latest one.
@@ -79,9 +78,9 @@ pub enum PublishError {
 pub enum Found {
     /// The requested version.
     Object(Arc<Object>),
-    /// The store does not have this version; these versions are kept.
+    /// The store does not have this version. It has the listed versions.
     OtherVersions(Vec<u64>),
-    /// The store has no model of this name.
+    /// The store has no model with this name.
     Nothing,
 }
 
@@ -162,8 +161,8 @@ impl ModelStore {
         )
     }
 
-    /// Waits until the latest version is greater than `after`, or until any version exists if `after` is `None`, and
-    /// returns it.
+    /// Waits until the latest version is greater than `after`, or until any version exists if `after` is `None`.
+    /// Returns the latest version.
     pub async fn newer(&self, name: &ModelName, after: Option<u64>) -> Arc<Object> {
         let mut published = self.published.subscribe();
         loop {
@@ -177,14 +176,14 @@ impl ModelStore {
         }
     }
 
-    /// Returns the number of names, and the size of all kept versions in bytes.
+    /// Returns the number of models, and the total size of all kept versions in bytes.
     pub fn size(&self) -> (usize, u64) {
         let models = self.read();
         let bytes = models.values().flatten().map(|object| object.manifest.len_bytes).sum();
         (models.len(), bytes)
     }
 
-    /// Acquires the lock for reading. Poisoning is harmless, because the models are consistent at all times.
+    /// Acquires the lock for reading. Poisoning is ignored, because the models are consistent at all times.
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<ModelName, VecDeque<Arc<Object>>>> {
         self.models.read().unwrap_or_else(PoisonError::into_inner)
     }

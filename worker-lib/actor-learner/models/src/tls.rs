@@ -36,7 +36,7 @@ pub enum TlsError {
         /// Expected content.
         expected: &'static str,
     },
-    /// The certificate and the key do not match, or their type is not supported.
+    /// The certificate and the key do not match, or their type is unsupported.
     #[error("{}: {error}", path.display())]
     Identity {
         /// Path of the certificate.
@@ -58,13 +58,13 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct TlsServer(Arc<ServerConfig>);
 
-/// TLS configuration of a client, which trusts the certificates of one authority.
+/// TLS configuration of a client, which trusts the certificates issued by one CA.
 #[derive(Clone)]
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsServer {
-    /// Creates a server configuration that presents this identity. With `client_authority` (certificates in PEM), the
-    /// server accepts only clients with a certificate issued by that authority.
+    /// Creates a server configuration that presents this identity. If `client_authority` (CA certificates in PEM) is
+    /// given, the server accepts only clients with a certificate issued by that CA.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.
@@ -92,8 +92,8 @@ impl TlsServer {
 }
 
 impl TlsClient {
-    /// Creates a client configuration that trusts servers with a certificate of this authority (certificates in PEM),
-    /// and presents an identity to servers that request one.
+    /// Creates a client configuration that trusts servers with a certificate issued by this CA (certificates in PEM).
+    /// If an identity is given, the client presents it to servers that request a certificate.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.
@@ -113,7 +113,7 @@ impl TlsClient {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Connects to a server, which must prove that it is `host`, a name or an address.
+    /// Connects to a server. The server must prove that it is `host`, which is a name or an address.
     pub(crate) async fn connect(
         &self,
         host: &str,

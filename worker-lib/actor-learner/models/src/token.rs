@@ -18,12 +18,12 @@ use crate::limits::{TOKEN_LEN_MAX_BYTES, TOKEN_LEN_MIN_BYTES};
 const OTHERS: u32 = 0o007;
 const SCHEME: &str = "Bearer ";
 
-/// Secret that a request carries: 16 to 512 letters, digits and `-._~+/=`. Its memory is cleared when the last copy
-/// is dropped.
+/// Secret that a request carries: 16 to 512 letters, digits and characters of `-._~+/=`. Its memory is cleared when the
+/// last copy is dropped.
 #[derive(Clone)]
 pub struct Token(Arc<Zeroizing<String>>);
 
-/// Errors of a token.
+/// Reasons why a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
@@ -41,10 +41,10 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// Creates a token from this text. Surrounding white space is ignored.
+    /// Creates a token from text. Surrounding white space is ignored.
     ///
     /// # Errors
-    /// Fails if the text is too short, too long, or contains other characters.
+    /// Fails if the text is too short, too long, or contains invalid characters.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
@@ -55,7 +55,7 @@ impl Token {
         Ok(Self(Arc::new(Zeroizing::new(text.to_owned()))))
     }
 
-    /// Reads a token from a file. A file that other users can access is rejected, because its token is not secret.
+    /// Reads a token from a file. Rejects a file that other users can access, because its token is not secret.
     ///
     /// # Errors
     /// Fails if the file cannot be read, is accessible to others, or does not contain a valid token.
@@ -77,14 +77,15 @@ impl Token {
         }
     }
 
-    /// Returns whether a request carries this token, in a time that does not depend on where the two differ.
+    /// Returns whether a request carries this token. The comparison time does not depend on where the two tokens
+    /// differ.
     pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| {
             let (scheme, token) = value.split_at_checked(SCHEME.len())?;
             scheme.eq_ignore_ascii_case(SCHEME).then_some(token.trim())
         });
-        // Compare digests, so that not even the length can be inferred from the time.
+        // Compare digests, so that not even the length can be inferred from the comparison time.
         let digest = |text: &str| Sha256::digest(text.as_bytes());
         shown.is_some_and(|shown| digest(shown).ct_eq(&digest(&self.0)).into())
     }

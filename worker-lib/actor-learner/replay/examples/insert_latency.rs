@@ -1,8 +1,8 @@
-//! Measures the latency of inserts: several actors insert items one after another into one or more shards.
+//! Measures the latency of inserts. Several actors insert items one after another into one or more shards.
 //!
 //! `cargo run --release -p iswitch-replay --example insert_latency -- --actors 16 --payload 64KiB --shards 1`
 //!
-//! The shards are separate processes on this machine, or those given with `--address`. Prints one line of JSON.
+//! The shards are separate processes on this machine, or the shards given with `--address`. Prints one line of JSON.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -130,7 +130,7 @@ struct Shards {
 impl Drop for Shards {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // The shard may have ended already.
+            // The shard may already have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -192,12 +192,12 @@ async fn measure(cli: &Cli) -> anyhow::Result<Report> {
         latencies.extend(actor??);
     }
     drop(shards);
-    ensure!(!latencies.is_empty(), "no insert ended within {} seconds", cli.seconds);
+    ensure!(!latencies.is_empty(), "no insert completed within {} seconds", cli.seconds);
     latencies.sort_unstable_by(f64::total_cmp);
     Ok(report(cli, addresses.len(), clients.len() as u64, &latencies))
 }
 
-/// Returns the latencies of the inserts that end between `begin` and `end`, in microseconds.
+/// Returns the latencies of the inserts that complete between `begin` and `end`, in microseconds.
 async fn insert_until(
     writer: Writer,
     items: Vec<NewItem>,

@@ -78,9 +78,9 @@ pub struct ServeArgs {
     /// Default: 0.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Print a line of JSON when the shard is ready, and one when it ends
+    /// Print a line of JSON when the shard is ready and when it ends
     ///
-    /// The last line describes the shard.
+    /// The last line contains the description of the shard.
     #[arg(long)]
     pub json: bool,
 }
@@ -126,11 +126,11 @@ struct Ready {
     damaged_files: u64,
 }
 
-/// Serves a shard until SIGTERM or SIGINT. If `is_confined` is set, the process permanently enters its sandbox; it
-/// must then have only one thread.
+/// Serves a shard until SIGTERM or SIGINT. If `is_confined` is set, the process permanently enters its sandbox; the
+/// process must have only one thread when it does so.
 ///
 /// # Errors
-/// Fails if the shard cannot be restored, an address cannot be bound, or the process would keep privileges.
+/// Fails if the shard cannot be restored, an address cannot be bound, or the process cannot enter the sandbox.
 pub fn run(
     mut config: ShardConfig,
     addresses: &[Address],
@@ -184,7 +184,7 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     Ok(())
 }
 
-/// Prints a line of JSON. A closed standard output must not stop a shard that other processes use.
+/// Prints a line of JSON. A closed standard output must not stop a shard that other processes still use.
 fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
     let line = serde_json::to_string(value)?;
     let mut output = std::io::stdout().lock();

@@ -1,15 +1,15 @@
-//! Experience replay between thousands of actors and their learners. It uses the vocabulary of Reverb (Cassirer et
+//! Experience replay service between thousands of actors and their learners. It uses the terms of Reverb (Cassirer et
 //! al., "Reverb: a framework for experience replay", 2021) and is sharded as in Menger (Yazdanbakhsh and Chen, 2020).
 //!
 //! | module | content |
 //! |---|---|
 //! | [`table`] | tables, selectors and rate limiters, without I/O or a clock |
 //! | [`store`] | journal and snapshots |
-//! | [`server`] | one shard: queueing, memory, gRPC |
+//! | [`server`] | one shard: request queues, memory, gRPC |
 //! | [`client`] | client of all shards, for actors and learners |
-//! | [`options`] | a shard's options as text |
+//! | [`options`] | textual form of a shard's options |
 //! | [`proto`] | messages of the service |
-//! | [`limits`] | every limit |
+//! | [`limits`] | all limits |
 
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -28,15 +28,14 @@ pub mod proto {
 
 pub use bytes::Bytes;
 
-/// Compiles the Rust code of the page on experience replay.
+/// Documentation test that compiles the Rust code in docs/replay.md.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/replay.md")]
 struct ReplayPage;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex even if it is poisoned. Ignoring the poison is safe because a table's items are consistent after
-/// each of its calls.
+/// Locks a mutex even if it is poisoned. This is safe, because the items of a table are consistent after each call.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

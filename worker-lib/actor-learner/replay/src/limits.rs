@@ -1,4 +1,4 @@
-//! Limits of the replay service that are not options.
+//! Limits of the replay service that are not configurable.
 
 /// Maximum number of items in a table.
 pub const ITEMS_MAX: u64 = 1 << 28;
@@ -6,8 +6,8 @@ pub const ITEMS_MAX: u64 = 1 << 28;
 pub const TABLES_MAX: usize = 1024;
 /// Maximum length of a table's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// Upper bound of the option for the largest payload, in bytes. It keeps a journal record with such a payload below
-/// 2^31 bytes.
+/// Upper limit for the configured maximum payload size, in bytes. With it, a journal record with such a payload is
+/// shorter than 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 /// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
 /// index.
@@ -16,20 +16,20 @@ pub const ITEM_OVERHEAD_BYTES: u64 = 384;
 pub const BATCH_ITEMS_MAX: usize = 65_536;
 /// Number of most recent sequence numbers that a table remembers for each actor. Older numbers are refused.
 pub const SEQ_WINDOW: u64 = 1024;
-/// Maximum number of actors whose sequence numbers a table remembers. Beyond it, the table forgets the actors that
-/// have been silent for the longest time.
+/// Maximum number of actors whose sequence numbers a table remembers. Beyond it, the table forgets the actors that have
+/// been inactive for the longest time.
 pub const WRITERS_MAX: usize = 65_536;
 /// Approximate payload size of one part of a sample response, in bytes.
 pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
 /// Maximum number of items in one part of a sample response.
 pub const SAMPLE_PART_ITEMS: usize = 1024;
-/// Maximum length of a request that is received without reserving request memory.
+/// Maximum length, in bytes, of a request that is received without reserving request memory.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// Maximum size of a request beyond one payload of the maximum length.
+/// Maximum size of a request in addition to one payload of the maximum size, in bytes.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;
-/// Upper bound of the option for the maximum number of concurrent connections.
+/// Upper limit for the configured maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 1 << 20;
 /// File descriptors reserved for uses other than connections: journal, snapshot, listeners, standard streams and the
 /// runtime.
@@ -37,30 +37,30 @@ pub const DESCRIPTORS_RESERVED: u64 = 64;
 /// Timeout for the first request on a connection, in milliseconds. It starts when the connection is accepted, so it
 /// includes the handshake.
 pub const FIRST_REQUEST_MS: u64 = 10_000;
-/// Idle timeout, in milliseconds. A connection without a new request for this time is closed once its requests have
-/// completed.
+/// Idle timeout, in milliseconds. If a connection has no new request for this time, it is closed once its pending
+/// requests have completed.
 pub const IDLE_MS: u64 = 600_000;
 /// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES_MIN: usize = 16;
 /// Maximum length of a token, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 512;
-/// Maximum time that a client may ask a shard to wait, in milliseconds.
+/// Maximum wait time that a client may set in a request, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 3_600_000;
-/// Length at which a journal segment ends, in bytes.
+/// Length in bytes at which a journal segment is closed and the next one is started.
 pub const SEGMENT_BYTES: u64 = 256 << 20;
-/// Journal backlog above which inserts wait, in bytes.
+/// Journal backlog in bytes above which inserts are held back.
 pub const BACKLOG_BYTES: u64 = 64 << 20;
-/// Maximum number of items that a snapshot copies from a table under one lock.
+/// Maximum number of items that a snapshot copies from a table while it holds the table's lock.
 pub const SNAPSHOT_PART_ITEMS: usize = 256;
-/// Approximate number of payload bytes that a snapshot copies from a table under one lock.
+/// Approximate number of payload bytes that a snapshot copies from a table while it holds the table's lock.
 pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
 /// Delay before a failed snapshot is retried, in milliseconds. The delay doubles with each further failure, up to
 /// [`SNAPSHOT_RETRY_MAX_MS`].
 pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
 /// Maximum delay before a failed snapshot is retried, in milliseconds; see [`SNAPSHOT_RETRY_MS`].
 pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
-/// Minimum journal size, in bytes, at which a snapshot replaces the journal. The journal must also be larger than the
-/// items in the tables.
+/// Minimum size of the journal, in bytes, at which a snapshot replaces it. In addition, the journal must be larger than
+/// the items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
 const _: () = assert!(SEQ_WINDOW.is_multiple_of(64));

@@ -1,4 +1,4 @@
-//! A shard's options as text: a TOML file, or the same keys on a command line.
+//! Textual form of a shard's options: a TOML file, or the same keys on a command line.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::server::{ShardConfig, Token, TokenError};
 use crate::store::Durability;
 use crate::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig, WhenFull};
 
-/// Invalid options.
+/// Errors of a shard's options.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptionsError {
     /// The text is not TOML, contains an unknown key, or has a value of the wrong type.
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Preset from which a table's options start.
+/// Preset that determines the defaults of a table's options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableKind {
@@ -125,7 +125,7 @@ pub enum TableKind {
 pub struct TableOptions {
     /// See [`TableConfig::name`].
     pub name: String,
-    /// Preset for the options that are not given.
+    /// Preset that provides the options that are not given.
     #[serde(default)]
     pub kind: TableKind,
     /// See [`TableConfig::capacity_items`].
@@ -142,15 +142,15 @@ pub struct TableOptions {
     pub when_full: Option<WhenFull>,
     /// See [`RateLimiter::min_size_to_sample`].
     pub min_size_to_sample: Option<u64>,
-    /// Samples per insert. If it is given, the limiter is a [`RateLimiter::sample_to_insert_ratio`].
+    /// Number of samples per insert. If it is given, the limiter is a [`RateLimiter::sample_to_insert_ratio`].
     pub samples_per_insert: Option<f64>,
     /// Margin of [`Self::samples_per_insert`]. If it is not given, the margin is twice the minimum.
     pub error_buffer: Option<f64>,
 }
 
 impl TableOptions {
-    /// Parses options such as `name=replay,capacity=1000000,sampler=prioritized:0.6`: the keys of the file, separated
-    /// by commas.
+    /// Parses options such as `name=replay,capacity=1000000,sampler=prioritized:0.6`: comma-separated pairs with the
+    /// same keys as in the file.
     ///
     /// # Errors
     /// Returns an error that describes the first invalid key or value.
@@ -195,7 +195,7 @@ impl TableOptions {
 }
 
 impl ShardOptions {
-    /// Returns the paths of the certificate and the key if both are given.
+    /// Returns the paths of the certificate and the key. Both options must be given, or neither.
     fn tls_files(&self) -> Result<Option<[&Path; 2]>, OptionsError> {
         let refuse = |text: &str| Err(OptionsError::Tls(text.to_owned()));
         match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
@@ -210,7 +210,7 @@ impl ShardOptions {
     /// Parses the text of an options file.
     ///
     /// # Errors
-    /// Returns an error that names the problem and its line.
+    /// Returns an error that describes the problem and names its line.
     pub fn parse(place: &str, text: &str) -> Result<Self, OptionsError> {
         let syntax = |error: toml::de::Error| OptionsError::Syntax {
             place: place.to_owned(),
@@ -219,8 +219,7 @@ impl ShardOptions {
         toml::from_str(text).map_err(syntax)
     }
 
-    /// Fills the options that are not given here from `other`. Tables and addresses are taken from one of the two as
-    /// a whole.
+    /// Fills options that are not set from `other`. Tables and addresses are taken as a whole from one of the two.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -240,8 +239,8 @@ impl ShardOptions {
         }
     }
 
-    /// Builds the configuration of the shard. With a data directory and no explicit durability, acknowledged inserts
-    /// survive the end of the process.
+    /// Builds the configuration of the shard. If there is a data directory and no explicit durability, acknowledged
+    /// inserts survive the end of the process.
     ///
     /// # Errors
     /// Fails if a rate limiter would block forever, a duration is invalid, or the token cannot be read.

@@ -5,10 +5,10 @@ use super::proto::{
     NodeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 
-/// Name of the variable size of a batch.
+/// Name of the variable batch size.
 const BATCH: &str = "batch";
 
-/// A graph under construction. Values are referred to by their names.
+/// ONNX graph that is being built. Values are referred to by name.
 #[derive(Default)]
 pub(super) struct Graph {
     proto: GraphProto,
@@ -22,7 +22,7 @@ pub(super) enum Element {
 }
 
 impl Graph {
-    /// Adds a node whose output has the name of the node, and returns this name.
+    /// Adds a node whose output has the same name as the node. Returns this name.
     pub(super) fn node(
         &mut self,
         name: &str,
@@ -61,7 +61,7 @@ impl Graph {
         name.to_owned()
     }
 
-    /// Declares an input of a batch of values of this shape.
+    /// Declares an input: a batch of values of this shape.
     pub(super) fn input(&mut self, name: &str, element: Element, shape: &[usize], help: &str) {
         self.proto.input.push(value(name, element, shape, help));
     }

@@ -1,8 +1,8 @@
-//! The format ONNX: the whole computation of an action from an observation as one graph.
+//! Export to the format ONNX: a single graph computes an action from an observation.
 //!
-//! All values are f32, because many inference engines have no f64. The mean of an observation is therefore the sum of
-//! two constants: its nearest f32 and the remainder. Both are subtracted, the nearest f32 first, which leaves no
-//! noticeable rounding error even if the mean is much larger than the deviations from it.
+//! All values are f32, because many inference engines do not support f64. The mean of an observation is therefore
+//! represented as the sum of two constants: the nearest f32 and the remainder. The graph subtracts both, the nearest
+//! f32 first. This leaves no noticeable rounding error even if the mean is much larger than the deviations from it.
 
 mod graph;
 mod proto;
@@ -16,16 +16,16 @@ use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
 use graph::{Element, Graph, float, int, ints};
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
-/// Version of the file format; ONNX Runtime 1.13 and later read it.
+/// Version of the file format, supported by ONNX Runtime 1.13 and later.
 const IR_VERSION: i64 = 8;
-/// Version of the operators, the first with layer normalisation.
+/// Version of the operator set, the first one with layer normalisation.
 const OPSET: i64 = 17;
-/// Name of the input.
+/// Name of the graph's input.
 const OBSERVATION: &str = "observation";
-/// Name of the first output.
+/// Name of the graph's first output.
 const ACTION: &str = "action";
 
-/// Returns the file of the format ONNX.
+/// Returns the content of a file in the format ONNX.
 pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
     let mut graph = Graph::default();
     let shape = &policy.observation_shape;
@@ -37,7 +37,7 @@ pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
             let scores = policy.scores().unwrap_or("logits");
             graph.node(scores, "Identity", &[&outputs], vec![]);
             choose(&mut graph, scores, *start);
-            graph.output(ACTION, Element::I64, &[], "Numbers of the chosen actions.");
+            graph.output(ACTION, Element::I64, &[], "Chosen actions, as the environment numbers them.");
             graph.output(
                 scores,
                 Element::F32,
@@ -91,7 +91,7 @@ fn preprocess(graph: &mut Graph, preprocessing: &Preprocessing) -> String {
     graph.node("observation.clipped", "Clip", &[&scaled, &low, &high], vec![])
 }
 
-/// Adds all layers, and returns the name of their outputs.
+/// Adds all layers of the network, and returns the name of their output.
 fn network(graph: &mut Graph, policy: &ExportedPolicy, input: &str) -> String {
     let [(trunk, layers), streams @ ..] = &policy.sequences()[..] else { return input.to_owned() };
     let features = sequence(graph, trunk, layers, input);
@@ -135,7 +135,7 @@ fn add_layer(graph: &mut Graph, name: &str, layer: &GraphLayer, x: &str) -> Stri
     graph.node(name, operator, &[x, &weight, &bias], attributes)
 }
 
-/// Adds the choice of the first action with the largest score.
+/// Adds nodes that choose the first action with the largest score.
 fn choose(graph: &mut Graph, scores: &str, start: i64) {
     let attributes = || vec![int("axis", 1), int("keepdims", 0), int("select_last_index", 0)];
     if start == 0 {
@@ -147,7 +147,8 @@ fn choose(graph: &mut Graph, scores: &str, start: i64) {
     graph.node(ACTION, "Add", &[&choice, &start], vec![]);
 }
 
-/// Adds the conversion of outputs to actions in the units of the environment: scale, offset, minimum and maximum.
+/// Adds nodes that convert outputs to actions in the units of the environment, with a scale, an offset, a minimum and a
+/// maximum.
 fn convert(graph: &mut Graph, outputs: &str, numbers: [&[f32]; 4]) {
     let names = ["action.scale", "action.offset", "action.low", "action.high"];
     let mut constants =

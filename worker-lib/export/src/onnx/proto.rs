@@ -1,12 +1,12 @@
-//! The messages of ONNX files (`onnx.proto` of ONNX 1.14, IR version 9 and older) that a policy needs. The numbers of
-//! the fields are those of the specification.
+//! Messages of ONNX files that a policy needs (from `onnx.proto` of ONNX 1.14, IR version 9 and older). The field
+//! numbers are those of the specification.
 
 use prost::Message;
 
-/// Element types of tensors.
+/// Codes of the element types of tensors.
 pub(super) const FLOAT: i32 = 1;
 pub(super) const INT64: i32 = 7;
-/// Types of attributes.
+/// Codes of the types of attributes.
 pub(super) const ATTRIBUTE_FLOAT: i32 = 1;
 pub(super) const ATTRIBUTE_INT: i32 = 2;
 pub(super) const ATTRIBUTE_INTS: i32 = 7;
@@ -129,7 +129,7 @@ pub(super) struct TensorShapeProto {
     pub(super) dim: Vec<DimensionProto>,
 }
 
-/// Size of a dimension: a number, or the name of a variable size.
+/// Size of a dimension: either a number or the name of a variable size.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct DimensionProto {
     #[prost(int64, optional, tag = "1")]

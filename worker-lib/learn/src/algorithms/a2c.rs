@@ -1,16 +1,17 @@
-//! Advantage actor-critic (Mnih et al., 2016, without the threads of that work), synchronous or asynchronous.
+//! Advantage actor-critic (Mnih et al., 2016, but without the paper's threads), synchronous or asynchronous.
 //!
 //! Implementation details:
 //!
-//! 1. Images: one network with policy and value outputs (866,439 parameters with six actions), with pixels scaled to
-//!    [0, 1] and rewards clipped to [-1, 1]; the loss of a life terminates the return that is learned, but not the
-//!    episode. Vectors: two networks with two tanh layers each. Orthogonal initialisation, zero biases.
+//! 1. For image observations, one network has policy and value outputs (866,439 parameters with six actions); pixels
+//!    are scaled to [0, 1] and rewards are clipped to [-1, 1]; the loss of a life terminates the return that is
+//!    learned, but not the episode. For vector observations, there are two networks with two tanh layers each. The
+//!    initialisation is orthogonal, with zero biases.
 //! 2. Each gradient covers `steps_per_env` steps of every environment. The targets are the returns over these steps
-//!    plus the value of the final observation (generalised advantage estimation with a lambda of 1).
+//!    plus the discounted value of the final observation (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final
 //!    observation is added to the last reward.
-//! 4. RMSProp in PyTorch's form, with an epsilon of 1e-5 added outside the square root. The learning rate falls
-//!    linearly to 0 over the run. Gradients are clipped by their global norm after the aggregation.
+//! 4. The optimiser is RMSProp in PyTorch's form, with an epsilon of 1e-5 that is added outside the square root. The
+//!    learning rate falls linearly to 0 over the run. Gradients are clipped by their global norm after aggregation.
 //! 5. Advantages are not normalised.
 
 use rand_chacha::ChaCha8Rng;
@@ -36,18 +37,18 @@ use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
 hyper_parameters! {
-/// Hyper-parameters. The names are those of Stable-Baselines3; sizes are global, over all workers.
+/// Hyper-parameters of A2C. Their names are those of Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct A2cConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps in the run.
     pub total_steps: u64,
-    /// Seed of all random streams.
+    /// Seed of all random number streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 8, or at
-    /// least 16 if rewards are clipped.
+    /// Number of environments in the job. By default, it is the smallest multiple of the world size that is at least 8,
+    /// or at least 16 if rewards are clipped.
     pub environments: Option<usize>,
-    /// Steps of each environment per gradient (`n_steps`).
+    /// Number of steps of each environment per gradient (`n_steps`).
     pub steps_per_env: usize,
     /// Initial RMSProp learning rate.
     pub learning_rate: f32,
@@ -59,19 +60,19 @@ pub struct A2cConfig {
     pub gae_lambda: f32,
     /// Weight of the entropy bonus.
     pub entropy_coefficient: f32,
-    /// Weight of the value loss.
+    /// Weight of the value function's loss.
     pub value_coefficient: f32,
-    /// Euclidean norm to which the aggregated gradient is clipped.
+    /// Maximum Euclidean norm of the aggregated gradient, to which larger gradients are clipped.
     pub max_grad_norm: f32,
-    /// Decay factor of RMSProp's running mean of squares.
+    /// Decay factor of RMSProp's running mean of squared gradients.
     pub rmsprop_decay: f32,
-    /// Epsilon of RMSProp.
+    /// Epsilon of RMSProp, added to the denominator for numerical stability.
     pub rmsprop_epsilon: f32,
-    /// Initial logarithm of the policy's standard deviation (continuous actions).
+    /// Initial logarithm of the policy's standard deviation, for continuous actions.
     pub log_std_init: f32,
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    /// Whether to learn from rewards clipped to [-1, 1].
+    /// Whether the rewards used for learning are clipped to [-1, 1].
     pub clip_rewards: bool,
 }
 }
@@ -207,7 +208,7 @@ pub(super) struct A2cActor {
     clip_rewards: bool,
     networks: PolicyValue,
     slots: Vec<EnvironmentSlot>,
-    /// Observations scaled for the networks, `[environments, observation_dim]`.
+    /// Observations in the form that the networks take, `[environments, observation_dim]`.
     observations: Vec<f32>,
     work: PolicyValueWorkspace,
     tail: Tail,
@@ -235,7 +236,7 @@ impl A2cActor {
         }
     }
 
-    /// Takes step `t` of the rollout in each environment.
+    /// Executes step `t` of the rollout in each environment.
     fn act(&mut self, model: &[f32], buffer: &mut RolloutBuffer, t: usize) -> Result<(), TrainError> {
         self.scale_observations();
         self.networks.forward(model, &self.observations, &mut self.work);
@@ -338,7 +339,7 @@ impl A2cLearner {
         }
     }
 
-    /// Writes the gradient. Returns the policy loss, the value loss and the entropy, as means over the rollout.
+    /// Writes the gradient. Returns the means of the policy loss, the value loss and the entropy over the rollout.
     fn learn(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; 3] {
         let Self { config, networks, buffer, work, action: kind } = self;
         let (samples, width) = (buffer.returns.len(), networks.outputs());

@@ -1,4 +1,4 @@
-//! A policy and a value function in one flat vector of parameters.
+//! A policy and a value function whose parameters are stored in one flat vector.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::env::{Action, ActionSpec, EnvSpec};
 use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Lstm, Network, orthogonal};
 
-/// Separate actor and critic networks with tanh layers. The policy is a diagonal Gaussian whose log standard
-/// deviation does not depend on the observation, or a softmax. A recurrent policy has a memory before each network,
-/// whose outputs are the inputs of the network. The type holds shapes only; the layout of the parameters is
+/// Separate actor and critic networks with tanh layers. The policy is either a softmax or a diagonal Gaussian whose log
+/// standard deviation does not depend on the observation. A recurrent policy has a memory before each network; the
+/// outputs of the memory are the inputs of the network. The type contains only shapes; the layout of the parameters is
 /// `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
@@ -22,18 +22,18 @@ pub struct ActorCritic {
     memory: Option<Lstm>,
 }
 
-/// A named part of the parameter vector.
+/// Named part of the parameter vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTensor {
-    /// Name, such as `actor.0.weight`.
+    /// Name of the tensor, such as `actor.0.weight`.
     pub name: String,
-    /// Shape, such as `[64, 11]`.
+    /// Shape of the tensor, such as `[64, 11]`.
     pub shape: Vec<usize>,
-    /// Range in the parameter vector.
+    /// Range of the tensor in the parameter vector.
     pub range: Range<usize>,
 }
 
-/// Asserts that the tensors cover each of `count` parameters exactly once and match their shapes.
+/// Asserts that the tensors cover each of `count` parameters exactly once, and that their shapes match their ranges.
 #[cfg(test)]
 pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
     let mut covered = vec![0; count];
@@ -44,7 +44,7 @@ pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
     assert!(covered.iter().all(|count| *count == 1));
 }
 
-/// Returns the weights and biases, named with the prefix `name`, of a network whose parameters begin at `start`.
+/// Returns the weights and biases of a network whose parameters begin at `start`. Their names have the prefix `name`.
 pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
     let tensor = |i: usize, kind: &str, shape: Vec<usize>, part: &Range<usize>| NamedTensor {
         name: format!("{name}.{i}.{kind}"),
@@ -59,13 +59,13 @@ pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Ve
 }
 
 impl ActorCritic {
-    /// Creates the networks for an environment, with hidden layers of these widths in each network.
+    /// Creates the networks for an environment. `hidden` contains the widths of the hidden layers of each network.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         Self::with_memory(env, hidden, None)
     }
 
-    /// Creates the networks for an environment, with hidden layers of these widths in each network; the memory, if
-    /// any, has `memory` units before each network.
+    /// Creates the networks for an environment. `hidden` contains the widths of the hidden layers of each network. If
+    /// `memory` is given, a memory with this number of units precedes each network.
     pub fn with_memory(env: &EnvSpec, hidden: &[usize], memory: Option<usize>) -> Self {
         let memory = memory.map(|width| Lstm::new(env.observation_dim, width));
         let inputs = memory.map_or(env.observation_dim, Lstm::width);
@@ -96,24 +96,25 @@ impl ActorCritic {
         self.observation_dim
     }
 
-    /// Returns the memory before each network, if there is one.
+    /// Returns the memory that precedes each network, if there is one.
     pub fn memory(&self) -> Option<Lstm> {
         self.memory
     }
 
-    /// Returns the number of floats in the state of a recurrent policy, that of the actor and that of the critic; 0
-    /// without memory.
+    /// Returns the number of floats in the state of a recurrent policy, which consists of the actor's state and the
+    /// critic's state; 0 without memory.
     pub fn state_len(&self) -> usize {
         self.memory.map_or(0, |memory| 2 * memory.state_len())
     }
 
-    /// Returns the ranges of the parameters of the memories of the actor and of the critic; empty without memory.
+    /// Returns the parameter ranges of the actor's memory and of the critic's memory; they are empty without memory.
     pub fn memory_ranges(&self) -> [Range<usize>; 2] {
         let (start, len) = (self.critic_range().end, self.memory.map_or(0, Lstm::parameter_count));
         [start..start + len, start + len..start + 2 * len]
     }
 
-    /// Returns the number of floats in a stored action: the dimension, or one for the index of a discrete action.
+    /// Returns the number of floats in a stored action: the dimension of a continuous action, or 1 for the index of a
+    /// discrete action.
     pub fn action_dim(&self) -> usize {
         match self.action {
             ActionSpec::Continuous { dim } => dim,
@@ -141,7 +142,7 @@ impl ActorCritic {
         0..self.actor.parameter_count()
     }
 
-    /// Returns the range of the log standard deviations; empty for discrete actions.
+    /// Returns the range of the log standard deviations, which is empty for discrete actions.
     pub fn log_std_range(&self) -> Range<usize> {
         let start = self.actor.parameter_count();
         match self.action {
@@ -156,9 +157,9 @@ impl ActorCritic {
         start..start + self.critic.parameter_count()
     }
 
-    /// Returns initial parameters: orthogonal weights with a gain of sqrt(2), except for 0.01 in the output layer of
-    /// the policy and 1 in that of the value; zero biases; the given log standard deviation; PyTorch's initial values
-    /// for memories.
+    /// Returns the initial parameters. Weights are orthogonal with a gain of sqrt(2), except for a gain of 0.01 in the
+    /// policy's output layer and of 1 in the value function's output layer. Biases are zero, the log standard deviation
+    /// is as given, and memories have PyTorch's initial values.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         parameters[self.log_std_range()].fill(log_std);
@@ -178,7 +179,7 @@ impl ActorCritic {
         parameters
     }
 
-    /// Returns the names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, for use in files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("actor", &self.actor, self.actor_range().start);
         tensors.extend(network_tensors("critic", &self.critic, self.critic_range().start));
@@ -198,9 +199,9 @@ impl ActorCritic {
         tensors
     }
 
-    /// Samples an action, given one row of the policy network's output. Writes it to `action` (`[action_dim]`) and
-    /// returns its log-probability. Draws one standard normal number per dimension, or one uniform number, from
-    /// `rng`.
+    /// Samples an action from one row of the policy network's output. Writes the action to `action` (`[action_dim]`)
+    /// and returns its log-probability. From `rng`, draws one standard normal number per dimension for a continuous
+    /// action, or one uniform number for a discrete action.
     pub fn sample(
         &self,
         parameters: &[f32],
@@ -211,7 +212,7 @@ impl ActorCritic {
         sample_action(self.action, output, &parameters[self.log_std_range()], rng, action)
     }
 
-    /// Writes the most probable action, given one row of the policy network's output.
+    /// Writes the most probable action for one row of the policy network's output.
     pub fn mode(&self, output: &[f32], action: &mut [f32]) {
         match self.action {
             ActionSpec::Continuous { .. } => action.copy_from_slice(output),
@@ -228,7 +229,7 @@ impl ActorCritic {
     }
 }
 
-/// Samples an action (`[action_dim]`), given one row of a policy's output. Returns its log-probability.
+/// Samples an action (`[action_dim]`) from one row of a policy's output. Returns the log-probability of the action.
 pub(super) fn sample_action(
     spec: ActionSpec,
     output: &[f32],
@@ -249,7 +250,7 @@ pub(super) fn sample_action(
     }
 }
 
-/// The action distribution of the policy for one observation.
+/// Distribution of the policy's actions for one observation.
 pub(super) enum Head<'a> {
     Continuous(DiagonalGaussian<'a>),
     Discrete(Categorical<'a>),
@@ -277,7 +278,8 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Adds `scale` times the gradient of the log-probability and `entropy_scale` times the gradient of the entropy.
+    /// Adds the gradient of the log-probability, multiplied by `scale`, and the gradient of the entropy, multiplied by
+    /// `entropy_scale`.
     pub(super) fn add_gradient(
         &self,
         action: &[f32],

@@ -1,11 +1,12 @@
-//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15): the
-//! server holds the model, applies each gradient when it arrives, and answers with the model.
+//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15). The server
+//! holds the model, applies each gradient when it arrives, and responds with the updated model.
 //!
-//! A gradient computed from a model more than S updates old is not applied. Each worker has one TCP connection:
+//! A gradient is not applied if it was computed from a model that is more than S updates old. Each worker has one TCP
+//! connection, which carries:
 //!
 //! | from | content, little-endian |
 //! |---|---|
-//! | worker, once | magic `iSW2`, floats of a vector, floats of the model: u32 each |
+//! | worker, once | magic `iSW2`, length of a vector u32, length of the model u32; lengths in floats |
 //! | server | model number u64, whether the last vector was applied u32, whether the run is over u32; the model |
 //! | worker | number of the model from which the vector was computed u64; the vector |
 
@@ -23,27 +24,28 @@ use iswitch::reception::{GreetedConnection, Reception, Refusal};
 
 const MAGIC: [u8; 4] = *b"iSW2";
 const GREETING_LEN_BYTES: usize = 12;
-/// Maximum number of workers served at the same time. Each needs a thread and a copy of the model.
+/// Maximum number of workers that are served at the same time. Each of them needs a thread and a copy of the model.
 const MAX_WORKERS: usize = 1_024;
 /// Interval between a worker's attempts to connect to the server.
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// Timeout for a vector or a model. It is long because the slowest worker acts for a while between two vectors.
+/// Timeout for receiving a vector or a model. It is long, because the slowest worker may act for a while between two
+/// vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Interval at which the server checks whether all workers have left.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Outcome of the vectors that the server received.
+/// Counts of the vectors that the server has received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport {
-    /// Vectors that were applied, which is the number of updates.
+    /// Number of vectors that were applied, which is the number of updates.
     pub applied: u64,
-    /// Vectors that were not applied, such as those that were too stale.
+    /// Number of vectors that were not applied, for example because they were too stale.
     pub skipped: u64,
-    /// Applied vectors by their staleness, 0 to S.
+    /// Number of applied vectors by staleness, from 0 to S.
     pub staleness: Vec<u64>,
 }
 
-/// The model at the server and the state of the run.
+/// Model at the server, with the state of the run.
 struct State<'a, 'b> {
     model: Vec<f32>,
     replica: Replica,
@@ -52,7 +54,7 @@ struct State<'a, 'b> {
     observe: &'a mut Observer<'b>,
     since: Instant,
     failure: Option<TrainError>,
-    /// Whether a worker requested a stop or the run is complete.
+    /// Whether a worker has requested a stop, or the run is complete.
     is_over: bool,
 }
 
@@ -61,7 +63,7 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Applies a vector if the run continues and the vector is not too stale. Returns whether it was applied.
+    /// Applies a vector, unless the run is over or the vector is too stale. Returns whether it was applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -83,7 +85,7 @@ impl State<'_, '_> {
     }
 }
 
-/// Asynchronous parameter server that listens for its workers but does not serve them yet.
+/// Asynchronous parameter server that listens for workers, but does not serve them yet.
 #[derive(Debug)]
 pub struct AsyncServer {
     listener: TcpListener,
@@ -92,10 +94,10 @@ pub struct AsyncServer {
 }
 
 impl AsyncServer {
-    /// Listens at an address; port 0 selects a free port. Vectors have `vector_len` floats; `bound` is S, in updates.
+    /// Listens on an address; port 0 selects a free port. Vectors have `vector_len` floats. `bound` is S, in updates.
     ///
     /// # Errors
-    /// Fails if the server cannot listen at the address.
+    /// Fails if the server cannot listen on the address.
     pub fn bind(address: SocketAddrV4, vector_len: usize, bound: u32) -> Result<Self, TrainError> {
         let listener = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -105,7 +107,7 @@ impl AsyncServer {
         Ok(Self { listener, vector_len, bound })
     }
 
-    /// Returns the address at which the server listens.
+    /// Returns the address on which the server listens.
     ///
     /// # Errors
     /// Fails if the operating system does not return the address.
@@ -113,12 +115,12 @@ impl AsyncServer {
         self.listener.local_addr()
     }
 
-    /// Serves workers, which may join and leave at any time, until the run is complete or a worker has requested a
-    /// stop, and all workers have been informed.
+    /// Serves workers, which may join and leave at any time. Returns once the run is complete or a worker has requested
+    /// a stop, and all workers have been informed.
     ///
     /// # Errors
-    /// Fails if the observer or the listener fails. A failed connection ends only that connection; a connection whose
-    /// greeting is not that of a worker of this job is closed and logged.
+    /// Fails if the observer or the listener fails. A failed connection ends only that connection. If a connection's
+    /// greeting does not come from a worker of this job, the server closes the connection and logs the reason.
     pub fn run(
         self,
         model: Vec<f32>,
@@ -177,7 +179,7 @@ fn failed(what: &'static str, peer: SocketAddr, error: std::io::Error) -> TrainE
     TrainError::Server { what, peer, error }
 }
 
-/// Encodes the greeting, which is the same in both directions.
+/// Encodes the greeting, which has the same form in both directions.
 fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     let mut bytes = [0; GREETING_LEN_BYTES];
     bytes[..4].copy_from_slice(&MAGIC);
@@ -186,13 +188,13 @@ fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     bytes
 }
 
-/// Returns the vector length and the model length, in floats, of a greeting that begins with the magic.
+/// Returns the vector length and the model length, in floats, from a greeting that begins with the magic.
 fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
     let [_, _, _, _, a, b, c, d, e, f, g, h] = greeting;
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// Answers a greeting. Returns the connection if it belongs to a worker of this job and the server is not full.
+/// Responds to a greeting. Returns the connection if it comes from a worker of this job and the server is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
     guest: GreetedConnection<GREETING_LEN_BYTES>,
@@ -206,7 +208,7 @@ fn admit<T>(
         return None;
     }
     let own = greeting(vector_len, lock(state).model.len());
-    // The reply precedes the check, so that the worker can report the difference as well.
+    // The reply is sent before the check, so that the worker can also report the mismatch.
     if let Err(error) = stream.write_all(&own) {
         reception.refuse(Refusal::Closed, peer, &error);
         return None;
@@ -267,7 +269,7 @@ fn read_u64(stream: &mut TcpStream) -> std::io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Options of a worker of an asynchronous parameter server.
+/// Options of a worker that uses an asynchronous parameter server.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncClientOptions {
     /// Address of the server.
@@ -280,10 +282,10 @@ pub struct AsyncClientOptions {
     pub timeout: Duration,
 }
 
-/// Computes gradients for a server until the server reports the end of the run. Returns the number of vectors sent.
+/// Computes gradients for a server until the server reports that the run is over. Returns the number of vectors sent.
 ///
 /// # Errors
-/// Fails if an environment fails, or if the server does not answer or serves a different job.
+/// Fails if an environment fails, if the server does not respond, or if it serves a different job.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

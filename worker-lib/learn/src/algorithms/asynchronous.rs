@@ -1,4 +1,4 @@
-//! Asynchronous training through the switch: the two halves of a learner run in the three-stage pipeline (section 4 of
+//! Asynchronous training through the switch. The two halves of a learner run in a three-stage pipeline (section 4 of
 //! the paper, Algorithm 1).
 
 use std::ops::ControlFlow;
@@ -16,19 +16,20 @@ use iswitch::pipeline::{
 };
 use iswitch::worker::asynchronous::AsyncWorker;
 
-/// Number of updates between two reports.
+/// Number of updates between two reports of the training statistics.
 pub const REPORT_EVERY: u64 = 100;
 
-/// Callback after every [`REPORT_EVERY`] updates and after the last one, with the report since the previous call.
+/// Callback that is called after every [`REPORT_EVERY`] updates and after the last update, with the report since the
+/// previous call.
 pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), TrainError> + Send + 'a;
 
-/// Trains until the run is complete or a worker has requested a stop. `worker`, one of `workers` of the job, sums
-/// vectors of [`VectorShape::summed_len`](super::vector::VectorShape::summed_len) floats. At each update, including the
-/// last, the model is identical on all workers.
+/// Trains until the run is complete or a worker has requested a stop. `worker`, one of the `workers` workers of the
+/// job, sums vectors of [`VectorShape::summed_len`](super::vector::VectorShape::summed_len) floats. After each update,
+/// including the last one, the model is identical on all workers.
 ///
 /// # Errors
-/// Fails if an environment, the network or the observer fails, or if the elements of the packets cannot hold exact
-/// sums of this number of workers.
+/// Fails if an environment, the network or the observer fails, or if the packets' element types cannot hold exact sums
+/// over this number of workers.
 pub fn train(
     halves: Halves,
     worker: AsyncWorker,
@@ -50,8 +51,8 @@ pub fn train(
     })
 }
 
-/// The local half of a worker, together with the statistics of gradients that were not aggregated. The next vector
-/// carries these statistics.
+/// Local half of a worker, with the statistics of gradients that were not aggregated. The next vector carries these
+/// statistics.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
     unreported: Tail,
@@ -74,14 +75,14 @@ impl LocalSide {
         Ok(())
     }
 
-    /// Keeps the tail of a vector that was not aggregated, to send its counts with the next vector.
+    /// Keeps the tail of a vector that was not aggregated, so that its counts are sent with the next vector.
     pub(super) fn keep_tail(&mut self, vector: &[f32]) {
         self.unreported = Tail::read(vector);
         self.local.skipped();
     }
 }
 
-/// The local side with its vectors as the switch sums them.
+/// Local half of a worker, with its vectors in the form that the switch sums.
 struct SwitchedSide {
     local: LocalSide,
     codec: VectorCodec,
@@ -112,7 +113,7 @@ impl LocalUpdate for SharedSide<'_, '_> {
         sum: &[f32],
         contributions: u16,
     ) -> Result<ControlFlow<()>, LearnerError> {
-        // The vectors of an aggregate are whole, so that all its values hold the same contributions.
+        // Each aggregate covers whole vectors, so all of its values sum the same contributions.
         let sum = self.codec.decode(sum, contributions, true);
         self.replica.apply(model, sum, contributions);
         let is_over = self.replica.is_over();

@@ -1,4 +1,4 @@
-//! Cache of a cell, between the learner and the actors near it.
+//! Model cache of a cell, between the learner and the actors near it.
 //!
 //! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to
 //! all of them while it arrives. The pointer to the latest version is served immediately and refreshed in the
@@ -36,24 +36,25 @@ use pointers::{Known, Pointers};
 /// Options of a cell.
 #[derive(Clone, Debug)]
 pub struct CellOptions {
-    /// Options of the server for actors.
+    /// Options of the HTTP server that actors read from.
     pub server: ServerOptions,
-    /// Timeouts for upstream.
+    /// Timeouts of requests to upstream.
     pub times: Times,
-    /// Credentials for upstream.
+    /// Credentials for requests to upstream.
     pub credentials: Credentials,
-    /// Maximum size of the kept models, in bytes. The least recently read ones are evicted first.
+    /// Maximum total size of the cached models, in bytes. The least recently read models are evicted first.
     pub capacity_bytes: u64,
     /// Maximum size of a model fetched from upstream, in bytes.
     pub object_len_max_bytes: u64,
-    /// Freshness lifetime of a pointer. A fresh pointer is served without asking upstream.
+    /// Freshness lifetime of a pointer. A fresh pointer is served without a request to upstream.
     pub pointer_fresh: Duration,
-    /// Maximum age of a pointer that is served while upstream is asked or cannot be reached. An older pointer is an
-    /// error.
+    /// Maximum age of a pointer that is served while the cell queries upstream or cannot reach it. If the pointer is
+    /// older, the request fails.
     pub model_age_max: Duration,
-    /// Maximum number of models of upstream, each with its own name.
+    /// Maximum number of models that the cell caches from upstream, each with its own name.
     pub names_max: usize,
-    /// Maximum number of requested names that upstream does not have yet. A further name displaces the oldest one.
+    /// Maximum number of requested names that upstream does not have yet. Beyond it, a new name displaces the oldest
+    /// one.
     pub unknown_names_max: usize,
     /// Time after which the cell stops watching a model that no reader requests.
     pub watch_idle: Duration,
@@ -76,16 +77,16 @@ impl Default for CellOptions {
     }
 }
 
-/// Serves the models of upstream: learners, other cells, or any HTTP cache in front of them, the preferred ones
-/// first.
+/// Serves the models of the upstream servers: learners, other cells, or HTTP caches in front of them. The preferred
+/// servers come first.
 ///
 /// # Errors
-/// Fails if an address cannot be listened on, which the error names, or if there is no upstream.
+/// Fails if there is no upstream, or if the cell cannot listen on an address; the error names the address.
 pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
     serve_at(upstream, Reserved::all(listen)?, options).await
 }
 
-/// Serves as [`serve`] does, on addresses that are already reserved.
+/// Serves like [`serve`], but on addresses that are already reserved.
 pub(crate) async fn serve_at(
     upstream: &[Endpoint],
     reserved: Vec<Reserved>,
@@ -151,7 +152,7 @@ impl Cell {
     }
 }
 
-/// Converts an error of upstream to the refusal that a reader receives.
+/// Converts an upstream error to the refusal that a reader receives.
 fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
     use crate::client::ModelError;
     match error {

@@ -1,4 +1,5 @@
-//! Names that readers have requested from a cell. A name that upstream does not have never displaces one that it has.
+//! Model names that readers have requested from a cell. A name that upstream does not have never displaces one that
+//! upstream has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::ModelName;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: HashMap<ModelName, Arc<Pointer>>,
-    /// Names for which upstream has not answered yet or has no model, or which exceed the limit of known names.
+    /// Names for which upstream has not answered yet, names for which it has no model, and names beyond the limit of
+    /// known names.
     unknown: HashMap<ModelName, Arc<Pointer>>,
 }
 
@@ -29,7 +31,7 @@ impl Names {
     }
 
     /// Adds a name about which nothing is known yet. If there are already `unknown_max` such names, removes and returns
-    /// the one whose last request is the oldest, preferably one for which no reader waits.
+    /// the least recently requested one, preferably one that no reader waits for.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {
@@ -41,9 +43,9 @@ impl Names {
         displaced
     }
 
-    /// Moves a name from the unknown to the known ones, because upstream has the model. If there are already
+    /// Moves a name from the unknown to the known names, because upstream has the model. If there are already
     /// `known_max` known names, first removes those that no reader has requested for `idle`. If there is still no room,
-    /// the name stays among the unknown ones.
+    /// the name remains unknown.
     pub(super) fn promote(&mut self, pointer: &Arc<Pointer>, known_max: usize, idle: Duration) {
         if self.known.contains_key(pointer.name()) {
             return;

@@ -1,4 +1,4 @@
-//! Objects of a cell, each fetched from upstream once.
+//! Cached objects of a cell, each fetched from upstream once.
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::{ModelName, Verification};
 
 type Key = (ModelName, u64);
 
-/// Unit of weights in the cache. With it, the cache's 32-bit weights are sufficient for any object.
+/// Unit of an object's weight in the cache, in bytes. With this unit, the cache's 32-bit weights are large enough for
+/// any object.
 const WEIGHT_UNIT_BYTES: u64 = 1024;
 
-/// Objects that the cell has or is fetching.
+/// Objects that the cell has received or is fetching.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     cache: Cache<Key, Arc<Arriving>>,
@@ -37,15 +38,15 @@ impl Objects {
         let cache = Cache::builder()
             .max_capacity(options.capacity_bytes / WEIGHT_UNIT_BYTES)
             .weigher(weight)
-            // The default policy would keep a new version only after it has been requested more often than the old
-            // ones.
+            // With the default policy, a new version would be kept only after it had been requested more often than the
+            // old ones.
             .eviction_policy(EvictionPolicy::lru())
             .build();
         let len_max_bytes = options.object_len_max_bytes.min(options.capacity_bytes);
         Self { cache, sources, len_max_bytes, counters }
     }
 
-    /// Returns an object of which at least the length is known. Concurrent requests for an object share one upstream
+    /// Returns an object as soon as its length is known. Concurrent requests for the same object share one upstream
     /// request.
     pub(super) async fn get(&self, name: &ModelName, version: u64) -> Result<Arc<Arriving>, Refusal> {
         let key = (name.clone(), version);
@@ -62,7 +63,7 @@ impl Objects {
         self.cache.weighted_size() * WEIGHT_UNIT_BYTES
     }
 
-    /// Starts to fetch an object; the rest arrives in the background.
+    /// Starts to fetch an object. Returns when its length is known; the bytes arrive in the background.
     async fn fetch(&self, name: &ModelName, version: u64) -> Result<Arc<Arriving>, ModelError> {
         Counters::add(&self.counters.fetches, 1);
         let begun = Download::begin(&self.sources, name, version, None, Verification::Crc32c).await;

@@ -1,4 +1,5 @@
-//! Pointers of a cell. Stale pointers are served while upstream is asked, up to a bound on their age.
+//! Pointers of a cell to the latest versions. Stale pointers are served while the cell queries upstream, up to a
+//! maximum age.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +16,12 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause after an error of upstream; also the maximum time that a new version may remain unnoticed.
+/// Pause after an upstream error, and thus the maximum delay before a new version is noticed.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum wait time in a request to upstream.
+/// Maximum wait time requested from upstream.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Pointer, and the time since it was known to be the latest.
+/// Pointer, and the time since it was last known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Manifest of the version; `None` if there is no version newer than the requested one.
@@ -42,7 +43,7 @@ pub(super) struct Pointers {
 pub(super) struct Pointer {
     name: ModelName,
     state: watch::Sender<State>,
-    /// Lock held by the task that asks upstream.
+    /// Lock held by the task that queries upstream.
     asking: tokio::sync::Mutex<()>,
     is_watched: AtomicBool,
 }
@@ -50,7 +51,7 @@ pub(super) struct Pointer {
 #[derive(Clone, Debug, Default)]
 struct State {
     manifest: Option<Manifest>,
-    /// Time at which upstream's information was known to be true; earlier than `answered_at`.
+    /// Time at which upstream's answer was known to be true; earlier than `answered_at`.
     as_of: Option<Instant>,
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
@@ -73,7 +74,7 @@ impl Pointer {
         &self.name
     }
 
-    /// Returns whether a reader waits for a newer version.
+    /// Returns whether any reader waits for a newer version.
     pub(super) fn has_readers(&self) -> bool {
         self.state.receiver_count() > 0
     }
@@ -82,7 +83,7 @@ impl Pointer {
         self.state.borrow().wanted_at
     }
 
-    /// Returns whether a reader waits, or has asked within `idle`.
+    /// Returns whether a reader is waiting, or has requested the pointer within `idle`.
     pub(super) fn is_wanted(&self, idle: Duration) -> bool {
         self.has_readers() || self.wanted_at().is_some_and(|at| at.elapsed() < idle)
     }
@@ -107,8 +108,8 @@ impl Pointers {
         (names.known_len(), names.unknown_len())
     }
 
-    /// Returns the latest version: immediately if the pointer is fresh, or stale within the bound; otherwise as soon
-    /// as upstream has answered.
+    /// Returns the latest version. If the pointer is fresh, or stale but young enough, returns it immediately;
+    /// otherwise, waits for upstream's answer.
     pub(super) async fn latest(&self, name: &ModelName) -> Result<Known, Refusal> {
         let pointer = self.pointer(name);
         let known = pointer.state.borrow().within(self.options.model_age_max);
@@ -123,7 +124,7 @@ impl Pointers {
         self.judge(&pointer)
     }
 
-    /// Returns the latest version as soon as it is newer than `after`, or `None` on timeout.
+    /// Returns the latest version as soon as it is newer than `after`. Returns `None` on timeout.
     pub(super) async fn newer(
         &self,
         name: &ModelName,
@@ -168,7 +169,7 @@ impl Pointers {
         }
     }
 
-    /// Returns the entry of a model, and creates it if necessary.
+    /// Returns the entry of a model. Creates the entry if necessary.
     fn pointer(&self, name: &ModelName) -> Arc<Pointer> {
         let mut names = lock(&self.names);
         let known = names.get(name).map(Arc::clone);
@@ -207,7 +208,7 @@ impl Pointers {
         tokio::spawn(async move { refresher.refresh(&pointer).await });
     }
 
-    /// Watches upstream for new versions for as long as readers wait for them.
+    /// Starts to watch upstream for new versions, for as long as readers wait for them.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
             // If another task already watches the pointer, the new task ends immediately.
@@ -220,7 +221,7 @@ fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Client of upstream, used in background tasks.
+/// Client of upstream for use in background tasks.
 struct Refresher {
     sources: Arc<Sources>,
     counters: Arc<Counters>,
@@ -229,7 +230,7 @@ struct Refresher {
 }
 
 impl Refresher {
-    /// Asks upstream once. If another call is in progress, waits for that call and uses its answer.
+    /// Queries upstream once. If another call is in progress, waits for that call and uses its answer.
     async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;
@@ -253,7 +254,7 @@ impl Refresher {
         }
     }
 
-    /// Asks upstream once. The request waits for a newer version if the current one is recent enough.
+    /// Queries upstream once. If the current pointer is recent enough, the request waits for a newer version.
     async fn ask_in_turn(&self, pointer: &Arc<Pointer>, wait: Duration) {
         let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
         // If the pointer is unknown or too old, ask without waiting.
@@ -263,7 +264,7 @@ impl Refresher {
         }
     }
 
-    /// Asks upstream and records the answer. Returns whether upstream answered successfully.
+    /// Queries upstream and records the answer. Returns whether upstream answered successfully.
     async fn ask(&self, pointer: &Arc<Pointer>, wanted: Wanted) -> bool {
         Counters::add(&self.counters.pointer_requests, 1);
         let answer = self.sources.latest(&pointer.name, wanted).await;

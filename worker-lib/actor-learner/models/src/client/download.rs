@@ -1,4 +1,4 @@
-//! Download of one object from any available source. An interrupted download resumes where it stopped.
+//! Download of one object from any available source. An interrupted download resumes at the first missing byte.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    /// Starts at the first source that has the version. With a manifest, only the object that it describes is
-    /// accepted.
+    /// Starts the download at the first source that has the version. If a manifest is given, accepts only the object
+    /// that it describes.
     pub(crate) async fn begin(
         sources: &Arc<Sources>,
         name: &ModelName,
@@ -67,7 +67,7 @@ impl Download {
         &self.manifest
     }
 
-    /// Returns the next bytes, or `None` when all bytes have arrived and have been verified.
+    /// Returns the next bytes. Returns `None` once all bytes have arrived and have been verified.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         loop {
             if self.received == self.manifest.len_bytes {
@@ -108,7 +108,7 @@ impl Download {
         Err(error)
     }
 
-    /// Drops the current response. Fails after too many interruptions without a byte in between.
+    /// Drops the current response. Fails after too many consecutive interruptions without a received byte.
     fn interrupted(&mut self, reason: &str) -> Result<(), ModelError> {
         let Some(answer) = self.answer.take() else { return Ok(()) };
         let error = ModelError::Interrupted {
@@ -147,7 +147,7 @@ impl Download {
         Err(first_error.unwrap_or(ModelError::NoSources))
     }
 
-    /// Returns whether a response continues the received bytes with those of the same object.
+    /// Returns whether a response contains the missing bytes of the same object.
     fn is_rest(&self, answer: &Answer) -> bool {
         let text = |name: HeaderName| answer.headers.get(name).and_then(|value| value.to_str().ok());
         let len_bytes = self.manifest.len_bytes;

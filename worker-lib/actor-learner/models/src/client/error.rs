@@ -6,7 +6,7 @@ use hyper::StatusCode;
 
 use crate::ModelName;
 
-/// Reasons why a model is not read or not published.
+/// Reasons why a model cannot be read or published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The client has no endpoints.
@@ -66,15 +66,15 @@ pub enum ModelError {
         /// Message of the source.
         message: String,
     },
-    /// The response is not that of a learner or a cell.
+    /// The response does not come from a learner or a cell, or is malformed.
     #[error("{source_name}: {what}")]
     BadAnswer {
         /// Cell or learner.
         source_name: String,
-        /// Cause of the error.
+        /// Description of the invalid response.
         what: String,
     },
-    /// The bytes differ from those that were published.
+    /// The received bytes differ from the published bytes.
     #[error(
         "{source_name}: the bytes received as version {version} of model {name} differ from those published"
     )]
@@ -99,7 +99,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Returns whether the source should be avoided for a while.
+    /// Returns whether the error is a reason to avoid the source for a while.
     pub(crate) fn is_sick(&self) -> bool {
         match self {
             Self::Unreachable { .. }

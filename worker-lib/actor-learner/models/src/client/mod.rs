@@ -24,7 +24,8 @@ use download::Download;
 pub(crate) use pointer::Wanted;
 use sources::Sources;
 
-/// Maximum number of attempts to read when a version disappears or arrives with wrong bytes.
+/// Maximum number of attempts to read a model. A read is repeated if the version disappears or the received bytes are
+/// wrong.
 const READ_ATTEMPTS: u32 = 4;
 
 /// Timeouts of a client.
@@ -32,7 +33,8 @@ const READ_ATTEMPTS: u32 = 4;
 pub struct Times {
     /// Timeout for opening a connection.
     pub connect: Duration,
-    /// Timeout for a response's head or the next piece of its body, after which another source is tried.
+    /// Timeout for the head of a response and for each further piece of its body. When it expires, another source is
+    /// tried.
     pub stall: Duration,
 }
 
@@ -42,8 +44,7 @@ impl Default for Times {
     }
 }
 
-/// Credentials of a client, and the authorities that it trusts. By default, a client has no credentials and cannot
-/// use TLS.
+/// Credentials of a client, and the CAs that it trusts. By default, a client has no credentials and cannot use TLS.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     /// Token sent with each request.
@@ -58,9 +59,9 @@ pub struct Credentials {
 pub struct ClientOptions {
     /// Timeouts.
     pub times: Times,
-    /// Credentials.
+    /// Credentials sent to the sources.
     pub credentials: Credentials,
-    /// Verification of the received bytes.
+    /// Method by which the received bytes are verified.
     pub verification: Verification,
     /// Maximum size of a model, in bytes.
     pub len_max_bytes: u64,
@@ -77,7 +78,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// Receiver of a model as it arrives.
+/// Receiver of a model's bytes as they arrive.
 pub trait Sink: Send {
     /// Begins a model. Bytes that were received before this call must be discarded.
     fn begin(&mut self, manifest: &Manifest);
@@ -93,11 +94,11 @@ pub struct Model {
     pub manifest: Manifest,
     /// Bytes of the model.
     pub bytes: Bytes,
-    /// Time that it took to read the model once its version was known.
+    /// Time from learning the version to receiving the last byte of the model.
     pub latency: Duration,
 }
 
-/// Statistics of a client since its start.
+/// Statistics of a client since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClientStats {
     /// Number of models read.
@@ -106,7 +107,7 @@ pub struct ClientStats {
     pub model_bytes: u64,
     /// Number of downloads that were interrupted and then resumed, possibly from another source.
     pub resumes: u64,
-    /// Number of downloads that were repeated because they arrived with wrong bytes.
+    /// Number of downloads that were repeated because the received bytes were wrong.
     pub wrong_bytes: u64,
 }
 
@@ -117,7 +118,7 @@ pub struct ModelClient {
     sources: Arc<Sources>,
     options: ClientOptions,
     current: Option<Manifest>,
-    /// Time at which the current version was known to be the latest.
+    /// Time at which the current version was last known to be the latest.
     as_of: Option<Instant>,
     stats: ClientStats,
 }
@@ -137,7 +138,7 @@ impl ModelClient {
         self.current.as_ref()
     }
 
-    /// Returns the time since the current version was known to be the latest: an upper bound on its staleness.
+    /// Returns the time since the current version was last known to be the latest: an upper bound on its staleness.
     pub fn model_age(&self) -> Option<Duration> {
         self.as_of.map(|as_of| as_of.elapsed())
     }
@@ -168,7 +169,8 @@ impl ModelClient {
         self.read(Wanted::default()).await
     }
 
-    /// Waits for a version that is newer than the current one, for at most `wait` and [`WAIT_MAX`], and reads it.
+    /// Waits for a version that is newer than the current one, for at most `wait` or [`WAIT_MAX`], whichever is
+    /// shorter, and reads it.
     ///
     /// # Errors
     /// Fails if no source has the version.
@@ -190,7 +192,7 @@ impl ModelClient {
                     self.as_of = Some(pointer.as_of);
                     return Ok(Some(Model { manifest, bytes: buffer.0.freeze(), latency }));
                 }
-                // During the read, the learner published more new versions than it keeps.
+                // The learner published more new versions during the read than it keeps.
                 Err(ModelError::NotFound { .. }) if attempt < READ_ATTEMPTS => {}
                 Err(error) => return Err(error),
             }
@@ -198,10 +200,12 @@ impl ModelClient {
         Ok(None)
     }
 
-    /// Reads one version into a sink, and returns the time that it took. The version does not become the current one.
+    /// Reads one version into a sink, and returns the time that the read took. The version does not become the current
+    /// one.
     ///
     /// # Errors
-    /// Fails if no source delivers all of these bytes. In that case, the bytes in the sink must be discarded.
+    /// Fails if no source delivers the bytes that the manifest describes. The caller must then discard the bytes in the
+    /// sink.
     pub async fn fetch(&mut self, manifest: &Manifest, sink: &mut dyn Sink) -> Result<Duration, ModelError> {
         let limit_bytes = self.options.len_max_bytes;
         if manifest.len_bytes > limit_bytes {
@@ -211,7 +215,7 @@ impl ModelClient {
         let begin = Instant::now();
         for attempt in 1.. {
             match self.try_fetch(manifest, sink).await {
-                // The source of the wrong bytes is now asked last.
+                // From now on, the source of the wrong bytes is asked last.
                 Err(ModelError::WrongBytes { .. }) if attempt < READ_ATTEMPTS => self.stats.wrong_bytes += 1,
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -238,8 +242,8 @@ impl ModelClient {
         }
     }
 
-    /// Records a pointer. If it names no newer version, the current version was the latest at the time `as_of` of the
-    /// pointer.
+    /// Records a pointer. If the pointer names no newer version, the current version was still the latest at the
+    /// pointer's time `as_of`.
     fn note(&mut self, pointer: &Pointer) {
         let Some(current) = &self.current else { return };
         if pointer.manifest.as_ref().is_none_or(|latest| latest.version == current.version) {

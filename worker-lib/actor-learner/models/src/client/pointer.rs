@@ -11,12 +11,12 @@ use crate::http::pointer::{age, held_for};
 use crate::manifest::millis;
 use crate::{Manifest, ModelName};
 
-/// Response of a source about the latest version.
+/// A source's response to a request for the latest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Manifest of the version; `None` if no version newer than the requested one appeared during the wait.
     pub manifest: Option<Manifest>,
-    /// Time at which the response was known to be true. It precedes the request by the age that caches report.
+    /// Time at which the response was known to be true: the time of the request minus the age that caches report.
     pub as_of: Instant,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
 }
 
 impl Sources {
-    /// Asks the sources one after the other until one answers.
+    /// Asks the sources in order until one answers.
     pub(crate) async fn latest(&self, name: &ModelName, wanted: Wanted) -> Result<Pointer, ModelError> {
         let mut first_error = None;
         for at in self.order() {
@@ -52,7 +52,8 @@ impl Sources {
             let after = wanted.after.map(|after| format!("after={after}&")).unwrap_or_default();
             path = format!("{path}?{after}wait={}", millis(wait));
         }
-        // The age counts from before the request, because the response may have been in flight for a long time.
+        // The age is subtracted from the time of the request, because the response may have been in flight for a long
+        // time.
         let asked = Instant::now();
         let answer = self.ask(at, &path, &[], wanted.wait.unwrap_or_default()).await?;
         let reported =

@@ -1,4 +1,4 @@
-//! Sources of models: cells and the learner, in order of preference, each with its idle connections.
+//! Sources of models: cells and the learner in order of preference, each with a pool of idle connections.
 
 use std::fmt;
 use std::io;
@@ -79,7 +79,7 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Connection>,
-    /// Time until which the source is asked only if all others fail.
+    /// Time until which the source is asked only if all other sources fail.
     avoided_until: Option<Instant>,
     penalty: Duration,
 }
@@ -107,7 +107,7 @@ impl Source {
         self.endpoint.to_string()
     }
 
-    /// Returns the value of the Host field.
+    /// Returns the value of the Host header.
     pub(crate) fn host(&self) -> &str {
         match &self.endpoint {
             Endpoint::Tcp(address) | Endpoint::Tls(address) => address,
@@ -127,13 +127,13 @@ impl Source {
         state.avoided_until = Some(Instant::now() + state.penalty);
     }
 
-    /// Resets the penalty after a success.
+    /// Resets the penalty of the source after a success.
     pub(crate) fn forgive(&self) {
         let mut state = self.lock();
         (state.penalty, state.avoided_until) = (Duration::ZERO, None);
     }
 
-    /// Keeps a connection whose response was read completely.
+    /// Returns a connection to the pool of idle connections. Its response must have been read completely.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut state = self.lock();
         if state.idle.len() < IDLE_CONNECTIONS_MAX && !connection.is_closed() {
@@ -141,9 +141,9 @@ impl Source {
         }
     }
 
-    /// Sends a request, on an idle connection if a working one is available.
+    /// Sends a request. Uses an idle connection if one is available and still works.
     ///
-    /// The path of the request must be complete. The request may be sent twice, so it must be idempotent.
+    /// The request must contain the complete path. It may be sent twice, so it must be idempotent.
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
@@ -208,7 +208,7 @@ impl Source {
     }
 }
 
-/// Formats an error with its cause, such as the alert with which a server rejects a certificate.
+/// Formats an error with its cause, such as the TLS alert with which a server rejects a certificate.
 fn with_cause(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -1,4 +1,4 @@
-//! Requests to the sources in order of preference, until one answers.
+//! Requests to the sources, in order of preference, until one of them answers.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ pub(crate) struct Sources {
     authorization: Option<HeaderValue>,
 }
 
-/// Response whose body is still to be read.
+/// Response whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Index of the source.
+    /// Index of the source that sent the response.
     pub(crate) at: usize,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -60,7 +60,7 @@ impl Sources {
         order
     }
 
-    /// Avoids a source for a while if the error is a failure of the source.
+    /// Avoids a source for a while if the error is the fault of the source.
     pub(crate) fn judge(&self, at: usize, error: &ModelError) {
         if error.is_sick() {
             tracing::debug!(%error, "a source failed");
@@ -68,8 +68,8 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a successful response. `wait` is added to the usual
-    /// timeout.
+    /// Sends a request to one source, and waits for the head of a successful response. Extends the usual timeout by
+    /// `wait`.
     pub(crate) async fn ask(
         &self,
         at: usize,
@@ -162,12 +162,12 @@ impl Sources {
         }
     }
 
-    /// Completes a response that was read to its end, so that its connection can be reused.
+    /// Returns the connection of a response that was read to its end, so that the connection can be reused.
     pub(crate) fn finish(&self, answer: Answer) {
         self.all[answer.at].keep(answer.connection);
     }
 
-    /// Reads the whole body of a pointer or an error.
+    /// Reads the whole body of a pointer response or an error response.
     pub(crate) async fn read_small(&self, mut answer: Answer) -> Result<Bytes, ModelError> {
         let mut text = BytesMut::new();
         while let Some(bytes) = self.next(&mut answer).await? {

@@ -1,4 +1,4 @@
-//! Response bodies, which are not copied for each reader.
+//! Response bodies that share their bytes instead of copying them for each reader.
 
 use std::io;
 use std::pin::Pin;
@@ -13,9 +13,9 @@ use crate::limits::SLICE_LEN_BYTES;
 /// Body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Bytes that are available.
+    /// Bytes that are all available.
     Ready(Bytes),
-    /// Bytes that may still be arriving.
+    /// Bytes of which some may still have to arrive.
     Following(Follower),
 }
 

@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110 section 13) on strong ETags.
+//! Evaluation of conditional requests (RFC 9110 section 13) with strong ETags.
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE};
@@ -16,7 +16,7 @@ pub(crate) enum Verdict {
     PreconditionFailed,
 }
 
-/// Evaluates If-Match and If-None-Match.
+/// Evaluates the If-Match and If-None-Match headers.
 pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     if let Some(wanted) = text(headers, IF_MATCH)
         && !list_has(&wanted, etag, false)
@@ -29,7 +29,7 @@ pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     Verdict::Send
 }
 
-/// Returns the requested part of the object. A range counts only if If-Range is absent or names this object.
+/// Returns the requested part of the object. A range is ignored if If-Range names a different object.
 pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> RequestedRange {
     let is_another = text(headers, IF_RANGE).is_some_and(|wanted| wanted.trim() != etag);
     match text(headers, RANGE) {
@@ -38,13 +38,13 @@ pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> Requeste
     }
 }
 
-/// Joins all lines of a field into one list.
+/// Joins all lines of a header field into one list.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let lines: Vec<_> = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or_default()).collect();
     (!lines.is_empty()).then(|| lines.join(","))
 }
 
-/// Returns whether a list contains the ETag. A weak comparison ignores the mark of a weak ETag.
+/// Returns whether a list contains the ETag. A weak comparison ignores the prefix of weak ETags.
 fn list_has(list: &str, etag: &str, is_weak: bool) -> bool {
     let bare = |tag: &str| if is_weak { tag.strip_prefix("W/").unwrap_or(tag) == etag } else { tag == etag };
     list.split(',').map(str::trim).any(|item| item == "*" || bare(item))

@@ -1,4 +1,4 @@
-//! Responses with objects.
+//! HTTP responses that carry model objects.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::Manifest;
 use crate::arriving::Arriving;
 use crate::manifest::Sha256Digest;
 
-/// Cache policy of a version, which never changes. One year is the conventional maximum.
+/// Cache policy for a version, which never changes. One year is the conventional maximum lifetime.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// Bytes of an object.
@@ -38,7 +38,7 @@ impl Content {
     }
 }
 
-/// Returns the response to GET or HEAD, with ranges and conditions.
+/// Returns the response to a GET or HEAD request for an object. Supports ranges and conditions.
 pub(crate) fn answer(
     method: &Method,
     headers: &HeaderMap,
@@ -57,7 +57,7 @@ pub(crate) fn answer(
         Verdict::Send => {}
     }
     let len_bytes = manifest.len_bytes;
-    // HTTP defines ranges for GET only.
+    // HTTP defines ranges only for GET.
     let asked = if *method == Method::GET {
         conditional::asked(headers, &etag, len_bytes)
     } else {
@@ -91,13 +91,13 @@ fn describe(headers: &mut HeaderMap, manifest: &Manifest) {
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
-    headers.insert(name, HeaderValue::from_str(text).expect("digits and ASCII signs are valid in a header"));
+    headers.insert(name, HeaderValue::from_str(text).expect("digits and punctuation are valid in a header"));
 }
 
-/// Returns the manifest of a whole object from the headers that [`answer`] sets.
+/// Extracts the manifest of a whole object from the headers that [`answer`] sets.
 ///
 /// # Errors
-/// Returns the name of the field that is missing or invalid.
+/// Returns the name of the header that is missing or invalid.
 pub(crate) fn manifest(headers: &HeaderMap, len_bytes: u64) -> Result<Manifest, &'static str> {
     let text = |name: &'static str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(name);
     let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| name);

@@ -1,4 +1,4 @@
-//! Responses with pointers to the latest version.
+//! HTTP responses that carry a pointer to the latest version.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::{AGE_HEADER, AS_OF_HEADER, HELD_HEADER};
 use crate::Manifest;
 use crate::manifest::{millis, unix_ms};
 
-/// Times during which caches may use a pointer.
+/// Periods for which caches may use a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freshness {
-    /// Time without revalidation.
+    /// Time for which a cache may use the pointer without revalidating it.
     pub(crate) fresh: Duration,
-    /// Additional time while the cache revalidates the pointer or cannot do so.
+    /// Additional time for which a cache may use the pointer while it revalidates the pointer or fails to do so.
     pub(crate) stale: Duration,
 }
 
@@ -30,11 +30,11 @@ impl Freshness {
         }
         let (fresh, stale) = (self.fresh.as_secs(), self.stale.as_secs());
         let text = format!("max-age={fresh}, stale-while-revalidate={stale}, stale-if-error={stale}");
-        HeaderValue::from_str(&text).expect("digits and ASCII signs are valid in a header")
+        HeaderValue::from_str(&text).expect("digits and punctuation are valid in a header")
     }
 }
 
-/// Returns the response with a pointer that was known to be the latest `age` ago.
+/// Returns the response with a pointer that was last known to be the latest `age` ago.
 pub(crate) fn answer(
     (method, headers): (&Method, &HeaderMap),
     query: PointerQuery,
@@ -62,7 +62,7 @@ pub(crate) fn answer(
     Ok(response)
 }
 
-/// Returns 204: no newer version appeared during the wait.
+/// Returns a response with status 204: no newer version appeared during the wait.
 pub(crate) fn nothing_newer(age: Duration, query: PointerQuery, freshness: Freshness) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -77,21 +77,21 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds the header with the time that the request was held. A client needs it because the response is more recent than
-/// the request by this time.
+/// Adds the header with the time for which the request was held. The client needs it, because the response is more
+/// recent than the request by this amount of time.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response
 }
 
-/// Returns the time that the request was held.
+/// Returns the time for which the server held the request.
 pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
     let text = headers.get(HELD_HEADER).and_then(|value| value.to_str().ok());
     Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
-/// Returns the age of a pointer from the headers that [`answer`] sets. Without [`AGE_HEADER`], which a cache that does
-/// not count the age removes, computes the age from the clocks of the two machines.
+/// Returns the age of a pointer from the headers that [`answer`] sets. If a cache that does not count ages has removed
+/// [`AGE_HEADER`], computes the age from the clocks of the two machines.
 pub(crate) fn age(headers: &HeaderMap) -> Duration {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     let by_clocks = || Some(unix_ms().saturating_sub(number(AS_OF_HEADER)?));

@@ -1,20 +1,20 @@
-//! Range field (RFC 9110 section 14), for a single range of bytes.
+//! Parser of the Range header (RFC 9110 section 14) for a single range of bytes.
 
 use std::ops::Range;
 
 /// Requested part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// The whole object: there is no range, there are several, or the field has another unit or is invalid. The RFC
-    /// requires that the field is ignored in these cases.
+    /// The whole object: there is no range, there are several ranges, or the header is invalid or uses another unit.
+    /// The RFC requires that the header be ignored in these cases.
     Whole,
-    /// A non-empty part.
+    /// A non-empty part of the object.
     Part(Range<u64>),
-    /// A range that begins after the end.
+    /// A range that begins after the end of the object.
     Nothing,
 }
 
-/// Parses the field for an object of `len_bytes` bytes.
+/// Parses the header for an object of `len_bytes` bytes.
 pub(crate) fn parse(field: &str, len_bytes: u64) -> RequestedRange {
     let Some((unit, range)) = field.split_once('=') else { return RequestedRange::Whole };
     let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Whole };
@@ -42,7 +42,7 @@ enum Position {
     At(u64),
 }
 
-/// Parses a position. A number that does not fit into 64 bits is after the end of any object.
+/// Parses a position. A number that does not fit into 64 bits lies after the end of any object.
 fn position(text: &str) -> Option<Position> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! Refusals of requests.
+//! Refusals of HTTP requests.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::manifest::millis;
 use crate::store::PublishError;
 use crate::{ModelName, limits};
 
-/// Refusal of a request, which determines the status, the error code in the JSON response, and the message.
+/// Refusal of a request. It determines the status, the error code in the JSON response, and the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("no such path: expected /models/NAME/latest, /models/NAME/VERSION or /metrics")]
@@ -39,7 +39,7 @@ pub(crate) enum Refusal {
     UploadBroken(String),
     #[error("the range begins after the end of the object, which is {len_bytes} bytes long")]
     RangeNotSatisfiable { len_bytes: u64 },
-    #[error("the object's ETag is {etag}, expected one in If-Match")]
+    #[error("the object's ETag is {etag}, expected one of those in If-Match")]
     PreconditionFailed { etag: String },
     #[error("too many {what}, expected at most {limit} at a time")]
     Busy { what: &'static str, limit: usize },
@@ -145,8 +145,8 @@ impl Refusal {
         response
     }
 
-    /// Returns the refusal of a model that is too old, with its age, the bound, and the reason why there is no newer
-    /// one.
+    /// Returns the refusal to serve a model that is too old, with its age, the limit, and the reason why there is no
+    /// newer one.
     pub(crate) fn too_old(name: &ModelName, age: Duration, limit: Duration, reason: &str) -> Self {
         let (age_ms, limit_ms) = (millis(age), millis(limit));
         Self::ModelTooOld { name: name.clone(), age_ms, limit_ms, reason: reason.to_owned() }

@@ -1,4 +1,4 @@
-//! Routes of requests.
+//! Routes of HTTP requests.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::ModelName;
 use crate::limits::WAIT_MAX;
 use crate::manifest::millis;
 
-/// Target of a request's path.
+/// Resource that a request's path refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Pointer to the latest version.
     Latest { name: ModelName, query: PointerQuery },
-    /// Version of a model.
+    /// One version of a model.
     Object { name: ModelName, version: u64 },
     /// Counters of the server.
     Metrics,
 }
 
-/// Query parameters `?after=VERSION&wait=MS`.
+/// Query parameters of a pointer request: `?after=VERSION&wait=MS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointerQuery {
     /// Return only a version that is newer than this one.

@@ -28,7 +28,7 @@ use crate::{ModelName, ModelStore};
 /// Clients that may publish over HTTP, with `PUT /models/NAME/VERSION`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PublishFrom {
-    /// No client may publish; the learner itself uses the store.
+    /// No client may publish over HTTP; the learner itself publishes through the store.
     Nobody,
     /// Clients that connect to a Unix socket of the server may publish.
     #[default]
@@ -71,12 +71,12 @@ impl Default for LearnerOptions {
 /// Serves a store.
 ///
 /// # Errors
-/// Fails if an address cannot be listened on; the error names it.
+/// Fails if the server cannot listen on an address; the error names the address.
 pub async fn serve(store: Arc<ModelStore>, listen: &[Listen], options: LearnerOptions) -> io::Result<Server> {
     serve_at(store, Reserved::all(listen)?, options).await
 }
 
-/// Serves as [`serve`] does, on addresses that are already reserved.
+/// Serves like [`serve`], but on addresses that are already reserved.
 pub(crate) async fn serve_at(
     store: Arc<ModelStore>,
     reserved: Vec<Reserved>,
@@ -137,7 +137,7 @@ impl Handler for Learner {
 }
 
 impl Learner {
-    /// Returns the pointer that a reader wants, or `None` if the model exists but no newer version appeared in time.
+    /// Returns the pointer that a reader requests, or `None` if the model exists but no newer version appeared in time.
     async fn latest(
         &self,
         name: &ModelName,
@@ -173,7 +173,7 @@ impl Learner {
         let _permit = self.uploads.try_acquire().map_err(|_| busy)?;
         let bytes = self.receive(body).await?;
         let (store, name) = (Arc::clone(&self.store), name.clone());
-        // The digests of a large model would delay the readers that this thread serves.
+        // Computing the digests of a large model here would delay the readers that this thread serves.
         let published = tokio::task::spawn_blocking(move || store.publish(&name, version, bytes)).await;
         let manifest = published.map_err(|error| Refusal::UploadBroken(error.to_string()))??;
         let json = serde_json::to_vec(&manifest).expect("strings and numbers can be serialized as JSON");
@@ -183,7 +183,7 @@ impl Learner {
         Ok(response)
     }
 
-    /// Receives a body that is no longer than the maximum size of an object.
+    /// Receives a request body, which must not be longer than the maximum size of an object.
     async fn receive(&self, mut body: Incoming) -> Result<Bytes, Refusal> {
         let limit_bytes = self.store.options().object_len_max_bytes;
         let too_large = |len_bytes| PublishError::TooLarge { len_bytes, limit_bytes };

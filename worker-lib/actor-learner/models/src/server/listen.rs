@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Length of the queue of connections to be accepted; tokio's default.
+/// Length of the queue of connections that have not been accepted yet; the same as tokio's default.
 const BACKLOG: u32 = 1024;
 
 /// Address to listen on: `ADDRESS:PORT`, or `unix:PATH`.
@@ -41,8 +41,8 @@ impl fmt::Display for Listen {
     }
 }
 
-/// Address reserved for listening. A TCP port is already bound, so that listening later needs no privilege; until
-/// then, connections are refused.
+/// Address reserved for listening. A TCP port is already bound, so no privilege is needed to start listening later.
+/// Until then, connections are refused.
 #[derive(Debug)]
 pub(crate) enum Reserved {
     Tcp(TcpSocket, SocketAddr),
@@ -50,7 +50,7 @@ pub(crate) enum Reserved {
 }
 
 impl Reserved {
-    /// Binds the ports of TCP addresses. Needs no runtime.
+    /// Binds the ports of the TCP addresses. Does not need a runtime.
     ///
     /// # Errors
     /// Returns an error that names the address.
@@ -90,17 +90,17 @@ impl Reserved {
 }
 
 fn named(listen: &Listen, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot listen at {listen}: {error}"))
+    io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}"))
 }
 
-/// Listening socket. Its file is removed when it is dropped.
+/// Listening socket. If it is a Unix socket, its file is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
 
-/// File of a Unix socket, which is removed with its listener.
+/// File of a Unix socket. It is removed when the listener is dropped.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
@@ -120,10 +120,10 @@ impl Listener {
     }
 }
 
-/// Removes a socket on which no process listens. Other kinds of files are left alone.
+/// Removes a stale socket on which no process listens. Leaves other kinds of files alone.
 async fn remove_leftover(path: &Path) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening there"));
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening on this socket"));
     }
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket { std::fs::remove_file(path) } else { Ok(()) }

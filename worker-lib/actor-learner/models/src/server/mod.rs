@@ -38,15 +38,15 @@ use listen::Listener;
 pub(crate) use listen::Reserved;
 use paced::{Pace, Paced};
 
-/// Pause after a failed accept, for example because of a lack of file descriptors.
+/// Pause after a failure to accept a connection, for example because no file descriptor is available.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Access control of a server. By default, no token is required and connections are not encrypted.
+/// Access control of a server. By default, no token is required and connections are unencrypted.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Token required to publish, wherever publishing is permitted.
+    /// Token required of clients that publish, if publishing is permitted.
     pub publish: Option<Token>,
-    /// Token required to read models or counters.
+    /// Token required of clients that read models or counters.
     pub read: Option<Token>,
     /// TLS configuration of TCP connections. Unix sockets are never encrypted.
     #[cfg(feature = "tls")]
@@ -69,9 +69,9 @@ impl Access {
 /// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Maximum number of concurrent connections; a further connection is answered with 503.
+    /// Maximum number of concurrent connections. A further connection receives a response with status 503.
     pub connections_max: usize,
-    /// Timeout of a request's head, and idle timeout of a connection.
+    /// Timeout for the head of a request, and idle timeout of a connection.
     pub header_timeout: Duration,
     /// Limits on slow readers.
     pub patience: Patience,
@@ -105,7 +105,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn counters(&self) -> &Arc<Counters>;
 }
 
-/// Server that runs as tasks of the calling runtime. Dropping it ends the server and all of its connections.
+/// Server that runs as tasks of the calling runtime. Dropping it stops the server and closes all of its connections.
 #[derive(Debug)]
 pub struct Server {
     listens: Vec<Listen>,
@@ -114,7 +114,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on all of these addresses, or fails.
+    /// Listens on all of these addresses. Fails if it cannot listen on one of them.
     pub(crate) async fn start<H: Handler>(
         handler: Arc<H>,
         reserved: Vec<Reserved>,
@@ -136,7 +136,7 @@ impl Server {
         Ok(Self { listens, tasks: listeners.into_iter().map(accept).collect(), counters })
     }
 
-    /// Returns the addresses of the server, in the order requested, with the ports that were selected.
+    /// Returns the addresses on which the server listens, in the requested order and with the actual ports.
     pub fn listens(&self) -> &[Listen] {
         &self.listens
     }
@@ -161,7 +161,7 @@ struct Shared<H> {
 }
 
 async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
-    // When this task ends, the set is dropped, which ends all connections.
+    // When this task ends, it drops the set of tasks, which closes all connections.
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -184,7 +184,7 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
     }
 }
 
-/// Starts to serve a connection if there is a free slot.
+/// Starts to serve a connection if a slot is free.
 fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     connections: &mut JoinSet<()>,
     shared: &Arc<Shared<H>>,
@@ -200,7 +200,7 @@ fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// Serves a TCP connection, after a handshake if TLS is enabled.
+/// Serves a TCP connection. If TLS is enabled, performs the handshake first.
 async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, slot: ConnectionSlot) {
     #[cfg(feature = "tls")]
     if let Some(tls) = &shared.options.access.tls {
@@ -217,8 +217,8 @@ async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, slot: 
 
 /// Slot that a connection holds while it is open.
 enum ConnectionSlot {
-    Served(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
-    Refused(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
+    Served(#[expect(dead_code, reason = "dropping it frees the slot")] OwnedSemaphorePermit),
+    Refused(#[expect(dead_code, reason = "dropping it frees the slot")] OwnedSemaphorePermit),
 }
 
 async fn serve<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(

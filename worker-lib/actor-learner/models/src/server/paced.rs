@@ -1,7 +1,8 @@
-//! Connection with a limit on the time that its peer may delay it.
+//! Connection that limits how long its peer may delay it.
 //!
-//! The limit counts the time during which the kernel accepts no more bytes of a response because the reader does not
-//! receive them. It does not count the time without anything to write, for example while a cell waits for upstream.
+//! The limit counts the time during which the kernel accepts no more bytes of a response, because the reader does not
+//! receive them. It does not count the time during which there is nothing to write, for example while a cell waits for
+//! upstream.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -22,23 +23,23 @@ use crate::manifest::millis;
 pub struct Patience {
     /// Timeout after which a reader that receives nothing is disconnected.
     pub stall: Duration,
-    /// Minimum rate in bytes per second. A reader is disconnected if it delays a response for longer than the
-    /// response takes at this rate, plus `stall`.
+    /// Minimum rate in bytes per second. A reader is disconnected if it delays a response for longer than the response
+    /// would take at this rate, plus `stall`.
     pub bytes_per_s_min: u64,
 }
 
 impl Patience {
-    /// Returns the total time that a peer may delay a response of `len_bytes` bytes.
+    /// Returns the total time for which a peer may delay a response of `len_bytes` bytes.
     pub(crate) fn allowance(self, len_bytes: u64) -> Duration {
         self.stall + Duration::from_secs_f64(len_bytes as f64 / self.bytes_per_s_min.max(1) as f64)
     }
 }
 
-/// State that responses share with their connection.
+/// State that a connection shares with its responses.
 #[derive(Debug)]
 pub(crate) struct Pace {
     patience: Patience,
-    /// Remaining time in milliseconds for which the reader may delay the current response.
+    /// Remaining time for which the reader may delay the current response, in milliseconds.
     allowed_ms: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ impl Pace {
         Self { patience, allowed_ms: AtomicU64::new(millis(patience.allowance(0))) }
     }
 
-    /// Begins a response of `len_bytes` bytes.
+    /// Resets the allowance for a new response of `len_bytes` bytes.
     pub(crate) fn begin(&self, len_bytes: u64) {
         self.allowed_ms.store(millis(self.patience.allowance(len_bytes)), Ordering::Relaxed);
     }
@@ -58,7 +59,7 @@ impl Pace {
         self.allowed_ms.store(left, Ordering::Relaxed);
     }
 
-    /// Returns the time to wait for the reader's next progress.
+    /// Returns the maximum time to wait for the reader to make progress.
     fn wait(&self) -> Duration {
         self.patience.stall.min(Duration::from_millis(self.allowed_ms.load(Ordering::Relaxed)))
     }
@@ -70,13 +71,13 @@ impl Default for Patience {
     }
 }
 
-/// Connection with a [`Pace`].
+/// Connection whose peer is limited by a [`Pace`].
 #[derive(Debug)]
 pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
     counters: Arc<Counters>,
-    /// Time since which the kernel has accepted nothing, and the timer of the limit.
+    /// Time since which the kernel has accepted nothing, and the timer that enforces the limit.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

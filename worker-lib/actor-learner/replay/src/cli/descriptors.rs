@@ -1,4 +1,4 @@
-//! Limit on open files.
+//! Limit on the number of open files.
 
 use anyhow::{Context as _, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -6,8 +6,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::limits::DESCRIPTORS_RESERVED;
 use crate::server::CONNECTIONS_DEFAULT;
 
-/// Raises the limit on open files as far as necessary and permitted, so that connections leave file descriptors for
-/// the journal. Returns the number of connections that fit, which is below `wanted` only if `wanted` is the default.
+/// Raises the limit on open files as far as necessary and permitted, so that connections do not use up the file
+/// descriptors that the journal needs. Returns the number of connections that fit, which is below `wanted` only if
+/// `wanted` is the default.
 ///
 /// # Errors
 /// Fails if an explicitly requested number of connections does not fit.

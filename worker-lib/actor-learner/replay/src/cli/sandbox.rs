@@ -24,8 +24,8 @@ pub(super) fn runtime() -> Builder {
     builder
 }
 
-/// Drops all capabilities, and access to all files except those of the data directory and the Unix sockets to listen
-/// on. Creates the data directory, because a Landlock rule needs an existing directory.
+/// Drops all capabilities and the access to all files except the data directory and the Unix sockets to listen on.
+/// Creates the data directory, because a Landlock rule needs an existing directory.
 pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::Result<ServerSandbox> {
     let mut files = FileRules::default();
     if let Some(directory) = data_dir {
@@ -42,7 +42,7 @@ pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::R
         .context("cannot enter the sandbox; pass --no-sandbox to run without it")
 }
 
-/// Installs the system-call filter, and logs the protections in force.
+/// Installs the system-call filter, and logs the protections that are in force.
 pub(super) fn filter(sandbox: ServerSandbox) {
     let in_force = sandbox.filter(&file_calls(server_calls()));
     for warning in in_force.warnings() {

@@ -1,21 +1,21 @@
-//! Choice of the shard to which an actor writes.
+//! Choice of the shard that an actor writes to.
 
 /// Returns the shards in an actor's order of preference, by rendezvous hashing (Thaler and Ravishankar, "Using
 /// name-based mappings to increase hit rates", 1998). Each shard gets an equal share of the actors. If a shard fails,
-/// only its own actors move, evenly to all others.
+/// only its own actors move, and they are spread evenly over the other shards.
 pub(super) fn preference(actor: u64, shards: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..shards.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(mix(actor, shards[*at])));
     order
 }
 
-/// Hashes a shard's name with FNV-1a, which gives the same number in every process.
+/// Hashes a shard's name with FNV-1a, which yields the same number in every process.
 pub(super) fn hash(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Mixes both numbers with the finaliser of SplitMix64.
+/// Mixes the two numbers with the finaliser of SplitMix64.
 fn mix(actor: u64, shard: u64) -> u64 {
     let mut x = finish(actor.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ shard;
     x = finish(x);

@@ -1,4 +1,4 @@
-//! Channel that adds a token to each request.
+//! gRPC channel that adds a token to each request.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use crate::server::Token;
 
-/// Channel to a shard, with the token that it adds to each request.
+/// gRPC channel to a shard, with the token that is added to each request.
 #[derive(Clone)]
 pub(super) struct Bearer {
     channel: Channel,

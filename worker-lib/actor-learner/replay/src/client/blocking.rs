@@ -1,4 +1,4 @@
-//! Client for plain threads. It must not be used inside an asynchronous runtime.
+//! Client for ordinary threads. It must not be used inside an asynchronous runtime.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Writer {
     runtime: Arc<Runtime>,
 }
 
-/// Handle of an insert in flight.
+/// Handle for waiting on an insert in flight.
 pub struct Ticket {
     ticket: super::Ticket,
     runtime: Arc<Runtime>,
@@ -32,7 +32,7 @@ impl ReplayClient {
     /// Creates a client; see [`super::ReplayClient::new`].
     ///
     /// # Errors
-    /// Fails if an option is out of its range or the thread cannot be started.
+    /// Fails if an option is out of range or the thread cannot be started.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("replay-client").enable_all().build();
@@ -80,7 +80,7 @@ impl Writer {
     /// Inserts an item; see [`super::Writer::insert`].
     ///
     /// # Errors
-    /// Fails if the item is not stored.
+    /// Fails if the item could not be stored.
     pub fn insert(&self, item: NewItem) -> Result<ItemKey, ClientError> {
         self.runtime.block_on(self.writer.insert(item))
     }
@@ -88,7 +88,7 @@ impl Writer {
     /// Inserts several items with one request; see [`super::Writer::insert_batch`].
     ///
     /// # Errors
-    /// Fails if not all items are stored.
+    /// Fails if any of the items could not be stored.
     pub fn insert_batch(&self, items: Vec<NewItem>) -> Result<Vec<ItemKey>, ClientError> {
         self.runtime.block_on(self.writer.insert_batch(items))
     }
@@ -105,7 +105,7 @@ impl Ticket {
     /// Waits until the items are stored; see [`super::Ticket::stored`].
     ///
     /// # Errors
-    /// Fails if not all items are stored.
+    /// Fails if any of the items could not be stored.
     pub fn stored(self) -> Result<Vec<ItemKey>, ClientError> {
         self.runtime.block_on(self.ticket.stored())
     }

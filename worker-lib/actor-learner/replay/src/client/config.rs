@@ -9,7 +9,7 @@ use crate::server::Token;
 #[cfg(feature = "tls")]
 #[derive(Clone, PartialEq)]
 pub struct ClientTls {
-    /// Certificates of the authorities that are trusted to sign shard certificates.
+    /// Certificates of the CAs that are trusted to issue shard certificates.
     pub ca: Vec<u8>,
     /// Certificate and private key of the client, for shards that require client certificates.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -38,29 +38,29 @@ impl std::fmt::Debug for ClientTls {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
     /// Addresses of the shards: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`, or `reverb://HOST:PORT` for a
-    /// Reverb server. All clients must use the same names, in any order.
+    /// Reverb server. All clients must write the addresses in the same form; the order does not matter.
     pub shards: Vec<String>,
-    /// Token of the shards that require one. Reverb servers do not support tokens.
+    /// Token for shards that require one. Reverb servers do not support tokens.
     pub token: Option<Token>,
-    /// Certificates for `https` addresses; required if there is any such address.
+    /// Certificates for `https` addresses; required if there is at least one such address.
     #[cfg(feature = "tls")]
     pub tls: Option<ClientTls>,
-    /// Maximum time that a shard may hold back a request because of its rate limiter or a full table.
+    /// Maximum time for which a shard may hold back a request because of its rate limiter or a full table.
     pub wait: Duration,
-    /// Maximum time during which shards that do not answer are retried before the call fails.
+    /// Maximum time for which unresponsive shards are retried before the call fails.
     pub patience: Duration,
-    /// Maximum time during which an insert that may have arrived is retried on the same shard, which can detect the
-    /// duplicate. After that, the insert goes to the next shard, where it may be stored a second time.
+    /// Maximum time for which an insert that a shard may have received is retried on the same shard, which can detect
+    /// the duplicate. After that, the insert goes to the next shard, where it may be stored a second time.
     pub failover_after: Duration,
-    /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait.
+    /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait for a free slot.
     pub in_flight_max: usize,
     /// Initial backoff between two attempts. It doubles with each attempt up to `backoff_max`, and is randomised.
     pub backoff_min: Duration,
     /// Maximum backoff; see [`Self::backoff_min`].
     pub backoff_max: Duration,
-    /// Interval after which the size of a shard is requested again if no response has reported it.
+    /// Interval after which the size of a shard is requested again if no response has reported it in the meantime.
     pub refresh: Duration,
-    /// Seed of the random choice of the shards to sample from.
+    /// Seed for the random choice of the shards to sample from.
     pub seed: u64,
 }
 
@@ -87,8 +87,8 @@ impl ClientConfig {
         if self.shards.is_empty() {
             return Err(ClientError::NoShard);
         }
-        // The limit is half of the sequence numbers that a shard remembers, because a number that is still being
-        // retried must not be forgotten.
+        // The limit is half the number of sequence numbers that a shard remembers, because the shard must not forget a
+        // number that is still being retried.
         if !(1..=IN_FLIGHT_MAX).contains(&self.in_flight_max) {
             let value = self.in_flight_max.to_string();
             return Err(ClientError::Option { field: "in_flight_max", value, expected: "1 to 512" });

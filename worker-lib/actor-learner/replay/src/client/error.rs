@@ -5,7 +5,7 @@ use tonic::Code;
 /// Failure of a call.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A shard refused the request, and would refuse it again; or the client's wait time expired.
+    /// A shard refused the request and would refuse it again, or the client's wait time expired.
     #[error("shard {shard}: {text}")]
     Refused {
         /// Address of the shard.
@@ -70,8 +70,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns whether the request was held back for the whole wait time because there was nothing to sample or no
-    /// room.
+    /// Returns whether the shard held the request back for the whole wait time, because there was nothing to sample or
+    /// no room.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }
@@ -81,8 +81,8 @@ impl ClientError {
     }
 }
 
-/// Returns the message of a status and those of its causes. For example, a failed handshake is only the cause of a
-/// "transport error".
+/// Returns the message of a status with the messages of its causes. For example, a failed TLS handshake appears only as
+/// the cause of a "transport error".
 pub(super) fn with_causes(status: &tonic::Status) -> String {
     let mut text = status.message().to_owned();
     let mut cause = std::error::Error::source(status);
@@ -96,16 +96,16 @@ pub(super) fn with_causes(status: &tonic::Status) -> String {
     text
 }
 
-/// Returns whether one end of a TLS connection rejected the certificate of the other.
+/// Returns whether one end of a TLS connection rejected the other end's certificate.
 pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
     // h2 keeps only the text of an I/O error.
     let text = with_causes(status);
     text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }
 
-/// Returns whether the failure is one of the shard, not of the request, so that another attempt may succeed.
+/// Returns whether the shard, not the request, caused the failure, so that another attempt may succeed.
 pub(super) fn is_failure_of_shard(status: &tonic::Status) -> bool {
-    // tonic maps a broken connection to these codes. A shard itself never answers Unknown or Cancelled, and answers
+    // tonic maps a broken connection to these codes. A shard itself never returns Unknown or Cancelled, and returns
     // Internal only if its disk fails.
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal)
 }

@@ -1,4 +1,4 @@
-//! Tracking of an actor's inserts in flight.
+//! Tracking of the inserts of an actor that are in flight.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use crate::limits::SEQ_WINDOW;
 use crate::lock;
 
-/// Assigns sequence numbers, and delays a request that would be too far ahead of the oldest unanswered insert. A
-/// shard remembers only a window of numbers, and a number that is still being retried must be inside it.
+/// Assigns sequence numbers, and delays a request whose number is too far ahead of the oldest unanswered insert. A
+/// shard remembers only a window of sequence numbers, which must include every number that is still being retried.
 pub(super) struct Flight {
     requests_max: usize,
     state: Mutex<State>,
@@ -19,7 +19,7 @@ pub(super) struct Flight {
 #[derive(Default)]
 struct State {
     next_seq: u64,
-    /// First sequence number of each request in flight.
+    /// First sequence number of each request that is in flight.
     requests: BTreeSet<u64>,
 }
 
@@ -34,12 +34,12 @@ impl Flight {
         Self { requests_max, state: Mutex::default(), left: Notify::new() }
     }
 
-    /// Waits for a slot for a request of up to [`SEQ_WINDOW`] items.
+    /// Waits for a free slot for a request of up to [`SEQ_WINDOW`] items.
     pub(super) async fn enter(flight: &Arc<Self>, items: u64) -> RequestSlot {
         loop {
             let left = flight.left.notified();
             tokio::pin!(left);
-            // Enables the notification before the check, so that no release is missed.
+            // Enable the notification before the check, so that no release of a slot is missed.
             left.as_mut().enable();
             if let Some(first_seq) = flight.try_enter(items) {
                 return RequestSlot { flight: Arc::clone(flight), first_seq };

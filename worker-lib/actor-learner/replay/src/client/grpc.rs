@@ -1,5 +1,5 @@
-//! gRPC calls that send a request's parts without copying them. tonic's encoder copies each message into its own
-//! buffer, which for payloads of megabytes takes longer than the system calls that send it.
+//! gRPC calls that send the parts of a request without copying them. tonic's encoder copies each message into its own
+//! buffer; for payloads of several megabytes, this copy takes longer than the system calls that send the message.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, Version, header};
@@ -13,16 +13,16 @@ use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-/// Length of gRPC's message prefix: a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
-/// Length below which copying a part is cheaper than sending it separately.
+/// Length in bytes below which copying a part is cheaper than sending it separately.
 const COPY_BYTES: usize = 4096;
 
 /// Message that is sent in parts.
 #[derive(Debug)]
 pub(super) struct Parts {
     parts: Vec<Bytes>,
-    /// Bytes that follow the finished parts.
+    /// Bytes that follow the completed parts.
     last: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Parts {
         Self { parts: Vec::new(), last: vec![0; PREFIX_BYTES] }
     }
 
-    /// Returns the buffer for small parts.
+    /// Returns the buffer to which small parts are appended.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.last
     }
@@ -45,10 +45,10 @@ impl Parts {
         }
     }
 
-    /// Returns the parts of the message, with its prefix.
+    /// Returns the parts of the message, including its prefix.
     ///
     /// # Errors
-    /// Fails if the message is longer than the prefix can express.
+    /// Fails if the message is longer than the prefix can represent.
     pub(super) fn finish(mut self) -> Result<Vec<Bytes>, Status> {
         if !self.last.is_empty() {
             self.parts.push(self.last.into());
@@ -64,7 +64,7 @@ impl Parts {
     }
 }
 
-/// Calls a method with the request `parts`.
+/// Calls a method with the request that consists of `parts`.
 pub(super) async fn call<M: Message + Default + 'static>(
     mut channel: impl Service<Request<Body>, Response = Response<Body>, Error = tonic::transport::Error>,
     path: &'static str,
@@ -91,10 +91,10 @@ pub(super) async fn call<M: Message + Default + 'static>(
     Ok(Streaming::new_response(decoder, body, head.status, None, Some(usize::MAX)))
 }
 
-/// Returns the only message of a response.
+/// Returns the single message of a response.
 pub(super) async fn only<M>(mut answers: Streaming<M>) -> Result<M, Status> {
     let message = answers.message().await?;
-    // The status follows the message.
+    // The status arrives after the message.
     answers.trailers().await?;
     message.ok_or_else(|| Status::internal("the response is empty, expected a message"))
 }

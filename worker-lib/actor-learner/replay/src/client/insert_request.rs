@@ -1,4 +1,4 @@
-//! Encoding of insert requests as parts, without copying payloads.
+//! Encoding of insert requests in parts, without copying payloads.
 
 use bytes::Bytes;
 use prost::Message;

@@ -1,8 +1,8 @@
-//! Client of all shards, which actors and learners link.
+//! Client of all shards, for use by actors and learners.
 //!
-//! An actor writes to its preferred shard, chosen by rendezvous hashing, and to the next one while that shard is
-//! down. A learner samples from all shards, from each in proportion to its share. Failed calls are retried with
-//! randomised exponential backoff. The calls are asynchronous; [`blocking`] is for plain threads.
+//! An actor writes to its preferred shard, chosen by rendezvous hashing. While that shard is down, the actor writes to
+//! the next one. A learner samples from all shards, in proportion to their shares of the items. Failed calls are
+//! retried with randomised exponential backoff. The calls are asynchronous; [`blocking`] is for ordinary threads.
 
 mod affinity;
 mod bearer;
@@ -57,16 +57,16 @@ struct Inner {
 /// Counters of retries and failovers of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientStats {
-    /// Number of attempts after the first one of each call.
+    /// Number of attempts beyond the first attempt of each call.
     pub retries: u64,
     /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Number of failed-over inserts that may also be stored on an earlier shard, which received them but did not
-    /// answer.
+    /// Number of inserts that went to another shard although an earlier shard may also have stored them, because it
+    /// received them but did not answer.
     pub possible_duplicates: u64,
 }
 
-/// Key of an item of a shard.
+/// Key of an item, together with the shard that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ItemKey {
     /// Index of the shard in [`ClientConfig::shards`].
@@ -79,7 +79,7 @@ impl ReplayClient {
     /// Creates a client. Connections are opened on demand. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// Fails if an option is out of its range.
+    /// Fails if an option is out of range.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         config.check()?;
         let shards =
@@ -106,8 +106,8 @@ impl ReplayClient {
         }
     }
 
-    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once, because the
-    /// items of a shard that is down are lost or return with their previous priorities.
+    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once: the items of
+    /// a shard that is down are either lost or restored with their previous priorities.
     ///
     /// # Errors
     /// Returns the error of the first shard that fails. Other shards may have applied their updates.
@@ -154,7 +154,7 @@ impl ReplayClient {
         all
     }
 
-    /// Makes each shard write a snapshot.
+    /// Asks each shard to write a snapshot.
     pub async fn snapshot(&self) -> Vec<Result<SnapshotResponse, ClientError>> {
         let mut all = Vec::new();
         for shard in &self.inner.shards {
@@ -178,7 +178,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Records whether the shard is up, and converts its response.
+    /// Records whether the shard is up, and extracts the message from its response.
     fn heard<T>(&self, shard: &Shard, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
         match answer {
             Ok(answer) => {
@@ -194,7 +194,8 @@ impl Inner {
         }
     }
 
-    /// Returns the pause after `failures` failures: exponential backoff, randomised between half and all of it.
+    /// Returns the pause after `failures` failures: an exponential backoff, randomised between half its value and its
+    /// full value.
     fn backoff(&self, failures: u32) -> Duration {
         let longest =
             self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);

@@ -1,4 +1,4 @@
-//! Sampling from all shards as from one table.
+//! Sampling from all shards as if they were one table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
 use crate::proto::{Extent, Item, SampleRequest};
 
-/// Maximum time that one of several shards may hold back a draw before the draws are divided again by the current
-/// sizes.
+/// Maximum time for which one of several shards may hold back a draw, before the draws are distributed again based on
+/// the current sizes.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Time during which a shard that held back a draw is skipped while others have items. A shard without live actors
-/// holds draws back forever, and must not cost a [`ROUND`] in each call.
+/// Time for which a shard that held back a draw is skipped while other shards have items. A shard without live actors
+/// holds back draws forever, and must not cost a [`ROUND`] in each call.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Item drawn from the shards.
+/// Item that was drawn from one of the shards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// Key of the item, for updates of its priority.
+    /// Key of the item; required to update its priority.
     pub key: ItemKey,
-    /// Priority of the item at this draw.
+    /// Priority of the item when it was drawn.
     pub priority: f64,
     /// Number of draws of the item so far, including this one.
     pub times_sampled: u32,
@@ -39,7 +39,7 @@ pub struct Drawn {
     pub seq: u64,
     /// Insertion time, in milliseconds since 1970 by the shard's clock.
     pub inserted_ms: u64,
-    /// Payload as the actor supplied it.
+    /// Payload in the form in which the actor supplied it.
     pub payload: Bytes,
     /// Probability of this draw among the items of all shards, based on their last known sizes.
     pub probability: f64,
@@ -47,7 +47,7 @@ pub struct Drawn {
     pub table_size: u64,
 }
 
-/// Contents of the shards, by shard index.
+/// Known contents of all shards, by shard index.
 struct Union {
     extents: Vec<Option<Extent>>,
     weights: Vec<f64>,
@@ -63,10 +63,10 @@ struct Answer {
 }
 
 impl ReplayClient {
-    /// Draws `count` items, distributed over the shards by their sums of priorities if the sampler uses priorities,
-    /// otherwise by their sizes. A shard whose rate limiter has held back a draw is skipped for a second if others
-    /// have items. Returns fewer items, but at least one, if rate limiters hold back the rest for
-    /// [`super::ClientConfig::wait`].
+    /// Draws `count` items. The draws are distributed over the shards by their sums of priorities if the sampler uses
+    /// priorities, and otherwise by their sizes. A shard whose rate limiter has held back a draw is skipped for one
+    /// second if other shards have items. If rate limiters hold back some of the draws for
+    /// [`super::ClientConfig::wait`], returns fewer items, but at least one.
     ///
     /// # Errors
     /// Fails if no item could be drawn; see [`ClientError`].
@@ -101,7 +101,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Returns the contents of the shards, from recent responses or by asking the shards.
+    /// Returns the contents of the shards, from recent responses if possible, and otherwise by asking the shards.
     async fn union(self: &Arc<Self>, table: &str) -> Union {
         let mut asking = JoinSet::new();
         for (place, shard) in self.shards.iter().enumerate() {
@@ -155,8 +155,8 @@ impl Inner {
         answers
     }
 
-    /// Samples from one shard, if possible one that is up. It is called when no shard is known to have items: the
-    /// response of the shard then states what the shard waits for.
+    /// Samples from one shard, if possible one that is up. This is called when no shard is known to have items; the
+    /// response of the shard then states what it is waiting for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {
@@ -210,7 +210,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns the error if another attempt would not help or no time is left for it.
+    /// Returns the error if another attempt would not help, or if no time is left for one.
     fn give_up(&self, place: usize, status: &Status, spent: Duration) -> Option<ClientError> {
         let shard = &self.shards[place].address;
         if is_failure_of_shard(status) {
@@ -232,7 +232,7 @@ impl Inner {
     }
 }
 
-/// Returns whether the status reports that a rate limiter holds the request back.
+/// Returns whether the status reports that a rate limiter is holding the request back.
 fn is_held_back(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted)
 }

@@ -1,4 +1,4 @@
-//! Client's connection to one shard, and its knowledge about the shard.
+//! A client's connection to one shard, with the last known state of the shard.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ use crate::proto::{
 const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const HTTPS: &str = "https://";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Keep-alive interval, and the timeout after which an unresponsive connection is closed.
+/// Interval of keep-alive messages, and the timeout after which an unresponsive connection is closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 
-/// Returns the endpoint, with the TLS configuration that an `https` address needs.
+/// Returns the endpoint, with a TLS configuration if the address is an `https` address.
 #[cfg(feature = "tls")]
 fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result<Endpoint, ClientError> {
     if !address.starts_with(HTTPS) {
@@ -58,7 +58,7 @@ pub(super) struct Shard {
     state: Mutex<State>,
 }
 
-/// Connection by kind of server.
+/// Connection to a shard, by type of server.
 enum Link {
     /// Connection to a `replayd`.
     Own {
@@ -68,7 +68,7 @@ enum Link {
     Reverb(reverb::Server),
 }
 
-/// Response to a sample request, which is received in parts.
+/// Response to a sample request, which arrives in parts.
 pub(super) enum Parts {
     Own(Streaming<SampleResponse>),
     /// The whole response, as a single part.
@@ -86,7 +86,7 @@ impl Parts {
 
 #[derive(Default)]
 struct State {
-    /// Time until which no attempt is made.
+    /// Time until which no attempt is made to reach the shard.
     down_until: Option<Instant>,
     failures: u32,
     /// Last known extent of each table, and the time at which the shard reported it.
@@ -185,7 +185,7 @@ impl Shard {
         }
     }
 
-    /// Returns whether the last attempt has failed and the next one is not yet due.
+    /// Returns whether the last attempt has failed and the next attempt is not due yet.
     pub(super) fn is_down(&self) -> bool {
         lock(&self.state).down_until.is_some_and(|until| Instant::now() < until)
     }
@@ -199,7 +199,7 @@ impl Shard {
         let mut state = lock(&self.state);
         state.down_until = Some(Instant::now() + backoff(state.failures));
         state.failures = state.failures.saturating_add(1);
-        // The shard's contents are unknown when it returns.
+        // When the shard returns, its contents are unknown.
         state.extents.clear();
     }
 
@@ -208,8 +208,8 @@ impl Shard {
         lock(&self.state).extents.insert(table.to_owned(), (extent, Instant::now()));
     }
 
-    /// Records that the shard's rate limiter has held back draws from a table, so that the shard is skipped for
-    /// `pause`.
+    /// Records that the shard's rate limiter has held back draws from a table, so that draws from the table skip the
+    /// shard for `pause`.
     pub(super) fn held_back(&self, table: &str, pause: Duration) {
         lock(&self.state).held_until.insert(table.to_owned(), Instant::now() + pause);
     }

@@ -14,7 +14,7 @@ use crate::limits::SEQ_WINDOW;
 use crate::proto::{InsertRequest, InsertResponse, NewItem as NewItemMessage};
 use crate::table::NewItem;
 
-/// Writer that inserts items of one actor into one table. A later writer of the same actor fences it off.
+/// Writer that inserts items of one actor into one table. A later writer for the same actor fences this one off.
 pub struct Writer {
     inner: Arc<Inner>,
     table: String,
@@ -25,22 +25,22 @@ pub struct Writer {
     preference: Arc<[usize]>,
 }
 
-/// Handle of an insert in flight.
+/// Handle for waiting on an insert in flight.
 pub struct Ticket(oneshot::Receiver<Result<Vec<ItemKey>, ClientError>>);
 
 impl Ticket {
-    /// Waits until the items are stored with the durability of the shard, and returns their keys. A key is 0 if the
-    /// item was stored by an attempt whose response was lost.
+    /// Waits until the items are stored with the shard's durability, and returns their keys. A key is 0 if the item was
+    /// stored by an attempt whose response was lost.
     ///
     /// # Errors
-    /// Fails if not all items are stored.
+    /// Fails if any of the items could not be stored.
     pub async fn stored(self) -> Result<Vec<ItemKey>, ClientError> {
         self.0.await.unwrap_or_else(|_| Err(ClientError::Runtime("it has ended".to_owned())))
     }
 }
 
 impl ReplayClient {
-    /// Creates a writer for an actor. Actors must have different numbers. A restarted actor keeps its number and
+    /// Creates a writer for an actor. Each actor must have a different number. A restarted actor keeps its number and
     /// starts a new session.
     pub fn writer(&self, table: &str, actor: u64) -> Writer {
         let hashes: Vec<u64> = self.inner.shards.iter().map(|shard| shard.hash).collect();
@@ -57,10 +57,10 @@ impl ReplayClient {
 }
 
 impl Writer {
-    /// Inserts an item. Waits for as long as the shard holds it back.
+    /// Inserts an item. Waits as long as the shard holds it back.
     ///
     /// # Errors
-    /// Fails if the item is not stored; see [`ClientError`].
+    /// Fails if the item could not be stored; see [`ClientError`].
     pub async fn insert(&self, item: NewItem) -> Result<ItemKey, ClientError> {
         let keys = self.submit(vec![item]).await.stored().await?;
         Ok(keys.first().copied().unwrap_or(ItemKey { shard: self.preference[0], key: 0 }))
@@ -69,13 +69,13 @@ impl Writer {
     /// Inserts up to 512 items with one request.
     ///
     /// # Errors
-    /// Fails if not all items are stored.
+    /// Fails if any of the items could not be stored.
     pub async fn insert_batch(&self, items: Vec<NewItem>) -> Result<Vec<ItemKey>, ClientError> {
         self.submit(items).await.stored().await
     }
 
     /// Submits items as soon as fewer than `in_flight_max` requests are in flight; this limit applies backpressure to
-    /// the actor. Concurrent requests may be stored in an order different from that of the calls.
+    /// the actor. Concurrent requests may be stored in a different order than they were submitted.
     pub async fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let (answer, ticket) = oneshot::channel();
         if let Err(error) = check_batch(&items) {
@@ -116,7 +116,7 @@ fn message(item: NewItem) -> NewItemMessage {
     NewItemMessage { priority: item.priority, version: item.version, payload: item.payload }
 }
 
-/// Insert request that is tried on one shard after another.
+/// Insert request that is tried on one shard after another until it succeeds.
 struct Attempt {
     inner: Arc<Inner>,
     preference: Arc<[usize]>,
@@ -124,7 +124,7 @@ struct Attempt {
     at: usize,
     failures: u32,
     began: Instant,
-    /// Time since which this shard may have stored the items without acknowledging them.
+    /// Time since when this shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: RequestSlot,
 }
@@ -158,7 +158,7 @@ impl Attempt {
         }
     }
 
-    /// Records the items that the shard has stored, and keeps only the others in the request.
+    /// Records the items that the shard has stored, and keeps only the remaining items in the request.
     fn take(
         &self,
         request: &mut InsertRequest,
@@ -184,7 +184,7 @@ impl Attempt {
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 
-    /// Chooses the shard for the next attempt, and waits for the backoff.
+    /// Chooses the shard for the next attempt, and waits for the backoff time.
     async fn failed(&mut self, status: &Status) -> Result<(), ClientError> {
         let place = self.preference[self.at];
         let shard = &self.inner.shards[place];
@@ -228,7 +228,7 @@ impl Attempt {
     }
 }
 
-/// Returns whether the connection could not be established, so that the shard cannot have received the request.
+/// Returns whether the connection could not be established. In that case, the shard cannot have received the request.
 fn was_never_sent(status: &Status) -> bool {
     let mut cause = std::error::Error::source(status);
     while let Some(error) = cause {

@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Length of the queue of connections to be accepted; tokio's default.
+/// Length of the queue of connections that have not been accepted yet; the same as tokio's default.
 const BACKLOG: u32 = 1024;
 
-/// Address to listen on: `HOST:PORT` or `unix:PATH`.
+/// Address to listen on: `IP:PORT` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP address.
@@ -42,18 +42,18 @@ impl fmt::Display for Address {
     }
 }
 
-/// Address reserved for listening. A TCP port is already bound, so that listening later needs no privilege; until
-/// then, connections are refused.
+/// Address reserved for listening. A TCP port is already bound, so no privilege is needed to start listening later.
+/// Until then, connections are refused.
 #[derive(Debug)]
 pub enum Reserved {
     /// Bound TCP socket.
     Tcp(TcpSocket),
-    /// Path of a Unix socket that is created later.
+    /// Path of a Unix socket, which is created later.
     Unix(PathBuf),
 }
 
 impl Reserved {
-    /// Binds the port of a TCP address. Needs no runtime.
+    /// Binds the port of a TCP address. Does not need a runtime.
     ///
     /// # Errors
     /// Returns the errors of the operating system.
@@ -69,7 +69,8 @@ impl Reserved {
         }
     }
 
-    /// Starts to listen. Replaces a stale Unix socket that another process left behind, but no other file.
+    /// Starts to listen. Replaces a stale Unix socket that another process left behind. Does not replace other kinds of
+    /// files.
     ///
     /// # Errors
     /// Returns the errors of the operating system, or fails if another file exists at the path.
@@ -95,7 +96,7 @@ pub enum Listener {
     Unix(UnixListener, SocketFile),
 }
 
-/// File of a Unix socket. It is removed when dropped, unless another file has replaced it.
+/// File of a Unix socket. Dropping this value removes the file, unless another file has replaced it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -104,8 +105,8 @@ pub struct SocketFile {
 }
 
 impl Listener {
-    /// Binds an address and listens on it; port 0 selects any free port. Replaces a stale Unix socket that another
-    /// process left behind, but no other file.
+    /// Binds an address and listens on it. Port 0 selects any free port. Replaces a stale Unix socket that another
+    /// process left behind. Does not replace other kinds of files.
     ///
     /// # Errors
     /// Returns the errors of the operating system, or fails if another file exists at the path.
@@ -152,7 +153,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
     }
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
-        // If a process listens on the socket, binding fails with a suitable error.
+        // If a process listens on the socket, the later call that binds it fails with a suitable error.
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
-//! Admission control: requests reserve memory before they are received.
+//! Admission control: a request reserves memory before the server receives its body.
 //!
-//! A gRPC message begins with its length. The server reads the body of a request up to the length, and reads the rest
-//! when memory is available. Until then, HTTP/2 flow control holds back the sender.
+//! A gRPC message begins with its length. The server reads a request up to this length, and reads the rest once memory
+//! is available. Until then, HTTP/2 flow control holds back the sender.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,12 +17,12 @@ use tonic::Status;
 use crate::limits::{RECEIVE_WAIT_MS, SMALL_REQUEST_BYTES};
 use crate::lock;
 
-/// Length of gRPC's message prefix: a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
 
 type Acquiring = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, Status>> + Send>>;
 
-/// Memory for requests.
+/// Memory that requests may occupy.
 #[derive(Clone)]
 pub(super) struct Admission {
     /// Free memory, in bytes.
@@ -36,16 +36,16 @@ pub(super) struct Admission {
 #[derive(Clone, Default)]
 pub(super) struct Share(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
-/// Body of a request that reserves its memory while it is received.
+/// Body of a request, which reserves memory while it is received.
 pub(super) struct Admitted<B> {
     body: B,
     admission: Admission,
     share: Share,
-    /// Prefix bytes seen so far of the message that is being received.
+    /// Prefix bytes of the current message that have been received so far.
     prefix: Vec<u8>,
     left: u64,
     acquiring: Option<Acquiring>,
-    /// Frame received with the prefix, held back until memory is reserved.
+    /// Frame that was received with the prefix. It is held back until memory is reserved.
     held_back: Option<Frame<Bytes>>,
 }
 
@@ -85,7 +85,7 @@ impl Admission {
 }
 
 impl<B> Admitted<B> {
-    /// Returns the total length of the messages that begin in `data`, in bytes.
+    /// Returns the total length, in bytes, of the messages that begin in `data`.
     fn begun(&mut self, mut data: &[u8]) -> Result<u64, Status> {
         let mut begun = 0;
         while !data.is_empty() {

@@ -1,5 +1,5 @@
-//! Changes of tables. Inserts are processed in order with a deadline, are applied at most once, and are durable
-//! before they are answered. Priority updates, deletions and resets are here as well.
+//! Changes to tables. Inserts are processed in order, have a deadline, are applied at most once, and are durable before
+//! they are acknowledged. This module also contains priority updates, deletions and resets.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,8 +14,8 @@ use crate::lock;
 use crate::store::{Lsn, Payload, Record};
 use crate::table::{Item, NewItem, Origin, OriginError, Table};
 
-/// Payload length below which the payload is copied out of its message. Otherwise, a short payload would keep the
-/// whole message in memory.
+/// Payload length in bytes below which the payload is copied out of its message. Without a copy, a short payload would
+/// keep the whole message in memory.
 const COPY_BYTES: usize = 64 << 10;
 
 /// Batch of items of one actor.
@@ -23,21 +23,20 @@ const COPY_BYTES: usize = 64 << 10;
 pub struct Batch {
     /// Name of the table.
     pub table: String,
-    /// Origin of the first item. The sequence numbers of the others follow it.
+    /// Origin of the first item. The sequence numbers of the other items follow consecutively.
     pub first: Origin,
     /// Items to insert.
     pub items: Vec<NewItem>,
-    /// Maximum time that the batch as a whole may be held back.
+    /// Maximum time for which the whole batch may be held back.
     pub wait: Duration,
 }
 
 /// Outcome of a batch.
 #[derive(Debug)]
 pub struct Inserted {
-    /// Keys of the stored items, from the first item of the batch on; 0 for an item that an earlier request had
-    /// stored.
+    /// Keys of the stored items, in the order of the batch; 0 for an item that an earlier request had already stored.
     pub keys: Vec<u64>,
-    /// Reason why the other items are not stored.
+    /// Reason why the remaining items are not stored.
     pub refused: Option<ShardError>,
     /// Number of items in the table.
     pub size: u64,
@@ -52,10 +51,10 @@ enum Step {
 }
 
 impl Shard {
-    /// Inserts items. Returns when they have the durability that the shard promises.
+    /// Inserts items. Returns once the items have the durability that the shard promises.
     ///
     /// # Errors
-    /// Returns the reason if no item was inserted.
+    /// Returns the reason if none of the items was inserted.
     pub async fn insert(&self, batch: Batch) -> Result<Inserted, ShardError> {
         let handle = self.handle(&batch.table)?;
         let began = Instant::now();
@@ -129,7 +128,7 @@ impl Shard {
         wait: Duration,
     ) -> Result<(u64, Option<Lsn>), ShardError> {
         let left = || deadline.saturating_duration_since(Instant::now());
-        // Computes the checksum before anything is locked.
+        // Compute the checksum before locking anything.
         let payload = self.journal.is_some().then(|| Payload::new(item.payload.clone()));
         loop {
             if let Some(journal) = &self.journal {
@@ -165,7 +164,8 @@ impl Shard {
         let mut table = lock(&handle.table);
         if is_known(&table, origin)? {
             handle.duplicates.fetch_add(1, Relaxed);
-            // The record of the earlier request may not be on disk yet, so the caller waits for all records so far.
+            // The record of the earlier request may not be on disk yet, so the caller waits for all records appended so
+            // far.
             return Ok(Step::Done {
                 key: 0,
                 lsn: self.journal.as_ref().map(crate::store::Journal::appended),
@@ -184,7 +184,7 @@ impl Shard {
             inserted_ms: milliseconds(),
             payload: item.payload.clone(),
         };
-        // Runs under the table's lock, so that the records have the order of the changes.
+        // This runs under the table's lock, so that the records are in the same order as the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
         let (counts, name) = (table.counts(), handle.table_name());
@@ -209,7 +209,7 @@ fn is_known(table: &Table, origin: Origin) -> Result<bool, ShardError> {
     })
 }
 
-/// Makes sure that the payload does not keep a larger buffer in memory.
+/// Copies the payload if it would otherwise keep a larger buffer in memory.
 fn own(item: NewItem, is_alone: bool) -> NewItem {
     if is_alone && item.payload.len() >= COPY_BYTES {
         return item;
@@ -221,7 +221,7 @@ impl Shard {
     /// Changes priorities, and returns how many of the items still existed.
     ///
     /// # Errors
-    /// Fails if any priority is invalid; then no priority is changed.
+    /// Fails without changing anything if any of the priorities is invalid.
     pub async fn update_priorities(&self, table: &str, updates: Vec<(u64, f64)>) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         check_batch("updates", updates.len())?;
@@ -252,7 +252,7 @@ impl Shard {
         Ok(updated)
     }
 
-    /// Removes items, and returns how many existed.
+    /// Removes items, and returns how many of them existed.
     ///
     /// # Errors
     /// Fails if the table is unknown, there are too many keys, or the journal has failed.
@@ -288,7 +288,7 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Rejects a change before it is made if it could not be made durable.
+    /// Rejects a change in advance if the change could not be made durable.
     fn check_journal(&self) -> Result<(), ShardError> {
         match self.journal.as_ref().and_then(crate::store::Journal::failure) {
             Some(failure) => Err(failure.into()),

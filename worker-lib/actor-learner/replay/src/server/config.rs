@@ -19,7 +19,7 @@ pub const CONNECTIONS_DEFAULT: usize = 4096;
 /// Options of a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShardConfig {
-    /// Tables. Tables whose `capacity_bytes` is `u64::MAX` share the remaining memory equally.
+    /// Tables of the shard. Tables whose `capacity_bytes` is `u64::MAX` share the remaining memory equally.
     pub tables: Vec<TableConfig>,
     /// Maximum memory for tables, requests and responses, in bytes.
     pub memory_max_bytes: u64,
@@ -36,7 +36,7 @@ pub struct ShardConfig {
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts.
     pub durability: Durability,
-    /// Interval of periodic snapshots, in addition to those that keep the journal short.
+    /// Interval of periodic snapshots, which are written in addition to those that keep the journal short.
     pub snapshot_every: Option<Duration>,
     /// Seed of the selectors' random choices.
     pub seed: u64,
@@ -95,8 +95,8 @@ impl Default for ShardConfig {
 }
 
 impl ShardConfig {
-    /// Divides the memory: one eighth for requests and one eighth for responses, but each at least enough for one
-    /// item of the maximum length; the rest for items.
+    /// Divides the memory: one eighth for requests and one eighth for responses, each at least large enough for one
+    /// item of the maximum length, and the rest for items.
     pub fn memory_plan(&self) -> MemoryPlan {
         let eighth = self.memory_max_bytes / 8;
         let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);
@@ -110,7 +110,7 @@ impl ShardConfig {
     /// Checks all fields, and assigns the remaining memory to tables without a capacity.
     ///
     /// # Errors
-    /// Names the first field that is out of its range.
+    /// Returns an error that names the first field that is out of range.
     pub fn resolve(mut self) -> Result<Self, ShardConfigError> {
         let refuse =
             |field, value: String, expected: String| Err(ShardConfigError::Field { field, value, expected });

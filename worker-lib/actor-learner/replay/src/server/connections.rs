@@ -24,12 +24,12 @@ use super::unary;
 use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
-/// Flow-control windows, in bytes, for the unread data of one request and of all requests of a connection.
+/// Flow-control windows, in bytes: for the unread data of one request, and for that of all requests of a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 256 << 10;
 const STREAMS_MAX: u32 = 1024;
-/// Keep-alive timeout: a connection whose peer does not answer for this time is closed.
+/// Keep-alive timeout. If the peer does not answer for this time, the connection is closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// State shared by all connections.
@@ -54,7 +54,7 @@ struct Requests {
 /// Time of the last request on a connection.
 struct Activity {
     opened: Instant,
-    /// Milliseconds between `opened` and the last request, plus 1; 0 if there was no request.
+    /// Milliseconds between `opened` and the last request, plus 1; 0 if no request has arrived yet.
     last: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl Activity {
         self.last.load(Relaxed) > 0
     }
 
-    /// Returns the time at which the connection exceeds its idle timeout, unless another request arrives first.
+    /// Returns the time at which the connection exceeds its idle timeout if no further request arrives.
     fn deadline(&self) -> Instant {
         match self.last.load(Relaxed) {
             0 => self.opened + Duration::from_millis(FIRST_REQUEST_MS),
@@ -102,19 +102,19 @@ impl Connections {
         }
     }
 
-    /// Waits for a free connection slot. Connections without a slot wait in the kernel's queue.
+    /// Waits for a free connection slot. Until then, new connections wait in the kernel's queue.
     pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
-    /// Asks all connections to complete the requests in flight, and waits until they have.
+    /// Asks all connections to complete their requests in flight, and waits until they have done so.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
         // The semaphore is never closed.
         let _ = self.places.acquire_many(self.places_max as u32).await;
     }
 
-    /// Serves a TCP connection, which begins with a handshake if TLS is enabled.
+    /// Serves a TCP connection. If TLS is enabled, performs the handshake first.
     #[cfg(feature = "tls")]
     pub(super) fn start_tcp(self: &Arc<Self>, stream: TcpStream, place: OwnedSemaphorePermit) {
         let Some(acceptor) = &self.tls else { return self.start(stream, place) };
@@ -185,7 +185,7 @@ impl Connections {
                         if !activity.has_begun() {
                             break;
                         }
-                        // A client that is still active reconnects. Requests in flight may complete.
+                        // A client that is still active reconnects. Requests in flight are allowed to complete.
                         is_ending = true;
                         connection.as_mut().graceful_shutdown();
                     }

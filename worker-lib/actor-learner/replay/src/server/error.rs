@@ -5,7 +5,7 @@ use tonic::Code;
 use crate::store::{JournalFailed, StoreError};
 use crate::table::{Held, Refusal};
 
-/// Error response to a request. Each message names the value and what was expected.
+/// Error response to a request. Its message states the invalid value and what was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardError {
     /// The table does not exist.
@@ -16,7 +16,7 @@ pub enum ShardError {
         /// Existing tables.
         known: Vec<String>,
     },
-    /// An item can never be inserted.
+    /// An item can never be inserted into the table.
     #[error("table {table:?}, items[{index}]: {source}")]
     Item {
         /// Name of the table.
@@ -46,7 +46,7 @@ pub enum ShardError {
         /// Maximum length, in bytes.
         most: u64,
     },
-    /// A list is too long, or is empty although it must not be.
+    /// A list is too long or, where at least one entry is required, empty.
     #[error("{field} has {len} entries, expected 1 to {most}")]
     Batch {
         /// Name of the list.
@@ -56,7 +56,7 @@ pub enum ShardError {
         /// Maximum length.
         most: usize,
     },
-    /// Another process uses this actor's number, or the actor was restarted.
+    /// Another process uses this actor's number, or the actor has been restarted.
     #[error(
         "session of actor {actor} is {session}, expected at least {latest}: a later session has inserted items"
     )]
@@ -78,17 +78,17 @@ pub enum ShardError {
         /// Oldest sequence number that the shard remembers.
         oldest: u64,
     },
-    /// The client's deadline has expired.
+    /// The client's deadline expired before the table could serve the request.
     #[error("table {table:?} could not serve the request within {wait_ms} ms: {source}")]
     Held {
         /// Name of the table.
         table: String,
         /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
-        /// Condition that the request last waited for.
+        /// Condition that the request was waiting for when the deadline expired.
         source: Held,
     },
-    /// Other requests were ahead of this one until the deadline.
+    /// Until the deadline, other requests were ahead of this one.
     #[error("table {table:?} did not start the request within {wait_ms} ms: {waiting} requests are waiting")]
     Queued {
         /// Name of the table.
@@ -98,7 +98,7 @@ pub enum ShardError {
         /// Number of waiting requests of the same kind.
         waiting: u64,
     },
-    /// Readers receive their responses too slowly, so no memory is left for another one.
+    /// Readers receive their responses so slowly that no memory is left for another response.
     #[error(
         "responses being sent take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: the \
          readers are too slow"
@@ -113,7 +113,7 @@ pub enum ShardError {
         /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
     },
-    /// The disk is slower than the actors.
+    /// The disk is slower than the inserts of the actors.
     #[error("the journal is {backlog} bytes behind after {wait_ms} ms, expected at most {most}")]
     JournalBehind {
         /// Journal backlog, in bytes.

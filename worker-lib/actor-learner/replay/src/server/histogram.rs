@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Buckets in each power of two: a percentile is accurate to 1/16.
+/// Number of buckets for each power of two. Percentiles are therefore accurate to 1/16.
 const PARTS: usize = 16;
 const POWERS: usize = 40;
 
-/// Counts of durations in microseconds, in buckets of equal relative width. Threads may record concurrently.
+/// Counts of durations in microseconds, in buckets of equal relative width. Several threads may record at the same
+/// time.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     buckets: Box<[AtomicU64]>,

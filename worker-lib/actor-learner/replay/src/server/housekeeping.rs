@@ -1,5 +1,5 @@
-//! Automatic snapshots: periodic ones, ones that shorten a long journal, and ones that recover from a journal
-//! failure.
+//! Automatic snapshots: periodic snapshots, snapshots that shorten a long journal, and snapshots that recover from a
+//! journal failure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::shard::Shard;
 use crate::limits::{JOURNAL_BYTES_MIN, SNAPSHOT_RETRY_MAX_MS, SNAPSHOT_RETRY_MS};
 
-/// Interval of the checks for a due snapshot.
+/// Interval at which the shard checks whether a snapshot is due.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// Writes snapshots when they are due, for as long as the future is polled.
+/// Writes snapshots when they are due. Runs as long as the future is polled.
 pub(super) async fn write_snapshots(shard: Arc<Shard>) {
     let mut last = Instant::now();
     let mut retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };
@@ -42,7 +42,7 @@ pub(super) async fn write_snapshots(shard: Arc<Shard>) {
     }
 }
 
-/// Backoff state that decides when a snapshot may be tried.
+/// Backoff state that determines when a snapshot may be attempted.
 struct Retry {
     next: Instant,
     pause: Duration,

@@ -1,4 +1,5 @@
-//! Sampling. A response is sent in parts, each drawn only after the reader has taken the previous one.
+//! Sampling. A response is sent in parts. The items of a part are drawn only after the reader has taken the previous
+//! part.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::table::{Held, Sampled, Table};
 /// Part of a sample response.
 #[derive(Debug)]
 pub struct Part {
-    /// Drawn items; at least one.
+    /// Drawn items; the part has at least one.
     pub items: Vec<Sampled>,
     /// Number of items in the table after the draw.
     pub size: u64,
@@ -27,7 +28,7 @@ pub struct Part {
 
 impl Shard {
     /// Draws one item as soon as possible. Then draws further items, up to `count` in total, as long as they can be
-    /// drawn without waiting and fit into one part.
+    /// drawn without waiting and fit into the same part.
     ///
     /// # Errors
     /// Fails if `count` is 0, or if no item could be drawn within `wait`.
@@ -72,7 +73,7 @@ impl Shard {
         }
     }
 
-    /// Reserves memory for a part of the maximum length.
+    /// Reserves memory for a part of the maximum size.
     async fn sending_permit(
         &self,
         left: Duration,
@@ -107,7 +108,7 @@ impl Shard {
         let (size, mass) = (table.len() as u64, table.mass());
         drop(table);
         handle.insert.changed.notify_one();
-        // Release the memory that the part does not need.
+        // Release the reserved memory that the part does not need.
         let kept = permit.split(bytes as usize).unwrap_or(permit);
         Some(Part { items, size, mass, permit: kept })
     }

@@ -1,4 +1,4 @@
-//! Serves a shard until it is stopped.
+//! Serves a shard until a stop is requested.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use super::connections::Connections;
 use super::housekeeping;
 use super::shard::Shard;
 
-/// Grace period for requests in flight when the shard stops.
+/// Grace period for requests in flight when the shard is stopped.
 const GRACE: Duration = Duration::from_secs(3);
-/// Pause after a connection could not be accepted.
+/// Pause after a failure to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` completes. Then cancels waiting requests, lets the others complete, and writes a snapshot if
-/// there is a data directory.
+/// Serves until `stop` completes. Then cancels waiting requests, lets the other requests complete, and writes a
+/// snapshot if there is a data directory.
 ///
 /// # Errors
 /// Fails if the last snapshot could not be written.
@@ -31,7 +31,7 @@ pub async fn serve(
     tasks.spawn(housekeeping::write_snapshots(Arc::clone(&shard)));
     stop.await;
     shard.stop();
-    // Drop the listeners.
+    // Close the listening sockets.
     tasks.shutdown().await;
     if tokio::time::timeout(GRACE, connections.close()).await.is_err() {
         tracing::warn!("some connections did not end within {GRACE:?}");
@@ -45,7 +45,7 @@ pub async fn serve(
 
 async fn accept(listener: Listener, connections: Arc<Connections>) {
     loop {
-        // Without a free slot, connections wait in the kernel's queue.
+        // While no slot is free, connections wait in the kernel's queue.
         let Some(place) = connections.place().await else { return };
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {

@@ -1,4 +1,4 @@
-//! gRPC service, which translates between messages and calls of the shard.
+//! gRPC service, which translates messages to calls of the shard and back.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::proto::{
 };
 use crate::table::{NewItem, Origin, Sampled};
 
-/// Shard as a gRPC service.
+/// gRPC service of a shard.
 #[derive(Clone)]
 pub(super) struct Service(pub(super) Arc<Shard>);
 
@@ -93,16 +93,16 @@ impl Replay for Service {
 
 type Drawing = Pin<Box<dyn Future<Output = Result<Part, Status>> + Send>>;
 
-/// Parts of a sample response. A part is drawn only when the connection has room for it, so that a slow reader keeps
-/// only one part in memory and unread items are not drawn.
+/// Stream of the parts of a sample response. A part is drawn only when the connection has room for it. A slow reader
+/// therefore occupies memory for only one part, and items that it does not read are not drawn.
 pub(super) struct Parts {
     shard: Arc<Shard>,
     table: String,
     left: usize,
     wait: Duration,
     drawing: Option<Drawing>,
-    /// Memory of the part sent last. It is released when the connection asks for the next part, because the connection
-    /// has then passed on the previous one.
+    /// Memory of the part that was sent last. It is released when the connection asks for the next part, because by
+    /// then the connection has passed on the previous part.
     sent: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 

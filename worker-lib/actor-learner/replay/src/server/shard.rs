@@ -1,4 +1,4 @@
-//! Tables with their journal, shared by many clients.
+//! Tables and their journal, which many clients share.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::store::{
 };
 use crate::table::Table;
 
-/// Shard, which one process serves.
+/// Shard of the replay, served by one process.
 pub struct Shard {
     pub(super) config: ShardConfig,
     pub(super) plan: MemoryPlan,
@@ -34,21 +34,21 @@ pub struct Shard {
     stopping: watch::Sender<bool>,
 }
 
-/// Data directory, with the results of restoring it.
+/// Data directory, with the outcome of restoring it.
 pub(super) struct Store {
     pub(super) directory: Arc<Directory>,
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// Lock that serialises snapshots. Without a journal, which would assign the numbers of snapshots, its value is the
-    /// number of the next snapshot.
+    /// Lock that serialises snapshots. Its value is the number of the next snapshot if there is no journal, which
+    /// otherwise assigns these numbers.
     turn: tokio::sync::Mutex<u64>,
     /// Journal position at the start of the last snapshot.
     covered: AtomicU64,
 }
 
-/// Table with its waiting requests. Waiting is in order: the first request of each kind waits for the table, the
-/// others wait for the first one.
+/// Table with its waiting requests. Requests are served in order: the first request of each kind waits for the table,
+/// and the others wait for the first one.
 pub(super) struct Handle {
     pub(super) name: String,
     in_records: TableName,
@@ -59,11 +59,11 @@ pub(super) struct Handle {
     pub(super) refused: AtomicU64,
 }
 
-/// Waiting requests of one kind, inserts or samples.
+/// Waiting requests of one kind: inserts or samples.
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) turn: tokio::sync::Mutex<()>,
-    /// Notification of an event that the first request may be waiting for.
+    /// Notification of events that the first request may be waiting for.
     pub(super) changed: Notify,
     pub(super) waiting: AtomicU64,
     pub(super) latency: Histogram,
@@ -88,17 +88,17 @@ pub(super) enum Waited<T> {
 }
 
 impl Shard {
-    /// Opens a shard and restores the contents of its data directory. Blocks until they are restored.
+    /// Opens a shard and restores the contents of its data directory. Blocks until everything is restored.
     ///
     /// # Errors
-    /// Fails if an option is out of its range or the directory cannot be used.
+    /// Fails if an option is out of range or the data directory cannot be used.
     pub fn open(config: ShardConfig) -> Result<Self, StartError> {
         let config = config.resolve()?;
         let directory = config.data_dir.as_deref().map(Directory::open).transpose()?;
         Self::on(directory, config)
     }
 
-    /// Opens a shard as [`Self::open`] does, on a directory that is already open.
+    /// Opens a shard like [`Self::open`], but on a directory that is already open.
     pub(super) fn on(directory: Option<Directory>, config: ShardConfig) -> Result<Self, StartError> {
         let mut tables = Vec::new();
         for (at, table) in config.tables.iter().enumerate() {
@@ -152,12 +152,12 @@ impl Shard {
         self.tables.values()
     }
 
-    /// Cancels all waiting requests; they receive the error that the shard is stopping.
+    /// Cancels all waiting requests. They fail with the error that the shard is shutting down.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Waits for `future`, until `wait` has elapsed or the shard is stopping.
+    /// Waits for `future` until it completes, `wait` has elapsed or the shard is stopping.
     pub(super) async fn wait<T>(&self, wait: Duration, future: impl Future<Output = T>) -> Waited<T> {
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
@@ -167,11 +167,11 @@ impl Shard {
         }
     }
 
-    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal has failed, the snapshot
-    /// contains the changes whose records were lost, and the shard accepts writes again.
+    /// Writes a snapshot of all tables, which replaces the journal written so far. If the journal has failed, the
+    /// snapshot contains the changes whose records were lost, and the shard accepts writes again.
     ///
     /// # Errors
-    /// Fails if there is no data directory, or if it cannot be written.
+    /// Fails if there is no data directory, or if the snapshot cannot be written.
     pub(super) async fn snapshot(&self) -> Result<Snapshot, ShardError> {
         let store = self.store.as_ref().ok_or(ShardError::NoDirectory)?;
         let mut turn = store.turn.lock().await;
@@ -195,8 +195,7 @@ impl Shard {
         Ok(snapshot)
     }
 
-    /// Returns whether the journal since the last snapshot is longer than a snapshot would be, and longer than
-    /// `least`.
+    /// Returns whether the journal since the last snapshot is longer than both a new snapshot and `least`.
     pub(super) fn is_journal_long(&self, least: u64) -> bool {
         let (Some(store), Some(journal)) = (&self.store, &self.journal) else { return false };
         let mut since = journal.appended().saturating_sub(store.covered.load(Relaxed));
@@ -206,7 +205,7 @@ impl Shard {
         since > least.max(self.table_bytes())
     }
 
-    /// Returns whether writes are refused until a snapshot succeeds.
+    /// Returns whether writes are refused until a snapshot has been written.
     pub(super) fn is_journal_failed(&self) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.failure().is_some())
     }
@@ -220,7 +219,7 @@ impl Shard {
         self.store.as_ref().map_or((0, 0), |store| (store.restored.items, store.restored.damaged_bytes))
     }
 
-    /// Returns the number of files that were found damaged at startup.
+    /// Returns the number of files that were found to be damaged at startup.
     pub fn damaged_files(&self) -> u64 {
         self.store.as_ref().map_or(0, |store| store.restored.damaged_files)
     }
@@ -239,14 +238,14 @@ impl Handle {
         }
     }
 
-    /// Returns the name of the table in the form that journal records contain.
+    /// Returns the name of the table as it is stored in journal records.
     pub(super) fn table_name(&self) -> TableName {
         Arc::clone(&self.in_records)
     }
 }
 
 impl Side {
-    /// Counts a request as waiting until the guard is dropped.
+    /// Counts a request as waiting until the returned guard is dropped.
     pub(super) fn enter(&self) -> impl Drop + use<'_> {
         struct Left<'a>(&'a AtomicU64);
         impl Drop for Left<'_> {
@@ -272,7 +271,7 @@ impl Store {
     }
 }
 
-/// Converts a client's wait time to a duration.
+/// Converts a client's wait time in milliseconds to a duration.
 pub(super) fn wait_time(wait_ms: u64) -> Duration {
     Duration::from_millis(wait_ms.min(WAIT_MS_MAX))
 }

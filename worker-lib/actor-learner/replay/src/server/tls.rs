@@ -14,11 +14,11 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, version::TLS13};
 /// ALPN protocol of gRPC, which uses HTTP/2.
 const ALPN: &[u8] = b"h2";
 
-/// TLS configuration of a shard: its certificate and key, and the authorities of its clients.
+/// TLS configuration of a shard: its certificate and key, and the CAs of its clients.
 #[derive(Clone)]
 pub struct ServerTls(Arc<ServerConfig>);
 
-/// Unusable TLS files.
+/// Reasons why the TLS files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The content of a file is invalid.
@@ -39,11 +39,11 @@ pub enum TlsError {
 }
 
 impl ServerTls {
-    /// Reads a certificate chain and its key. With `client_ca`, the shard serves only clients that have a certificate
-    /// issued by one of these authorities.
+    /// Reads a certificate chain and its key. If `client_ca` is given, the shard serves only clients with a certificate
+    /// issued by one of these CAs.
     ///
     /// # Errors
-    /// Names the file that cannot be used.
+    /// Returns an error that names the file that cannot be used.
     pub fn read(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Self, TlsError> {
         let chain = certificates("tls_cert", cert)?;
         let private = PrivateKeyDer::from_pem_file(key)
@@ -57,7 +57,7 @@ impl ServerTls {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let refuse =
-                    |error: String| refused("tls_client_ca", path, "certificates of authorities", &error);
+                    |error: String| refused("tls_client_ca", path, "certificates of client CAs", &error);
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates("tls_client_ca", path)? {
                     roots.add(certificate).map_err(|error| refuse(error.to_string()))?;

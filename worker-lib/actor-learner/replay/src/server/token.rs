@@ -1,4 +1,4 @@
-//! Secret that all clients of a shard share.
+//! Secret shared by a shard and all of its clients.
 
 use std::fmt;
 use std::path::Path;
@@ -16,7 +16,7 @@ const SCHEME: &str = "Bearer ";
 #[derive(Clone)]
 pub struct Token(Arc<Zeroizing<Vec<u8>>>);
 
-/// Unusable token.
+/// Reasons why a token cannot be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TokenError {
     /// The token file cannot be read.
@@ -33,7 +33,7 @@ pub enum TokenError {
          characters without spaces: create one with `openssl rand -hex 32`"
     )]
     Text {
-        /// Length of the text without the end of the line.
+        /// Length of the text without the line terminator, in bytes.
         len: usize,
     },
 }
@@ -42,7 +42,7 @@ impl Token {
     /// Creates a token from 16 to 512 printable ASCII characters without spaces.
     ///
     /// # Errors
-    /// Fails if the text is anything else.
+    /// Fails if the text is shorter, longer, or contains other characters.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let is_long = (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len());
         if !is_long || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -51,7 +51,7 @@ impl Token {
         Ok(Self(Arc::new(Zeroizing::new(text.as_bytes().to_vec()))))
     }
 
-    /// Reads a token from a file of one line.
+    /// Reads a token from a file that contains a single line.
     ///
     /// # Errors
     /// Fails if the file cannot be read or does not contain a valid token.
@@ -74,7 +74,7 @@ impl Token {
     /// Returns the value of the header that carries the token.
     pub(crate) fn header(&self) -> HeaderValue {
         let text = [SCHEME.as_bytes(), &self.0].concat();
-        let mut value = HeaderValue::from_bytes(&text).expect("a token is printable ASCII");
+        let mut value = HeaderValue::from_bytes(&text).expect("a token consists of printable ASCII");
         value.set_sensitive(true);
         value
     }

@@ -1,5 +1,6 @@
-//! Inserts without tonic's decoder. The message is received into one allocation of its exact length, of which the
-//! payload becomes a slice. tonic's buffer may be up to twice as long, and the item would keep all of it in memory.
+//! Handler of inserts that bypasses tonic's decoder. It receives the message into one allocation of exactly the right
+//! length, and the payload is a slice of this allocation. tonic's buffer may be up to twice as long, and the item would
+//! keep all of it in memory.
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
@@ -11,9 +12,9 @@ use tonic::Status;
 use super::service::Service;
 use crate::proto::InsertRequest;
 
-/// Path of the method that [`answer`] handles.
+/// Path of the gRPC method that [`answer`] handles.
 pub(super) const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
-/// Length of gRPC's message prefix: a compression flag and a length of four bytes.
+/// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
 
 /// Answers an insert request.
@@ -36,7 +37,7 @@ where
     }
 }
 
-/// Receives the only message of a request.
+/// Receives the single message of a request.
 async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> Result<Bytes, Status> {
     let mut prefix = BytesMut::with_capacity(PREFIX_BYTES);
     let mut message: Option<(BytesMut, usize)> = None;
@@ -63,7 +64,7 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
     }
 }
 
-/// Returns the length of the message once its prefix is complete.
+/// Returns the length of the message if its prefix is complete.
 fn begun(prefix: &[u8]) -> Result<Option<usize>, Status> {
     match *prefix {
         [0, a, b, c, d] => Ok(Some(u32::from_be_bytes([a, b, c, d]) as usize)),

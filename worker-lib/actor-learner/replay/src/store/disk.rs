@@ -1,5 +1,5 @@
-//! File operations of the store. The store accesses its directory only through [`Disk`], so that tests can replace it
-//! by an in-memory disk that fails, tears, loses and damages writes.
+//! File operations of the store. The store accesses its directory only through [`Disk`]. Tests can therefore replace
+//! the directory with an in-memory disk that fails, tears, loses and damages writes.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -8,7 +8,7 @@ use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Directory of files. Its errors are those of the operating system.
+/// Directory that contains files. Its errors are those of the operating system.
 pub(crate) trait Disk: Debug + Send + Sync {
     /// Returns the names of all files, in any order.
     fn names(&self) -> io::Result<Vec<String>>;
@@ -16,39 +16,39 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn len(&self, name: &str) -> io::Result<u64>;
     /// Opens a file for reading.
     fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>>;
-    /// Creates a file for writing; fails if a file of that name exists.
+    /// Creates a file for writing. Fails if a file with this name exists.
     fn create(&self, name: &str) -> io::Result<Box<dyn WriteFile>>;
-    /// Makes the content of a file survive a crash of the machine.
+    /// Flushes the content of a file, so that it survives a crash of the machine.
     fn sync_file(&self, name: &str) -> io::Result<()>;
-    /// Renames a file, and replaces an existing file of the new name.
+    /// Renames a file. Replaces an existing file that has the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes the file names in the directory survive a crash of the machine.
+    /// Flushes the file names in the directory, so that they survive a crash of the machine.
     fn sync_names(&self) -> io::Result<()>;
-    /// Returns a number that differs from call to call, for the salt of a file.
+    /// Returns a number that differs from call to call and serves as the salt of a file.
     fn salt(&self) -> u64;
 }
 
 /// File opened for reading.
 pub(crate) trait ReadFile {
-    /// Reads bytes from `offset` on. Returns the number of bytes read; 0 at the end of the file.
+    /// Reads bytes, starting at `offset`. Returns the number of bytes read; 0 at the end of the file.
     fn read_at(&mut self, to: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
 /// File that is written sequentially.
 pub(crate) trait WriteFile: Send {
-    /// Appends a prefix of the concatenated parts, and returns its length in bytes.
+    /// Appends a prefix of the concatenated parts. Returns the length of the prefix in bytes.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
-    /// Makes the written data survive a crash of the machine.
+    /// Flushes the written data, so that it survives a crash of the machine.
     fn sync(&mut self) -> io::Result<()>;
     /// Truncates the file to `len` bytes.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
-/// Appends all parts.
+/// Appends all parts to a file.
 pub(super) fn write_all(file: &mut dyn WriteFile, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-    // Without this call, empty parts at the front would look like a file that accepts no more data.
+    // Without this call, empty parts at the front would look as if the file accepted no more data.
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match file.write(parts) {
@@ -61,13 +61,13 @@ pub(super) fn write_all(file: &mut dyn WriteFile, mut parts: &mut [IoSlice<'_>])
     Ok(())
 }
 
-/// Directory in the file system.
+/// Real directory in the file system.
 #[derive(Debug)]
 pub(super) struct RealDisk(pub(super) PathBuf);
 
 impl Disk for RealDisk {
     fn names(&self) -> io::Result<Vec<String>> {
-        // The store's own file names are always UTF-8.
+        // The store itself uses only UTF-8 file names.
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
         fs::read_dir(&self.0)?.filter_map(|entry| name(entry).transpose()).collect()
     }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::format::{FORMAT, FORMAT_OLDEST};
 
-/// Failure of the data directory.
+/// Reasons why the data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// Failed operation.
@@ -24,7 +24,7 @@ pub enum StoreError {
         /// Path of the directory.
         path: PathBuf,
     },
-    /// The directory contains a table that is not configured, so its items would be lost.
+    /// The directory contains a table that is not configured. Starting the shard would lose the table's items.
     #[error(
         "{} has records of a table {table:?} that is not configured, expected one of this shard's: add it with \
          --table, or move the file away to start without its items",
@@ -36,7 +36,7 @@ pub enum StoreError {
         /// Name of the table.
         table: String,
     },
-    /// The file was written by a later version of this program, or by another program.
+    /// The file was written by a newer version of this program, or by another program.
     #[error(
         "{} has format {found}, expected {FORMAT_OLDEST} to {FORMAT}: start the version of replayd that wrote it",
         path.display()

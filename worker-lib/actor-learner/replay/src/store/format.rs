@@ -15,13 +15,15 @@
 //! | 4 | CRC-32C of salt, offset of the record in its file, length and CRC of the body |
 //! | n | body: [`super::Record`] |
 //!
-//! The salt differs from file to file. Because the checksum includes salt and offset, a frame inside a payload, or a
-//! frame at another offset than the one at which it was written, is invalid. A valid frame determines where the next
-//! record begins, even if its body is damaged. After an invalid frame, the reader searches for the next valid one. In
-//! both cases, a damaged bit costs at most one record, and the search takes time proportional to the file size.
+//! The salt differs from file to file. Because the checksum covers the salt and the offset, a frame inside a payload is
+//! invalid, and so is a frame that is not at the offset for which it was written. A valid frame determines where the
+//! next record begins, even if its body is damaged. After an invalid frame, the reader searches for the next valid
+//! frame. In both cases, a damaged bit costs at most one record, and the search takes time proportional to the file
+//! size.
 //!
-//! Format 1 can still be read. Its two header copies are adjacent, its frames have a single checksum over salt,
-//! offset, length and body, and its records refer to tables by numbers, which other records map to names.
+//! Files in format 1 can still be read. The two copies of their header are adjacent, their frames have a single
+//! checksum over salt, offset, length and body, and their records refer to tables by numbers, which other records map
+//! to names.
 
 /// Format of new files.
 pub(super) const FORMAT: u32 = 2;
@@ -29,13 +31,14 @@ pub(super) const FORMAT: u32 = 2;
 pub(super) const FORMAT_OLDEST: u32 = 1;
 const MAGIC: [u8; 8] = *b"ISWRPLAY";
 pub(super) const HEADER_COPY_BYTES: usize = 24;
-/// Offset of the second header copy. It lies in another sector, so that one unreadable sector affects only one copy.
+/// Offset of the second copy of the header. It lies in a different sector, so that an unreadable sector affects only
+/// one of the copies.
 pub(super) const SECOND_COPY: usize = 4096;
 pub(super) const HEADER_BYTES: usize = SECOND_COPY + HEADER_COPY_BYTES;
 pub(super) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'J', b'1'];
 pub(super) const FRAME_BYTES: usize = 16;
 
-/// Lengths in format 1.
+/// Lengths of the header and the frame in format 1.
 const HEADER_BYTES_1: usize = 2 * HEADER_COPY_BYTES;
 const FRAME_BYTES_1: usize = 12;
 
@@ -46,7 +49,7 @@ pub(super) struct Header {
     pub(super) salt: u64,
 }
 
-/// Frame of a record, which precedes its body.
+/// Frame of a record; it precedes the record's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) body_len: u32,
@@ -70,7 +73,7 @@ impl Header {
         header
     }
 
-    /// Parses the beginning of a file; returns `None` if no copy of the header is valid.
+    /// Parses the beginning of a file. Returns `None` if no copy of the header is valid.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         // The position of the second copy depends on the format.
         let second = |at, is_of: fn(u32) -> bool| {
@@ -100,8 +103,8 @@ impl Header {
         if self.format == 1 { FRAME_BYTES_1 } else { FRAME_BYTES }
     }
 
-    /// Parses the frame at the beginning of `bytes`, which are located at `offset` in the file. In format 1, the length
-    /// in the result may be damaged.
+    /// Parses the frame at the beginning of `bytes`, which is at `offset` in the file. In format 1, the returned length
+    /// may be damaged.
     pub(super) fn frame(self, bytes: &[u8], offset: u64) -> Option<Frame> {
         if !bytes.starts_with(&RECORD_MAGIC) {
             return None;
@@ -111,7 +114,7 @@ impl Header {
         is_valid.then_some(frame)
     }
 
-    /// Returns whether `body` is the body that was written after the frame.
+    /// Returns whether `body` is the body for which the frame was written.
     pub(super) fn is_body(self, frame: Frame, body: &[u8], offset: u64) -> bool {
         let before = if self.format == 1 { place_crc(self.salt, offset, frame.body_len) } else { 0 };
         crc32c::crc32c_append(before, body) == frame.crc

@@ -14,11 +14,11 @@ use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
 
-/// Log sequence number: total number of bytes appended to all segments. A record is durable when this number of bytes
-/// is durable.
+/// Log sequence number: the total number of bytes appended to all segments. A record is durable once this many bytes
+/// are durable.
 pub(crate) type Lsn = u64;
 
-/// Failure of the journal: it cannot be written until a new segment has been started and a snapshot has been written.
+/// Failure of the journal. It cannot be written until a new segment has been started and a snapshot has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the journal cannot be written, and writes are refused: {reason}; the shard retries automatically, and accepts \
@@ -28,10 +28,10 @@ pub struct JournalFailed {
     reason: Arc<str>,
 }
 
-/// Progress of the writer.
+/// Progress of the journal writer.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// Position before which all records have been written, or dropped because of the failure.
+    /// Position up to which all records have been written, or have been dropped because of a failure.
     done: Lsn,
     failure: Option<JournalFailed>,
     /// Number of failures so far.
@@ -46,7 +46,7 @@ struct Queue {
     segment: u64,
     salt: u64,
     offset: u64,
-    /// Segment length in bytes at which the next segment starts.
+    /// Length of a segment, in bytes, at which the next segment is started.
     segment_bytes: u64,
     is_closing: bool,
 }
@@ -58,26 +58,26 @@ struct Shared {
     progress: watch::Sender<Progress>,
 }
 
-/// Appending side of a shard's journal. Dropping it writes the remaining records.
+/// Appending side of a shard's journal. Dropping it waits until the remaining records are written.
 pub(crate) struct Journal {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// Segment that has been requested.
+/// Segment whose start has been requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rotated {
-    /// Number of the segment. A snapshot of this number replaces everything before the segment.
+    /// Number of the segment. A snapshot with the same number replaces everything before the segment.
     pub(crate) number: u64,
     begun_at: Lsn,
 }
 
-/// Number of failures so far. A snapshot that starts after this value was obtained recovers from all of them.
+/// Number of failures so far. A snapshot that is started after this value was read recovers from all of these failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecoverableFailures(u64);
 
 impl Journal {
-    /// Opens the journal at segment `number`.
+    /// Opens the journal, starting with segment `number`.
     pub(crate) fn open(
         directory: Arc<Directory>,
         number: u64,
@@ -121,7 +121,7 @@ impl Journal {
         (Self { shared, writer: None }, writer)
     }
 
-    /// Queues a record, to be written after all earlier ones. Does not wait; see [`Self::room`].
+    /// Queues a record to be written after all earlier records. Does not wait; see [`Self::room`].
     pub(crate) fn append(&self, record: &Record, payload: Option<&Payload>) -> Lsn {
         let mut queue = lock(&self.shared.queue);
         if queue.offset >= queue.segment_bytes {
@@ -133,18 +133,18 @@ impl Journal {
         queue.appended
     }
 
-    /// Starts a segment. A snapshot that starts afterwards replaces everything before this segment. Waits until the
-    /// earlier records are in their files or have been dropped. Otherwise, an earlier file could be created after the
-    /// snapshot has removed the replaced files.
+    /// Starts a new segment. A snapshot that is started afterwards replaces everything before this segment. Waits until
+    /// the earlier records have been written to their files or dropped; otherwise, an earlier file could be created
+    /// after the snapshot has removed the replaced files.
     pub(crate) async fn rotate(&self) -> (u64, Option<RecoverableFailures>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();
-        // The sender lives as long as `self`.
+        // The sender exists as long as `self` does.
         let _ = progress.wait_for(|progress| progress.done >= rotated.begun_at).await;
         (rotated.number, self.recoverable_failures())
     }
 
-    /// Queues the start of a segment.
+    /// Queues the start of a new segment.
     pub(super) fn begin_rotation(&self) -> Rotated {
         let mut queue = lock(&self.shared.queue);
         let number = queue.segment + 1;
@@ -153,15 +153,15 @@ impl Journal {
         Rotated { number, begun_at: queue.appended }
     }
 
-    /// Returns the failures from which a snapshot that starts now recovers, or `None` if the writer has no open
+    /// Returns the failures from which a snapshot started now would recover, or `None` if the writer has no open
     /// segment.
     pub(super) fn recoverable_failures(&self) -> Option<RecoverableFailures> {
         let progress = self.shared.progress.borrow();
         progress.is_open.then_some(RecoverableFailures(progress.failures))
     }
 
-    /// Clears a failure after a snapshot that started after `recoverable_failures` was obtained: the snapshot contains
-    /// the changes whose records the journal lost. Returns whether the journal works.
+    /// Clears a failure after a snapshot that was started after `recoverable_failures` was obtained, because the
+    /// snapshot contains the changes whose records the journal lost. Returns whether the journal works.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;
@@ -171,7 +171,7 @@ impl Journal {
             is_repaired
         };
         if self.shared.progress.send_if_modified(recover) {
-            tracing::warn!("the journal is written again: a snapshot contains the missing records");
+            tracing::warn!("the journal accepts records again: a snapshot contains the missing records");
         }
         self.failure().is_none()
     }
@@ -181,40 +181,40 @@ impl Journal {
         lock(&self.shared.queue).appended
     }
 
-    /// Returns the number of bytes that are still to be written.
+    /// Returns the number of bytes that have not been written yet.
     pub(crate) fn backlog_bytes(&self) -> u64 {
         self.appended().saturating_sub(self.shared.progress.borrow().done)
     }
 
-    /// Returns the current failure.
+    /// Returns the current failure, if any.
     pub(crate) fn failure(&self) -> Option<JournalFailed> {
         self.shared.progress.borrow().failure.clone()
     }
 
-    /// Returns the number of failures since the start.
+    /// Returns the number of failures since the journal was opened.
     pub(crate) fn failures(&self) -> u64 {
         self.shared.progress.borrow().failures
     }
 
-    /// Waits until `lsn` is durable.
+    /// Waits until all records up to `lsn` are durable.
     pub(crate) async fn durable(&self, lsn: Lsn) -> Result<(), JournalFailed> {
         self.reached(|done| done >= lsn).await
     }
 
-    /// Returns whether `lsn` is durable.
+    /// Returns whether all records up to `lsn` are durable.
     #[cfg(test)]
     pub(super) fn is_durable(&self, lsn: Lsn) -> Result<bool, JournalFailed> {
         let progress = self.shared.progress.borrow();
         progress.failure.clone().map_or(Ok(progress.done >= lsn), Err)
     }
 
-    /// Writes the queued records if there is no writer thread.
+    /// Writes the queued records with `writer`; used if there is no writer thread.
     #[cfg(test)]
     pub(super) fn write(&self, writer: &mut Writer) {
         self.shared.write(writer);
     }
 
-    /// Waits until the backlog is small enough.
+    /// Waits until the backlog is small enough for another record.
     pub(crate) async fn room(&self) -> Result<(), JournalFailed> {
         if self.backlog_bytes() <= BACKLOG_BYTES && self.failure().is_none() {
             return Ok(());
@@ -226,7 +226,7 @@ impl Journal {
         let mut progress = self.shared.progress.subscribe();
         let reached =
             progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.done)).await;
-        // The sender lives as long as `self`.
+        // The sender exists as long as `self` does.
         match reached.ok().and_then(|progress| progress.failure.clone()) {
             Some(failure) => Err(failure),
             None => Ok(()),

@@ -1,13 +1,14 @@
 //! Persistent state of a shard: a segmented journal of every change, and snapshots that replace it.
 //!
 //! A directory has one owner at a time (`lock`). Segment files `journal-N` and snapshots `snapshot-N` have the same
-//! format: a header, and then records, each with a length and CRC-32C checksums. `snapshot-N` replaces everything
-//! before `journal-N`. It is written while the tables change, so that it contains each item as it was at some time
-//! after `journal-N` began. Therefore, a record contains absolute values (a count, a priority), not increments, and
-//! applying the records of `journal-N` and later segments to the snapshot restores the final state of the tables.
+//! format: a header followed by records, each with a length and CRC-32C checksums. `snapshot-N` replaces everything
+//! before `journal-N`. Because the tables change while a snapshot is written, it contains each item in the state at
+//! some time after the start of `journal-N`. Therefore, records contain absolute values, such as a count or a priority,
+//! and not increments. Applying the records of `journal-N` and later segments to the snapshot restores the final state
+//! of the tables.
 //!
-//! A restore changes no file. A file that was found damaged is never removed: the snapshot that supersedes it renames
-//! it to `NAME.damaged`.
+//! A restore does not change any file. A file that was found to be damaged is never removed: the snapshot that
+//! supersedes it renames it to `NAME.damaged`.
 
 mod disk;
 mod error;
@@ -37,8 +38,8 @@ use strum::{EnumString, IntoStaticStr};
 use self::disk::{Disk, RealDisk};
 use crate::lock;
 
-/// Support for the fuzz target in `fuzz/`: decodes the body of a record, encodes it, and repeats both steps on the
-/// result. Returns the two encodings, or `None` if the body is not a valid record.
+/// Support for the fuzz target in `fuzz/`: decodes the body of a record and encodes it, and then does the same with the
+/// result. Returns both encodings, or `None` if the body is not a valid record.
 #[doc(hidden)]
 pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
     let rewritten = |body: &[u8]| {
@@ -62,9 +63,9 @@ pub enum Durability {
     /// No durability: only snapshots are written.
     #[default]
     None,
-    /// Inserts survive the end of the process: the record has been written to the kernel.
+    /// Inserts survive the end of the process, because the record has been passed to the kernel.
     Write,
-    /// Inserts survive a crash of the machine: `fdatasync` has returned.
+    /// Inserts survive a crash of the machine, because `fdatasync` has returned.
     Sync,
 }
 
@@ -80,11 +81,11 @@ impl Durability {
 pub(crate) struct Directory {
     path: PathBuf,
     disk: Arc<dyn Disk>,
-    /// Names of damaged files, which are renamed where other files would be removed.
+    /// Names of damaged files. They are renamed where undamaged files would be removed.
     damaged: Mutex<BTreeSet<String>>,
-    /// Names of superseded files that could not be read, which are left unchanged.
+    /// Names of superseded files that could not be read. They are left unchanged.
     unread: Mutex<BTreeSet<String>>,
-    /// Lock on the directory; `None` if no other process can access it.
+    /// Lock on the directory; `None` if no other process can access the directory.
     _lock: Option<File>,
 }
 
@@ -94,10 +95,10 @@ const UNFINISHED: &str = ".unfinished";
 const DAMAGED: &str = ".damaged";
 
 impl Directory {
-    /// Creates the directory if necessary, and removes the remains of an interrupted snapshot.
+    /// Opens a data directory. Creates the directory if necessary, and removes the remains of an interrupted snapshot.
     ///
     /// # Errors
-    /// Fails if another process has locked the directory, or if it cannot be used.
+    /// Fails if another process has locked the directory, or if the directory cannot be used.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(path).map_err(|source| StoreError::io("make", path, source))?;
         let lock_path = path.join("lock");
@@ -150,7 +151,7 @@ impl Directory {
         self.disk.names().map_err(|source| StoreError::io("list", &self.path, source))
     }
 
-    /// Returns the numbers of the files of this kind, in ascending order.
+    /// Returns the numbers of all files of this kind, in ascending order.
     fn numbers(&self, kind: &str) -> Result<Vec<u64>, StoreError> {
         let number = |name: &String| name.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();
@@ -158,7 +159,8 @@ impl Directory {
         Ok(numbers)
     }
 
-    /// Returns a number greater than those of all files, including kept ones, so that no name is reused.
+    /// Returns a number that is greater than those of all files, including kept damaged files, so that no name is
+    /// reused.
     fn next_number(&self) -> Result<u64, StoreError> {
         let number = |name: &String| -> Option<u64> {
             let number = name.strip_prefix("journal-").or_else(|| name.strip_prefix("snapshot-"))?;
@@ -167,7 +169,7 @@ impl Directory {
         Ok(self.names()?.iter().filter_map(number).max().map_or(0, |newest| newest.saturating_add(1)))
     }
 
-    /// Makes the names in the directory survive a crash of the machine.
+    /// Flushes the file names in the directory, so that they survive a crash of the machine.
     fn sync(&self) -> Result<(), StoreError> {
         self.disk.sync_names().map_err(|source| StoreError::io("sync", &self.path, source))
     }
@@ -177,13 +179,13 @@ impl Directory {
         lock(&self.damaged).insert(name.to_owned());
     }
 
-    /// Marks a file as unreadable, so that it is left unchanged for the next start.
+    /// Marks a file as unreadable, so that it is left unchanged until the next start.
     fn leave(&self, name: &str) {
         lock(&self.unread).insert(name.to_owned());
     }
 
-    /// Removes the files that `snapshot-number` replaces, and renames the damaged ones among them. Files that cannot
-    /// be removed are left to the next snapshot, because they are no longer read.
+    /// Removes the files that `snapshot-number` replaces, and renames those that are damaged. If a file cannot be
+    /// removed, the next snapshot tries again; until then, the file is no longer read.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {

@@ -1,4 +1,5 @@
-//! Encoding of table changes. Each record contains the name of its table, so that it can be decoded on its own.
+//! Encoding of changes to tables. Each record contains the name of its table, so that it can be decoded without other
+//! records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use crate::table::{Counts, Item, Origin, Window};
 /// Name of a table.
 pub(crate) type TableName = Arc<str>;
 
-/// Length up to which a payload is copied after its record, instead of being a separate part of the write.
+/// Length in bytes up to which a payload is copied behind its record. A longer payload is written as a separate part.
 const COPY_BYTES: usize = 4096;
 
 const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);
 
-/// Payload with its checksum, which is computed before anything is locked.
+/// Payload with its checksum. The checksum is computed before any lock is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,
@@ -30,7 +31,7 @@ impl Payload {
     }
 }
 
-/// Change of a table. `counts` are the counts of the table after the change.
+/// Change to a table. `counts` are the table's counts after the change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
     /// The table contains the item. The item's payload follows the record.
@@ -43,7 +44,7 @@ pub(crate) enum Record {
     Priorities { table: TableName, counts: Counts, priorities: Vec<(u64, f64)> },
     /// The table is empty.
     Reset { table: TableName },
-    /// The table has this window of an actor.
+    /// The table has this window of sequence numbers for an actor.
     Writer { table: TableName, actor: u64, window: Box<Window> },
     /// The table has these counts.
     Counts { table: TableName, counts: Counts },
@@ -51,14 +52,14 @@ pub(crate) enum Record {
     End { items: u64 },
 }
 
-/// Result of decoding a body of format 1.
+/// Result of decoding a record body of format 1.
 pub(super) enum Parsed1 {
-    /// The record names a table.
+    /// The record assigns a name to a table number.
     Name,
     Record(Record),
 }
 
-/// Tag of a record, only in format 1, that assigns a number to a table for the rest of the file.
+/// Tag of a record, used only in format 1, that assigns a number to a table for the rest of the file.
 const TABLE: u8 = 1;
 const ITEM: u8 = 2;
 const REMOVED: u8 = 3;
@@ -70,7 +71,7 @@ const COUNTS: u8 = 8;
 const END: u8 = 9;
 
 impl Record {
-    /// Encodes the body, without the payload of an item, which follows it.
+    /// Encodes the body without an item's payload, which follows the body.
     pub(super) fn emit(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(96);
         match self {
@@ -121,7 +122,7 @@ impl Record {
         to
     }
 
-    /// Decodes a whole body; returns `None` if it is not a valid record.
+    /// Decodes a whole body. Returns `None` if it is not a valid record.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let (kind, rest) = body.split_first()?;
         let (name_len, rest) = rest.split_first()?;
@@ -129,8 +130,8 @@ impl Record {
         parse_rest(*kind, std::str::from_utf8(name).ok()?.into(), rest)
     }
 
-    /// Decodes a body of format 1; see [`Self::parse`]. `names` are the tables that earlier records of the file have
-    /// named. A record that names a table contains nothing else.
+    /// Decodes a body of format 1; see [`Self::parse`]. `names` contains the tables that earlier records of the file
+    /// have named. A record that names a table contains nothing else.
     pub(super) fn parse_format_1(body: &[u8], names: &mut HashMap<u16, TableName>) -> Option<Parsed1> {
         let (kind, rest) = body.split_first()?;
         let (number, rest) = rest.split_first_chunk::<2>()?;
@@ -143,7 +144,7 @@ impl Record {
         parse_rest(*kind, table, rest).map(Parsed1::Record)
     }
 
-    /// Returns the name of the table, or `None` if the record is about the whole file.
+    /// Returns the name of the table, or `None` if the record applies to the whole file.
     pub(super) fn table(&self) -> Option<&TableName> {
         match self {
             Self::Item { table, .. }
@@ -158,7 +159,7 @@ impl Record {
     }
 }
 
-/// Encodes a record for `offset` in a file, in one or two parts, and returns it with its length in bytes.
+/// Encodes a record for `offset` in a file as one or two parts. Returns the parts and their length in bytes.
 pub(super) fn framed(
     record: &Record,
     payload: Option<&Payload>,

@@ -1,4 +1,4 @@
-//! Restores tables from the latest snapshot and the journal after it.
+//! Restores tables from the latest snapshot and from the journal that follows it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use crate::table::{Counts, Item, Table, Writers};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {
     pub(crate) items: u64,
-    /// Number of bytes that differ from what was written; their records are lost.
+    /// Number of bytes that differ from the written bytes. The records that contain them are lost.
     pub(crate) damaged_bytes: u64,
-    /// Number of files that have such bytes, or that are snapshots without their final record.
+    /// Number of files that contain such bytes, and of snapshots that lack their final record.
     pub(crate) damaged_files: u64,
-    /// Number of bytes at the ends of journals that were not written completely, and therefore never acknowledged.
+    /// Number of bytes at the ends of journals that were not written completely, and thus were never acknowledged.
     pub(crate) torn_bytes: u64,
-    /// Number of the next segment and snapshot.
+    /// Number of the next segment and the next snapshot.
     pub(crate) next_number: u64,
     /// Size of the segments that were read, in bytes.
     pub(crate) journal_bytes: u64,
-    /// Key greater than all keys in use.
+    /// Key that is greater than all keys in use.
     pub(crate) next_key: u64,
 }
 
@@ -36,15 +36,15 @@ struct Saved {
 
 struct Replay {
     tables: BTreeMap<String, Saved>,
-    /// Path of the current file.
+    /// Path of the file that is currently read.
     path: PathBuf,
     is_complete: bool,
     greatest_key: u64,
 }
 
-/// Fills empty tables with the contents of the directory. Changes no file. With `Durability::Sync`, makes the data
-/// that was read survive a crash of the machine, because a killed shard may have left it only in the kernel's page
-/// cache.
+/// Fills empty tables with the contents of the directory. Does not change any file. With `Durability::Sync`, flushes
+/// the data that was read, so that it survives a crash of the machine; a killed shard may have left it only in the
+/// kernel's page cache.
 pub(crate) fn restore(
     directory: &Directory,
     durability: Durability,
@@ -93,7 +93,7 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
-/// Checks whether a file that an interrupted snapshot left, and that the next one would remove, is damaged.
+/// Checks whether a file of an interrupted snapshot, which the next snapshot would remove, is damaged.
 fn inspect(directory: &Directory, name: &str) {
     let path = directory.path().join(name);
     let is_end = |record: &Record| record.table().is_none();
@@ -106,14 +106,14 @@ fn inspect(directory: &Directory, name: &str) {
         Ok(scanned) if scanned.damaged_bytes == 0 && !scanned.is_doubtful && is_complete => {}
         Ok(_) => directory.keep(name),
         Err(error) => {
-            tracing::warn!("cannot check a superseded file, which is kept: {error}");
+            tracing::warn!("cannot check a superseded file, so it is kept: {error}");
             directory.leave(name);
         }
     }
 }
 
 impl Restored {
-    /// Counts and reports the damage of a file.
+    /// Counts and reports the damaged bytes of a file.
     fn note(&mut self, directory: &Directory, name: &str, scanned: &Scanned, is_complete: bool) {
         let path = directory.path().join(name);
         let Scanned { records, damaged_bytes, torn_bytes, is_doubtful, len } = *scanned;

@@ -1,4 +1,4 @@
-//! Reads the records of a file, and continues after damaged ones.
+//! Reads the records of a file. Continues after damaged records.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use super::format::{FORMAT, FORMAT_OLDEST, HEADER_BYTES, HEADER_COPY_BYTES, Head
 use super::record::{Parsed1, Record, TableName};
 use crate::limits::{ITEM_BYTES_MAX, REQUEST_SLACK_BYTES};
 
-/// Maximum length of a body: a payload with the data before it, or the keys of a batch.
+/// Maximum length of a record body, in bytes: the longest payload with the data before it, or the keys of the largest
+/// batch.
 const BODY_BYTES_MAX: u64 = ITEM_BYTES_MAX + REQUEST_SLACK_BYTES;
 const READ_BYTES: usize = 1 << 20;
 
@@ -17,11 +18,12 @@ const READ_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) records: u64,
-    /// Number of bytes that differ from what was written.
+    /// Number of bytes that differ from the written bytes.
     pub(super) damaged_bytes: u64,
-    /// Number of bytes at the end that were not written completely, because the process or the machine stopped.
+    /// Number of bytes at the end of the file that were not written completely, because the process or the machine
+    /// stopped.
     pub(super) torn_bytes: u64,
-    /// Whether the torn bytes may instead be damaged data.
+    /// Whether the torn bytes may be damaged data instead.
     pub(super) is_doubtful: bool,
     pub(super) len: u64,
 }
@@ -38,9 +40,9 @@ struct Window {
     len: u64,
 }
 
-/// Data found at a position of the file.
+/// Result of reading at a position of the file.
 enum Found {
-    /// A record, and its length including the frame; `None` if it only named a table.
+    /// A record and its length, including the frame. The record is `None` if it only named a table.
     Record(Option<Record>, u64),
     /// A valid frame with a damaged body. The length includes the frame.
     DamagedBody(u64),
@@ -58,7 +60,7 @@ impl Window {
         self.len.saturating_sub(self.offset())
     }
 
-    /// Returns the next bytes: at least `len`, unless the file ends earlier.
+    /// Returns the next bytes: at least `len` of them, unless the file ends earlier.
     fn fill(&mut self, len: usize) -> Result<&[u8], StoreError> {
         if self.buffer.len() - self.start < len {
             self.buffer.drain(..self.start);
@@ -69,13 +71,13 @@ impl Window {
         Ok(&self.buffer[self.start..])
     }
 
-    /// Discards the buffer, and continues at `offset`.
+    /// Discards the buffer and continues at `offset`.
     fn restart(&mut self, offset: u64) {
         (self.base, self.start) = (offset, 0);
         self.buffer.clear();
     }
 
-    /// Discards the buffer, so that the next bytes are read again.
+    /// Discards the buffered bytes, so that they are read again from the file.
     fn forget(&mut self) {
         self.restart(self.offset());
     }
@@ -105,7 +107,7 @@ impl Window {
         Ok(())
     }
 
-    /// Returns whether the rest of the file consists only of zeros, and skips them if so.
+    /// Returns whether the rest of the file consists only of zeros. If so, skips the rest.
     fn is_zero_from_here(&mut self) -> Result<bool, StoreError> {
         loop {
             let bytes = self.fill(1)?;
@@ -142,9 +144,8 @@ pub(super) fn scan(
     while window.left() > 0 {
         let found = match next(&mut window, header, &mut names)? {
             found @ (Found::Record(..) | Found::TornBody) => found,
-            // Read the data again, because the damage may have occurred in the transfer and not in the file. In
-            // format 1 there would be too many such places, because every four bytes of a payload may look like a
-            // frame.
+            // Read the data again, because the damage may have occurred in the transfer rather than in the file. Format
+            // 1 would require too many second reads, because any four bytes of a payload may look like a frame.
             found @ (Found::DamagedBody(_) | Found::NoFrame) if header.format == 1 => found,
             Found::DamagedBody(_) | Found::NoFrame => {
                 window.forget();
@@ -214,10 +215,10 @@ fn next(
     })
 }
 
-/// Skips data that is not a frame, up to the next frame or the end of the file.
+/// Skips data that is not a frame. Stops at the next frame or at the end of the file.
 fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> Result<(), StoreError> {
     let (began, left, frame_len) = (window.offset(), window.left(), header.frame_len());
-    // Data shorter than a frame was never a record. A file system may have filled unwritten space with zeros.
+    // Data that is shorter than a frame was never a record. A file system may have filled unwritten space with zeros.
     let is_short = header.format != 1 && left < frame_len as u64;
     let starts_zero = window.fill(frame_len)?.iter().take(frame_len).all(|byte| *byte == 0);
     if is_short || (starts_zero && window.is_zero_from_here()?) {
@@ -226,7 +227,7 @@ fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> 
         window.skip(window.left());
         return Ok(());
     }
-    // Read the data twice, so that a frame damaged only in the transfer is not skipped.
+    // Read the data a second time, so that a frame that was damaged only in the transfer is not skipped.
     if window.offset() == began {
         window.skip(1);
     }
@@ -240,7 +241,7 @@ fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> 
     Ok(())
 }
 
-/// Returns the offset of the next valid frame, or of the end of the file.
+/// Returns the offset of the next valid frame, or the end of the file if there is none.
 fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     while find_magic(window)? {
         let offset = window.offset();
@@ -252,8 +253,7 @@ fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     Ok(window.offset())
 }
 
-/// Skips bytes up to the next possible start of a frame, and returns whether there is one. Otherwise, skips all
-/// bytes.
+/// Skips bytes up to the next possible start of a frame. Returns whether there is one; if not, all bytes are skipped.
 fn find_magic(window: &mut Window) -> Result<bool, StoreError> {
     loop {
         let bytes = window.fill(RECORD_MAGIC.len())?;

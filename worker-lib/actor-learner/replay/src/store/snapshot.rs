@@ -13,10 +13,10 @@ use crate::limits::{SNAPSHOT_PART_BYTES, SNAPSHOT_PART_ITEMS};
 use crate::lock;
 use crate::table::Table;
 
-/// Number of bytes that are buffered before a write.
+/// Number of bytes that are buffered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Snapshot that has been written.
+/// Snapshot that has been written completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) path: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Pace<'a> {
     pub(crate) items: usize,
     /// Approximate maximum number of payload bytes that are copied under one lock.
     pub(crate) bytes: u64,
-    /// Function that is called whenever no table is locked.
+    /// Function that is called each time no table is locked.
     pub(crate) between: &'a mut dyn FnMut(),
 }
 
@@ -104,7 +104,7 @@ impl<'a> Output<'a> {
         Ok(items)
     }
 
-    /// Writes all tables, and renames the file to its final name.
+    /// Writes all tables, and gives the file its final name.
     fn finish(
         &mut self,
         tables: &[Arc<Mutex<Table>>],
@@ -138,8 +138,8 @@ fn unfinished(number: u64) -> String {
     Directory::snapshot(number) + UNFINISHED
 }
 
-/// Writes `snapshot-number`, which replaces everything before `journal-number`, and removes the replaced files.
-/// Tables are locked for only a few items at a time. Blocks.
+/// Writes `snapshot-number`, which replaces everything before `journal-number`, and removes the replaced files. Each
+/// lock on a table covers only a few items. This function blocks.
 pub(crate) fn write_snapshot(
     directory: &Directory,
     number: u64,
@@ -150,7 +150,7 @@ pub(crate) fn write_snapshot(
     let finished = Output::create(directory, &name)?.finish(tables, number, pace);
     match &finished {
         Ok(_) => directory.remove_before(number),
-        // Discarding the file frees space on a full disk.
+        // Remove the unfinished file, which frees space on a full disk.
         Err(_) => directory.discard(&name),
     }
     finished

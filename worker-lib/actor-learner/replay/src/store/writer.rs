@@ -1,4 +1,4 @@
-//! File side of the journal.
+//! File side of the journal: the writer of segments.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -10,20 +10,21 @@ use super::error::StoreError;
 use super::format::HEADER_BYTES;
 use super::{Directory, Durability};
 
-/// Maximum number of parts in one system call.
+/// Maximum number of parts that are written with one system call.
 const PARTS_MAX: usize = 512;
 
-/// Queued data.
+/// Data queued for the journal writer.
 pub(super) enum Part {
     Bytes(Bytes),
-    /// Start of the segment of this number.
+    /// Start of the segment with this number.
     Segment {
         number: u64,
         header: Box<[u8; HEADER_BYTES]>,
     },
 }
 
-/// Writer of segments. If a segment can no longer be written, its remaining data is dropped up to the next segment.
+/// Writer of journal segments. If a segment can no longer be written, its remaining data is dropped until the next
+/// segment begins.
 pub(super) struct Writer {
     directory: Arc<Directory>,
     durability: Durability,
@@ -33,7 +34,7 @@ pub(super) struct Writer {
 struct Segment {
     number: u64,
     file: Box<dyn WriteFile>,
-    /// Number of bytes that have the required durability.
+    /// Number of bytes written with the required durability.
     done: u64,
 }
 
@@ -42,12 +43,12 @@ impl Writer {
         Self { directory, durability, segment: None }
     }
 
-    /// Returns whether the writer has a segment that can be written.
+    /// Returns whether the writer has an open segment.
     pub(super) fn is_open(&self) -> bool {
         self.segment.is_some()
     }
 
-    /// Writes parts. Returns the first error if any data was dropped.
+    /// Writes parts. If any data was dropped, returns the first error.
     pub(super) fn write(&mut self, parts: &[Part]) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         let mut run: Vec<&[u8]> = Vec::new();
@@ -76,7 +77,7 @@ impl Writer {
         });
         match begun {
             Ok(()) => self.segment = Some(Segment { number, file, done: header.len() as u64 }),
-            // Discard the file: it has no records, and such files would fill a full disk further.
+            // Remove the file: it contains no records, and such files would fill a full disk even more.
             Err(_) => self.directory.discard(&name),
         }
         begun
@@ -87,10 +88,10 @@ impl Writer {
         let Some(segment) = self.segment.as_mut().filter(|_| !parts.is_empty()) else { return Ok(()) };
         let Err(source) = segment.write(&parts, self.durability) else { return Ok(()) };
         let path = self.directory.path().join(Directory::journal(segment.number));
-        // After a failed sync, the kernel's page cache may have data that the disk does not have, and a restarted
-        // shard would consider it durable.
+        // After a failed sync, the kernel's page cache may hold data that is not on the disk, and a restarted shard
+        // would consider that data durable.
         if let Err(error) = segment.file.cut(segment.done) {
-            tracing::warn!("cannot cut {} to {} bytes: {error}", path.display(), segment.done);
+            tracing::warn!("cannot truncate {} to {} bytes: {error}", path.display(), segment.done);
         }
         self.segment = None;
         Err(StoreError::io("write", &path, source))

@@ -15,13 +15,13 @@ pub struct TableConfig {
     pub capacity_items: u64,
     /// Maximum size in bytes, including 384 bytes of overhead for each item.
     pub capacity_bytes: u64,
-    /// Selector of the item to draw.
+    /// Selector that picks the item to draw.
     pub sampler: Sampler,
-    /// Selector of the item to remove when the table is full.
+    /// Selector that picks the item to remove when the table is full.
     pub remover: Remover,
-    /// Number of draws after which an item is removed; 0 for no limit.
+    /// Number of draws after which an item is removed; 0 if there is no limit.
     pub max_times_sampled: u32,
-    /// Rate limiter, which limits how far samples and inserts may run ahead of each other.
+    /// Rate limiter, which limits how far inserts and samples may run ahead of each other.
     pub limiter: RateLimiter,
     /// Behaviour of an insert into a full table.
     pub when_full: WhenFull,
@@ -64,7 +64,8 @@ pub enum ConfigError {
 }
 
 impl TableConfig {
-    /// Returns a table that samples uniformly from the newest `capacity_items` items, as soon as it has at least one.
+    /// Returns a table that samples uniformly from the newest `capacity_items` items, once it contains at least one
+    /// item.
     pub fn uniform(name: &str, capacity_items: u64, capacity_bytes: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -102,7 +103,7 @@ impl TableConfig {
     }
 
     /// # Errors
-    /// Names the first field that is out of its range.
+    /// Returns an error that names the first field that is out of range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |field, value: String, expected: String| {
             Err(ConfigError::Field { table: self.name.clone(), field, value, expected })

@@ -1,8 +1,8 @@
-//! Errors and wait conditions of inserts and samples.
+//! Errors of inserts and samples, and the conditions that they wait for.
 
 use super::{Counts, RateLimiter, Selector};
 
-/// Permanent refusal of a request.
+/// Reasons to refuse a request permanently.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// A priority is not a finite number.
@@ -18,10 +18,10 @@ pub enum Refusal {
     PriorityOutOfRange {
         /// Invalid priority.
         priority: f64,
-        /// Selector whose weight would be out of range.
+        /// Selector for which the weight would be out of range.
         selector: Selector,
     },
-    /// The payload does not fit even into an empty table.
+    /// The payload is too long even for an empty table.
     #[error("payload is {len} bytes long, expected at most {most}")]
     PayloadTooLong {
         /// Length of the payload, in bytes.
@@ -31,10 +31,10 @@ pub enum Refusal {
     },
 }
 
-/// Condition that a request must wait for.
+/// Conditions that a request may have to wait for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Held {
-    /// The rate limiter waits for samples.
+    /// The rate limiter holds back the insert until more items are sampled.
     #[error(
         "the rate limiter waits for samples: an insert would make the difference {}, expected at most {} (inserts {}, \
          samples {}, items {})",
@@ -47,7 +47,7 @@ pub enum Held {
         /// Rate limiter of the table.
         limiter: RateLimiter,
     },
-    /// The rate limiter waits for inserts.
+    /// The rate limiter holds back the sample until more items are inserted.
     #[error(
         "the rate limiter waits for inserts: {} items, expected at least {}; a sample would make the difference {}, \
          expected at least {} (inserts {}, samples {})",
@@ -60,7 +60,7 @@ pub enum Held {
         /// Rate limiter of the table.
         limiter: RateLimiter,
     },
-    /// The table is full, and is configured not to remove items for new ones.
+    /// The table is full, and it is configured not to remove items to make room.
     #[error(
         "the table is full with {items} items of {bytes} bytes, and its items are removed only when they are sampled"
     )]

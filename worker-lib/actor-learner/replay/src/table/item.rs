@@ -2,23 +2,23 @@
 
 use bytes::Bytes;
 
-/// Item as supplied by an actor.
+/// Item in the form in which an actor supplies it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewItem {
-    /// Priority; finite, and not negative if a selector of the table is prioritized.
+    /// Priority. It must be finite and, if a selector of the table is prioritized, not negative.
     pub priority: f64,
     /// Version of the policy that produced the item.
     pub version: u64,
-    /// Payload; opaque to the table.
+    /// Payload, which the table does not interpret.
     pub payload: Bytes,
 }
 
-/// Origin of an item: its actor and its position in the actor's sequence.
+/// Origin of an item: its actor, and its position in the sequence of the actor's items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the actor.
     pub actor: u64,
-    /// Session of the actor; increases with each start of the actor.
+    /// Session of the actor; it increases with each start of the actor.
     pub session: u64,
     /// Sequence number of the item within the session.
     pub seq: u64,
@@ -48,11 +48,10 @@ pub struct Item {
 pub struct Sampled {
     /// Drawn item; its `times_sampled` includes this draw.
     pub item: Item,
-    /// Probability of the draw among the items of the table; 1 if the sampler is deterministic.
+    /// Probability of this draw among the items of the table; 1 if the sampler is deterministic.
     pub probability: f64,
     /// Number of items in the table at the time of the draw.
     pub table_size: u64,
-    /// Whether this was the last draw that `max_times_sampled` allows, so that the item has been removed from the
-    /// table.
+    /// Whether this was the last draw that `max_times_sampled` allows. If so, the item has been removed from the table.
     pub is_removed: bool,
 }

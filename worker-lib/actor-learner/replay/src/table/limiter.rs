@@ -1,11 +1,11 @@
-//! Rate limiter, which bounds how far samples and inserts may run ahead of each other. The rules and their names are
+//! Rate limiter, which bounds how far inserts and samples may run ahead of each other. Its rules and their names are
 //! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
 
 use serde::{Deserialize, Serialize};
 
 /// Rate limiter of a table.
 ///
-/// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s:
+/// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s, the rules are:
 /// - an insert is allowed if the table has at most `min_size_to_sample` items after it (i + 1 - d), or if the
 ///   difference after it is at most `max_diff`;
 /// - a sample is allowed if the table has at least `min_size_to_sample` items and the difference after it is at least
@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 pub struct RateLimiter {
     /// Number of samples that each insert allows; above 0.
     pub samples_per_insert: f64,
-    /// Minimum number of items before sampling starts; at least 1.
+    /// Minimum number of items in the table before sampling starts; at least 1.
     pub min_size_to_sample: u64,
-    /// Minimum difference after a sample.
+    /// Minimum `difference` after a sample.
     pub min_diff: f64,
-    /// Maximum difference after an insert.
+    /// Maximum `difference` after an insert.
     pub max_diff: f64,
 }
 
-/// Margin of [`RateLimiter::sample_to_insert_ratio`].
+/// Margin of error for [`RateLimiter::sample_to_insert_ratio`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorBuffer {
     /// Margin below and above `samples_per_insert` x `min_size_to_sample`.
     Margin(f64),
-    /// Minimum and maximum difference, given directly.
+    /// Minimum and maximum `difference`, given directly.
     Range(f64, f64),
 }
 
@@ -45,12 +45,12 @@ pub struct LimiterError {
 }
 
 impl RateLimiter {
-    /// Returns a limiter that delays samples until there are `min_size_to_sample` items, and delays nothing else.
+    /// Returns a limiter that delays samples until there are `min_size_to_sample` items. It delays nothing else.
     pub fn min_size(min_size_to_sample: u64) -> Self {
         Self { samples_per_insert: 1.0, min_size_to_sample, min_diff: -f64::MAX, max_diff: f64::MAX }
     }
 
-    /// Returns a limiter with which each item is sampled `samples_per_insert` times on average, once there are
+    /// Returns a limiter that makes each item be sampled `samples_per_insert` times on average, once there are
     /// `min_size_to_sample` items.
     ///
     /// # Errors
@@ -80,19 +80,19 @@ impl RateLimiter {
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()
     }
 
-    /// Returns a limiter with which each item is sampled once, and up to `size` items wait to be sampled. It is meant
-    /// for a table with FIFO sampler and remover and a `max_times_sampled` of 1.
+    /// Returns a limiter with which each item is sampled once and up to `size` items wait to be sampled. It is meant
+    /// for a table with a FIFO sampler, a FIFO remover and a `max_times_sampled` of 1.
     pub fn queue(size: u64) -> Self {
         Self { samples_per_insert: 1.0, min_size_to_sample: 1, min_diff: 0.0, max_diff: size as f64 }
     }
 
-    /// Returns the limiter of [`Self::queue`], for a table that draws the newest item first.
+    /// Returns the same limiter as [`Self::queue`], for a table that draws the newest item first.
     pub fn stack(size: u64) -> Self {
         Self::queue(size)
     }
 
     /// # Errors
-    /// Names a field that is out of its range.
+    /// Returns an error that names a field that is out of range.
     pub fn checked(self) -> Result<Self, LimiterError> {
         let refuse = |field, value: String, expected: &str| {
             Err(LimiterError { field, value, expected: expected.to_owned() })
@@ -122,20 +122,20 @@ impl RateLimiter {
         counts.size() >= self.min_size_to_sample && self.difference(counts) - 1.0 >= self.min_diff
     }
 
-    /// Returns the number of samples that inserts allow and that have not been made.
+    /// Returns the number of samples that the inserts allow and that have not been drawn yet.
     pub fn difference(&self, counts: &Counts) -> f64 {
         counts.inserts as f64 * self.samples_per_insert - counts.samples as f64
     }
 }
 
-/// Operations on a table since it was created or reset.
+/// Counts of the operations on a table since it was created or reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of inserted items.
     pub inserts: u64,
-    /// Number of draws; an item that is drawn repeatedly counts each time.
+    /// Number of draws. An item that is drawn several times counts each time.
     pub samples: u64,
-    /// Number of removed items, for any reason.
+    /// Number of items removed for any reason.
     pub deletes: u64,
 }
 

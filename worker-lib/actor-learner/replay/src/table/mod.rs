@@ -1,6 +1,6 @@
 //! Table of experience: its items, the choice of the next item, and the admission of inserts and samples.
 //!
-//! A table has no I/O, no clock and no threads: the same calls with the same seed give the same items. The terms are
+//! A table has no I/O, no clock and no threads: the same calls with the same seed yield the same items. The terms are
 //! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item
 //! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts that
 //! run too far ahead of the samples, and samples that run too far ahead of the inserts.
@@ -27,12 +27,12 @@ pub(crate) use self::writers::{OriginError, Window, Writers};
 use self::selector::Index;
 use crate::limits::ITEM_OVERHEAD_BYTES;
 
-/// Returns the number of bytes of a table's capacity that an item with a payload of this length uses.
+/// Returns the number of bytes of a table's capacity that an item with a payload of this length occupies.
 pub fn cost_bytes(payload_len: usize) -> u64 {
     payload_len as u64 + ITEM_OVERHEAD_BYTES
 }
 
-/// Table of experience.
+/// Table that contains experience.
 #[derive(Clone, Debug)]
 pub struct Table {
     config: TableConfig,
@@ -48,7 +48,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates an empty table. All of its random choices follow from `seed`.
+    /// Creates an empty table. `seed` determines all of its random choices.
     ///
     /// # Errors
     /// Returns the errors of [`TableConfig::check`].
@@ -83,7 +83,7 @@ impl Table {
         self.by_key.is_empty()
     }
 
-    /// Returns the size of all items in bytes, including their overhead.
+    /// Returns the total size of all items in bytes, including their overhead.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -93,8 +93,8 @@ impl Table {
         self.counts
     }
 
-    /// Returns the sum of the weights that the sampler draws by: priorities to the power of its exponent, or 1 for
-    /// each item.
+    /// Returns the sum of the weights by which the sampler draws. The weight of an item is its priority to the power of
+    /// the sampler's exponent, or 1 if the sampler has no exponent.
     pub fn mass(&self) -> f64 {
         self.sampler.mass(self.len())
     }
@@ -104,7 +104,7 @@ impl Table {
         self.slots[*self.by_key.get(&key)? as usize].as_ref()
     }
 
-    /// Checks whether the table could ever accept an item.
+    /// Checks whether the table could accept an item at any time.
     ///
     /// # Errors
     /// Fails if a selector does not accept the priority, or if the payload does not fit into an empty table.
@@ -143,9 +143,9 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts an item that [`Self::check`] and [`Self::can_insert`] allow. Its key must be greater than all previous
-    /// keys. Returns the keys of the items removed to make room. They may include the new item's own key: as in
-    /// Reverb, the remover of a full table picks among all items.
+    /// Inserts an item. [`Self::check`] and [`Self::can_insert`] must have allowed it, and its key must be greater than
+    /// all previous keys. Returns the keys of the items that were removed to make room. These may include the key of
+    /// the new item itself: as in Reverb, the remover of a full table picks among all items.
     pub fn insert(&mut self, item: Item) -> Vec<u64> {
         self.writers.mark(item.origin);
         self.put(item);
@@ -243,8 +243,8 @@ impl Table {
         true
     }
 
-    /// Removes all items, resets the rate limiter to zero, and returns the number of items removed. The table still
-    /// remembers the sequence numbers of each actor, so a request from before the reset is not inserted into the
+    /// Removes all items, resets the rate limiter to zero, and returns the number of removed items. The table still
+    /// remembers the sequence numbers of each actor, so that a request from before the reset is not inserted into the
     /// empty table.
     pub fn reset(&mut self) -> u64 {
         let deleted = self.len() as u64;
@@ -256,8 +256,8 @@ impl Table {
         deleted
     }
 
-    /// Loads saved items, in the order of their keys, and the final counts. If the table is smaller than before,
-    /// items that do not fit are removed as by inserts. Returns the number of removed items.
+    /// Loads saved items in the order of their keys, and the final counts. If the table has become smaller, items that
+    /// do not fit are removed as during inserts. Returns the number of removed items.
     pub(crate) fn restore(&mut self, items: impl Iterator<Item = Item>, counts: Counts) -> u64 {
         self.reset();
         let mut removed = 0;
@@ -265,14 +265,14 @@ impl Table {
             self.put(item);
             removed += self.shrink().len() as u64;
         }
-        // Damaged items are missing. The rate limiter's size must match the actual size of the table.
+        // Damaged items are missing, but the rate limiter's size must match the actual size of the table.
         let inserts = counts.inserts.max(self.len() as u64);
         self.counts = Counts { inserts, samples: counts.samples, deletes: inserts - self.len() as u64 };
         removed
     }
 
-    /// Returns items in the slots from `start` on, at most `items_max` and about `bytes_max` payload bytes, and the
-    /// slot to continue from.
+    /// Returns the items in the slots starting at `start`, limited to `items_max` items and about `bytes_max` payload
+    /// bytes, and the slot to continue from.
     pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for (at, slot) in self.slots.iter().enumerate().skip(start) {

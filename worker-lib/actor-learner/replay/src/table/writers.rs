@@ -1,5 +1,6 @@
-//! Record of the items that each actor has inserted, so that a retransmitted request does not insert them twice. As
-//! with Kafka's idempotent producers, an actor numbers its items, and a restarted actor fences off its predecessor.
+//! Record of the items that each actor has inserted, so that a retransmitted request does not insert them a second
+//! time. As with Kafka's idempotent producers, an actor numbers its items, and a restarted actor fences off its
+//! predecessor.
 
 use std::collections::HashMap;
 
@@ -8,12 +9,12 @@ use crate::limits::{SEQ_WINDOW, WRITERS_MAX};
 
 const WORDS: usize = (SEQ_WINDOW / 64) as usize;
 
-/// Reasons to refuse an item's sequence number.
+/// Reasons to refuse an item because of its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
     /// A later session of the actor has already inserted items.
     Fenced { latest: u64 },
-    /// The number is older than the window, so the table no longer knows whether it was inserted.
+    /// The sequence number is older than the window, so the table no longer knows whether the item was inserted.
     Forgotten { oldest: u64 },
 }
 
@@ -66,13 +67,13 @@ fn bit(seq: u64) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     windows: HashMap<u64, (Window, u64)>,
-    /// Logical clock that advances with each insert; it identifies the actors that have been silent for the longest
+    /// Logical clock, which advances with each insert. It identifies the actors that have been inactive for the longest
     /// time.
     clock: u64,
 }
 
 impl Writers {
-    /// Returns whether the item was already inserted.
+    /// Returns whether an item with this origin has already been inserted.
     pub(crate) fn has(&self, origin: Origin) -> Result<bool, OriginError> {
         let Some((window, _)) = self.windows.get(&origin.actor) else { return Ok(false) };
         if origin.session < window.session {
@@ -87,7 +88,7 @@ impl Writers {
         Ok(origin.seq <= window.newest && window.has(origin.seq))
     }
 
-    /// Records that the item was inserted. Ignores an item that [`Self::has`] refuses.
+    /// Records that the item was inserted. Has no effect on an item that [`Self::has`] refuses.
     pub(crate) fn mark(&mut self, origin: Origin) {
         if self.windows.len() >= WRITERS_MAX && !self.windows.contains_key(&origin.actor) {
             self.forget_some();
@@ -113,7 +114,8 @@ impl Writers {
         self.windows.iter().map(|(actor, (window, _))| (*actor, window))
     }
 
-    /// Forgets an eighth of the actors at a time, so that not every insert has to search for the oldest one.
+    /// Forgets an eighth of the actors at a time, so that not every insert has to search for the least recently active
+    /// actor.
     fn forget_some(&mut self) {
         let mut used: Vec<u64> = self.windows.values().map(|(_, used)| *used).collect();
         let (_, limit, _) = used.select_nth_unstable(WRITERS_MAX / 8);

@@ -1,4 +1,4 @@
-//! Tokens and certificates between learners, actors, shards and cells.
+//! Tokens and certificates for the connections between learners, actors, shards and cells.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use iswitch_models::{Access, Credentials, Endpoint, Listen};
 use iswitch_replay::client::{ClientConfig, ClientTls};
 use iswitch_replay::server::Token;
 
-/// Credentials of learners and actors for shards, and the authorities of the shards' certificates.
+/// Credentials of learners and actors for the replay shards, and the CAs that issue the shards' certificates.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to replay shards")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
@@ -31,7 +31,8 @@ pub(super) struct ReplayAccess {
     replay_key: Option<PathBuf>,
 }
 
-/// Credentials of actors and shards for the learner and its cells, and the authorities of their certificates.
+/// Credentials of actors and shards for the learner and its cells, and the CAs that issue the certificates of those
+/// servers.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to the learner and its cells")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
@@ -80,7 +81,7 @@ pub(super) struct PublishAccess {
 }
 
 impl ReplayAccess {
-    /// Reads the credentials for these shards into the options of a client.
+    /// Reads the credentials for these shards, and returns the client options that contain them.
     pub(super) fn config(&self, shards: &[String]) -> anyhow::Result<ClientConfig> {
         let has_tls = |address: &String| address.starts_with("https://");
         let plain = |address: &&String| !has_tls(address) && !address.starts_with("unix:");
@@ -100,7 +101,7 @@ impl ReplayAccess {
     fn tls(&self) -> anyhow::Result<Option<ClientTls>> {
         let Some(ca) = &self.replay_ca else { return Ok(None) };
         let identity = identity(self.replay_cert.as_ref(), self.replay_key.as_ref());
-        // The replay client takes bytes, so its errors cannot name a file. This call checks the files first.
+        // The replay client takes bytes, so its errors cannot name a file. Therefore, check the files first.
         TlsClient::new(ca, identity.as_ref()).context("--replay-ca, --replay-cert, --replay-key")?;
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| path.display().to_string());
         let identity =
@@ -133,7 +134,7 @@ impl ModelAccess {
 }
 
 impl PublishAccess {
-    /// Reads the access control of a server at these addresses.
+    /// Reads the access control settings of a server that listens on these addresses.
     pub(super) fn read(&self, publish: &[Listen]) -> anyhow::Result<Access> {
         let token = self.model_read_token_file.as_deref();
         let read = token.map(|path| model_token("--model-read-token-file", path)).transpose()?;
@@ -148,12 +149,12 @@ impl PublishAccess {
     }
 }
 
-/// Reads the token of shards.
+/// Reads the token of the replay shards.
 pub(super) fn replay_token(path: &Path) -> anyhow::Result<Token> {
     Token::read(path).with_context(|| format!("--replay-token-file {}", path.display()))
 }
 
-/// Reads a token of learners and cells.
+/// Reads the token of the learner and its cells.
 pub(super) fn model_token(option: &str, path: &Path) -> anyhow::Result<iswitch_models::Token> {
     iswitch_models::Token::read(path).with_context(|| format!("{option} {}", path.display()))
 }
@@ -163,8 +164,8 @@ fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Ide
     Some(Identity { certificates, key })
 }
 
-/// Rejects `https://` addresses without a CA, and plain addresses with one: a mistyped address or a forged
-/// description of the run must not disable encryption.
+/// Rejects `https://` addresses without a CA, and unencrypted addresses with one. Encryption must not be disabled by a
+/// mistyped address or a forged description of the run.
 fn check_tls<A: std::fmt::Display>(
     option: &str,
     has_authority: bool,
@@ -189,7 +190,7 @@ fn warn_of(option: &str, remedy: &str) {
     );
 }
 
-/// Returns whether an address, with or without a scheme, may belong to another machine.
+/// Returns whether an address, with or without a scheme, may belong to a different machine.
 fn is_elsewhere(address: &str) -> bool {
     let bare = address.split_once("://").map_or(address, |(_, bare)| bare).trim_end_matches('/');
     let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);

@@ -25,8 +25,8 @@ use iswitch_cli::signals;
 pub(crate) struct ActorsArgs {
     /// Addresses of cells, nearest first, and of the first learner
     ///
-    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The actors read policies and the description of the
-    /// run from these addresses. They start when the description has been published.
+    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The actors read the policies and the description of
+    /// the run from these addresses, and start once the description has been published.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     /// Number of actors in this process, each in its own thread
@@ -40,7 +40,7 @@ pub(crate) struct ActorsArgs {
     first: Option<u32>,
     /// Number of environments per actor
     ///
-    /// An actor steps its environments together.
+    /// An actor steps all of its environments together.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     environments_per_actor: u32,
     /// Maximum rate of each environment, in steps per second
@@ -62,7 +62,7 @@ pub(crate) struct ActorsArgs {
     child: ChildArgs,
 }
 
-/// Outcome of the actors. The keys of the JSON object, in this order, are an interface.
+/// Result of the actors. The keys of the JSON object, in this order, are an interface.
 #[derive(Serialize)]
 struct ActorsOutcome {
     actors: u32,
@@ -78,9 +78,9 @@ struct ActorsOutcome {
     possible_duplicates: u64,
 }
 
-/// Interval of the progress display.
+/// Interval at which the progress is displayed.
 const SHOWN_EVERY: Duration = Duration::from_secs(10);
-/// Maximum time that an actor may stay in a request after the run is over.
+/// Maximum time for which an actor may remain in a request after the run is over.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -100,7 +100,7 @@ impl ActorsArgs {
         self.child.follow_parent(&stop);
         let first = self.first()?;
         let credentials = self.model_access.credentials(&self.models)?;
-        // Reports an unusable file before waiting for the description of the run.
+        // Report an unusable file before waiting for the description of the run.
         self.replay_access.config(&[])?;
         let Some(job) = Job::read(&self.models, &credentials, &stop)? else { return Ok(()) };
         let shared = Arc::new(Shared {
@@ -123,7 +123,7 @@ impl ActorsArgs {
             let (shared, sender) = (Arc::clone(&shared), Sender::clone(&sender));
             let period = self.steps_per_second.map(|rate| Duration::from_secs_f64(rate.recip()));
             std::thread::Builder::new().name(format!("actor-{}", options.actor)).spawn(move || {
-                // The receiver is gone if the process is about to end.
+                // The receiver no longer exists if the process is about to end.
                 let _ = sender.send(act(&shared, place, options, period));
             })?;
         }
@@ -136,7 +136,7 @@ impl ActorsArgs {
                 ended.context("an actor has failed")?;
                 left -= 1;
             }
-            // An actor that waits for the answer to a request does not notice the end of the run.
+            // An actor that waits for the response to a request does not notice the end of the run.
             if shared.is_over() {
                 over_at.get_or_insert_with(Instant::now);
             }
@@ -148,7 +148,7 @@ impl ActorsArgs {
         self.print(&shared, first, begin.elapsed())
     }
 
-    /// Returns the number of the first actor of this process.
+    /// Returns the number of this process's first actor.
     fn first(&self) -> anyhow::Result<u32> {
         if let Some(first) = self.first {
             return Ok(first);

@@ -1,4 +1,4 @@
-//! `iswitch learner`: learns from the experience that actors in other processes insert into the replay.
+//! `iswitch learner`: learns from the experience that actors in other processes insert into the replay shards.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +32,8 @@ use iswitch_cli::train::{Job, TrainArgs};
 
 /// Default number of learners.
 pub(super) const DEFAULT_LEARNERS: u16 = 1;
-/// Interval between checkpoints, in hundreds of gradients. Checkpoints are small, and updates after the last one are
-/// repeated after a restart.
+/// Interval between checkpoints, in hundreds of gradients. Checkpoints are small, and a restarted learner repeats the
+/// updates since the last checkpoint.
 const CHECKPOINT_EVERY: u64 = 10;
 /// Interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ pub(crate) struct LearnerArgs<H: Args> {
     child: ChildArgs,
 }
 
-/// Arguments for the replay shards and the policy server of a learner.
+/// Arguments that concern a learner's replay shards and policy server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay")]
 pub(crate) struct ServiceArgs {
@@ -66,12 +66,12 @@ pub(crate) struct ServiceArgs {
     publish: Vec<Listen>,
     /// Minimum interval between published policies, in milliseconds
     ///
-    /// The default is 100. For ppo and a2c, it is 0, so that each update publishes a policy.
+    /// The default is 100 for off-policy algorithms. For ppo and a2c, it is 0, so that each update publishes a policy.
     #[arg(long, value_name = "MS")]
     publish_every_ms: Option<u64>,
-    /// Time that the first learner serves policies after the run, in seconds
+    /// Time for which the first learner serves policies after the run, in seconds
     ///
-    /// During this time, all actors can learn that the run is over.
+    /// During this time, actors can learn that the run is over.
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     linger_s: f64,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct ServiceArgs {
 }
 
 impl ServiceArgs {
-    /// Returns the options of the replay client and the access control of the policy server.
+    /// Returns the options of the replay client, and the access control settings of the policy server.
     fn access(&self) -> anyhow::Result<(ClientConfig, Access)> {
         Ok((self.replay_access.config(&self.shards)?, self.publish_access.read(&self.publish)?))
     }
@@ -92,11 +92,11 @@ impl ServiceArgs {
 struct LearnerOutcome<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
-    /// Counters of the first learner's experience source.
+    /// Counters of the experience source of the first learner.
     replay: SourceStats,
 }
 
-/// Runs one learner, or starts all learners and the process that sums their gradients.
+/// Runs one learner, or starts all learners and the process that aggregates their gradients.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> anyhow::Result<ExitCode> {
     args.train.read_config::<A>()?;
     args.train.refuse_env_threads()?;
@@ -111,7 +111,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
              remove --async"
         );
     }
-    // Reports an unusable file before any process starts.
+    // Report an unusable file before any process starts.
     let access = args.service.access()?;
     if !run.supervised {
         args.child.follow_parent(&Arc::default());
@@ -123,8 +123,8 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
         Role::Worker(world) => args.learn(&job, world, access)?,
         Role::Parent(learners) => {
             let len = vector_shape(&job.config, &spec(&job)?)?.len();
-            // The failure of any learner ends the group: each learner holds little state of its own, and all of them
-            // recover quickly.
+            // If one learner fails, the whole group ends: each learner holds little state, and all learners recover
+            // quickly.
             return run.lead(&job.out, learners, Failure::OfAny, &[], |_| group.host(learners, len));
         }
         Role::Server(learners, address) => {
@@ -137,13 +137,13 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the environment's shapes and limits. A learner does not act in an environment.
+/// Returns the environment's shapes and limits. A learner does not run the environment itself.
 fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the lengths of the vectors that learners sum. They equal those of asynchronous workers, which also do not
-/// need all environments at once.
+/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers, which do not
+/// need all environments at once either.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }
@@ -214,7 +214,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
         Ok(Arc::new(Mutex::new(publisher)))
     }
 
-    /// Creates both halves of a learner with its experience source, and a function that reads the source's counters.
+    /// Creates both halves of a learner, including its experience source, and a function that reads the source's
+    /// counters.
     fn with_source(
         &self,
         halves: RemoteHalves,

@@ -21,9 +21,10 @@ use iswitch_cli::hyper::OwnParameters;
 use iswitch_cli::signals;
 use iswitch_cli::train::{Job, TrainArgs};
 
-/// Interval at which the processes are checked.
+/// Interval at which the processes are polled.
 const POLL: Duration = Duration::from_millis(20);
-/// Grace period of a learner. It may be in a long update when it is asked to stop, and saves its state afterwards.
+/// Grace period of a learner. When the learner is asked to stop, it may be in a long update, after which it saves its
+/// state.
 const LEARNER_GRACE: Duration = Duration::from_secs(60);
 
 /// Arguments of `iswitch actor-learner ALGORITHM`.
@@ -35,7 +36,7 @@ pub(crate) struct LocalArgs<H: Args> {
     site: SiteArgs,
 }
 
-/// Arguments for the actors, cells and replay shards that are started in addition to the learners.
+/// Arguments for the actors, cells and replay shards that the command starts in addition to the learners.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay (--workers sets the number of learners, default 1)")]
 struct SiteArgs {
@@ -47,12 +48,12 @@ struct SiteArgs {
     actors_per_process: u32,
     /// Number of environments per actor
     ///
-    /// An actor steps its environments together.
+    /// An actor steps all of its environments together.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     environments_per_actor: u32,
-    /// Number of cells, which cache policies between learner and actors
+    /// Number of cells, which cache policies between the learner and the actors
     ///
-    /// The actor processes are divided among the cells. With 0, actors read policies from the learner directly.
+    /// The actor processes are divided among the cells. With 0, the actors read policies directly from the learner.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=256))]
     cells: u32,
     /// Number of replay shards
@@ -60,8 +61,8 @@ struct SiteArgs {
     shards: u32,
     /// Durability of acknowledged items: none, write or sync
     ///
-    /// With none, items are lost when a shard ends. With write, they survive the end of a shard. With sync, they also
-    /// survive a crash of the machine. With write and sync, shards store their items in the run directory.
+    /// With none, all items are lost when a shard ends. With write, they survive the end of a shard. With sync, they
+    /// also survive a crash of the machine. With write and sync, the shards store their items in the run directory.
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
     replay_durability: String,
     /// Maximum memory of each shard, such as 4GiB
@@ -81,7 +82,7 @@ struct SiteArgs {
     model_token_file: Option<PathBuf>,
 }
 
-/// Options of this command that a learner does not accept.
+/// Options of this command that the learner command does not accept.
 const OWN_OPTIONS: [&str; 9] = [
     "--actors",
     "--actors-per-process",
@@ -94,14 +95,14 @@ const OWN_OPTIONS: [&str; 9] = [
     "--model-token-file",
 ];
 
-/// Addresses of the servers of a run.
+/// Addresses of the servers in a run.
 struct Addresses {
     learner: String,
     cells: Vec<String>,
     shards: Vec<String>,
 }
 
-/// Starts all processes, and waits for the end of the run.
+/// Starts all processes, and waits until the run ends.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> anyhow::Result<ExitCode> {
     args.train.read_config::<A>()?;
     args.train.refuse_env_threads()?;
@@ -161,8 +162,8 @@ impl Addresses {
         self.shards.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the addresses from which an actor process reads policies: its cell, then the other cells, then the
-    /// learner.
+    /// Returns the addresses from which an actor process reads policies: first its own cell, then the other cells, then
+    /// the learner.
     fn models(&self, process: usize) -> String {
         let mut order = self.cells.clone();
         if !order.is_empty() {
@@ -174,8 +175,9 @@ impl Addresses {
 }
 
 impl<H: OwnParameters> LocalArgs<H> {
-    /// Returns the number of rollouts per update if the algorithm uses rollouts and no number is given. It includes
-    /// at least one rollout of each environment, so that none becomes stale while it waits for the others.
+    /// Returns the number of rollouts per update, if the algorithm uses rollouts and the user has not given a number.
+    /// Each update includes at least one rollout of each environment, so that no rollout becomes stale while it waits
+    /// for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
         let learners = u32::from(self.train.run.workers_or(DEFAULT_LEARNERS));
         let world = World { rank: 0, size: learners as usize };
@@ -188,10 +190,10 @@ impl<H: OwnParameters> LocalArgs<H> {
     }
 }
 
-/// Returns the command line of a learner: that of this process without the options that only this command accepts.
+/// Returns the arguments of a learner: those of this process, without the options that only this command accepts.
 fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Path) -> Vec<OsString> {
     let mut arguments = vec!["learner".into()];
-    // The first argument is the name of this command.
+    // The first argument is the name of the program.
     let mut given = std::env::args_os().skip(2);
     while let Some(argument) = given.next() {
         match argument.to_str().and_then(own_option) {
@@ -210,9 +212,9 @@ fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Pat
 }
 
 enum OwnOption {
-    /// The value is part of the argument, as in `--cells=2`.
+    /// The value is part of the option's argument, as in `--cells=2`.
     WithValue,
-    /// The value is the next argument, as in `--cells 2`.
+    /// The value is the argument after the option, as in `--cells 2`.
     Alone,
 }
 
@@ -273,7 +275,7 @@ impl SiteArgs {
         Ok(processes)
     }
 
-    /// Returns the arguments that pass the tokens of shards and policies with these options.
+    /// Returns the arguments that pass the tokens of the shards and of the policies with these options.
     fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
         let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
         let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));

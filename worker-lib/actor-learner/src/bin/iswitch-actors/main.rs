@@ -1,5 +1,5 @@
-//! `iswitch learner`, `actors`, `replay` and `cell`: a run in processes of different kinds. `iswitch actor-learner`
-//! starts all of them.
+//! `iswitch learner`, `actors`, `replay` and `cell` run the different kinds of processes of a distributed run.
+//! `iswitch actor-learner` starts all of them.
 
 mod access;
 mod actors;
@@ -44,7 +44,7 @@ enum Command {
     /// Starts and supervises all processes of the run: actors, replay shards, cells and learners.
     #[command(subcommand)]
     ActorLearner(ActorLearner),
-    /// Run one learner, or all learners, of a run with remote actors
+    /// Run one learner or all learners of a run with remote actors
     ///
     /// The learners learn from the experience that actors in other processes insert into the replay shards.
     #[command(subcommand)]
@@ -69,7 +69,7 @@ impl Command {
     }
 }
 
-/// Algorithm of a learner.
+/// Algorithm of a learner process.
 #[derive(Subcommand)]
 enum Learner {
     /// Deep Q-learning with experience replay
@@ -99,7 +99,7 @@ impl Learner {
     }
 }
 
-/// Algorithm of a run whose processes are all on this machine.
+/// Algorithm of a run that has all of its processes on this machine.
 #[derive(Subcommand)]
 enum ActorLearner {
     /// Deep Q-learning with experience replay
@@ -129,18 +129,18 @@ impl ActorLearner {
     }
 }
 
-/// Arguments of a process that a parent process has started and supervises.
+/// Arguments of a process that was started by a parent process, which supervises it.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ChildArgs {
-    /// End when the parent process ends
+    /// End this process when its parent process ends
     ///
-    /// The parent process passes this option.
+    /// The parent process passes this option to its children.
     #[arg(long, hide = true)]
     child: bool,
 }
 
 impl ChildArgs {
-    /// Ends this process when its parent ends, and sets `stop` when the parent asks it to stop.
+    /// Ends this process when its parent ends. Sets `stop` when the parent requests a stop.
     fn follow_parent(&self, stop: &Arc<AtomicBool>) {
         if self.child {
             launch::obey_parent(Arc::clone(stop));

@@ -1,4 +1,4 @@
-//! `iswitch replay`: a replay shard with the tables that the run needs.
+//! `iswitch replay`: runs a replay shard with the tables that the run needs.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,8 +17,8 @@ use super::access::ModelAccess;
 pub(crate) struct ReplayArgs {
     /// Addresses of the first learner or of cells
     ///
-    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The shard starts when the description of the run has
-    /// been published there.
+    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The shard starts once the description of the run has
+    /// been published at one of them.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     #[command(flatten)]
@@ -31,7 +31,8 @@ pub(crate) struct ReplayArgs {
 
 impl ReplayArgs {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        // Signals end the process immediately until there is state to save. After that, the shard handles them.
+        // As long as there is no state to save, signals end the process immediately. After that, the shard handles
+        // them.
         let never = Arc::new(AtomicBool::new(false));
         self.child.follow_parent(&never);
         let credentials = self.model_access.credentials(&self.models)?;
@@ -44,7 +45,7 @@ impl ReplayArgs {
         let listen = addresses(&options.listen)?;
         let tables = tables(&job.demand, job.shards.len())?;
         let config = ShardConfig { tables, ..options.config()? };
-        // The sandbox requires a single thread, but this process has had several before it listens.
+        // The sandbox requires a single thread, but this process starts several before it listens.
         run(config.resolve()?, &listen, json, false)
     }
 }

@@ -1,4 +1,4 @@
-//! Supervision of child processes of several kinds: starts, restarts and ends them.
+//! Supervision of child processes of several kinds: starting, restarting and ending them.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Lifetime after which a process counts as started, so that its end is not a startup failure.
+/// Lifetime after which a process counts as started. If it ends later, that is not a startup failure.
 const LONG: Duration = Duration::from_secs(5);
-/// Maximum number of consecutive failures, each after a short lifetime, before the run is aborted.
+/// Maximum number of consecutive startup failures of a process before the run is aborted.
 const SHORT_LIVES_MAX: u32 = 5;
-/// Pause before a process is restarted after a short lifetime.
+/// Pause before the restart of a process that ended soon after its start.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Time from the request to end until the process is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -21,17 +21,17 @@ const POLL: Duration = Duration::from_millis(20);
 /// Role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Process that produces the results of the run; it may end successfully.
+    /// Process that produces the results of the run. It may end successfully.
     Main,
-    /// Process that may end successfully and whose output is discarded.
+    /// Process whose output is discarded. It may end successfully.
     Helper,
-    /// Process that must not end before the run does.
+    /// Process that must not end before the run ends.
     Service,
 }
 
-/// Process that is restarted when it ends, unless its kind allows it to end.
+/// Process that is restarted when it ends, unless its kind permits it to end.
 pub(super) struct Supervised {
-    /// Name in messages.
+    /// Name of the process in messages.
     name: String,
     arguments: Box<dyn Fn(u32) -> Vec<OsString>>,
     kind: Kind,
@@ -42,7 +42,7 @@ pub(super) struct Supervised {
 }
 
 impl Supervised {
-    /// Starts this executable. `arguments` receives the number of previous starts.
+    /// Starts this executable. `arguments` is called with the number of previous starts.
     pub(super) fn start(
         name: String,
         kind: Kind,
@@ -65,10 +65,10 @@ impl Supervised {
         let child = Command::new(std::env::current_exe()?)
             .args((self.arguments)(self.starts))
             .arg("--child")
-            // When the pipe closes, the child knows that its parent has ended.
+            // The pipe closes when the parent ends, which the child notices.
             .stdin(Stdio::piped())
             .stdout(if self.kind == Kind::Main { Stdio::inherit() } else { Stdio::null() })
-            // A Ctrl-C reaches the child only through the parent.
+            // Ctrl-C reaches the child only through its parent.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;
@@ -78,8 +78,8 @@ impl Supervised {
         Ok(())
     }
 
-    /// Checks the process, and restarts it if it has failed. Returns true if it has ended successfully and its kind
-    /// allows this.
+    /// Checks the process, and restarts it if it has failed. Returns true if the process has ended successfully and its
+    /// kind permits this.
     pub(super) fn look_after(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             if self.short_lives > 0 && self.started_at.elapsed() >= PAUSE * self.short_lives {
@@ -114,12 +114,12 @@ impl Supervised {
     pub(super) fn ask_to_end(&self) {
         let id = self.child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
         if let Some(id) = id {
-            // The process may have just ended.
+            // The process may have ended in the meantime.
             let _ = kill_process(id, Signal::TERM);
         }
     }
 
-    /// Waits for the end of the process, and kills it after `patience`. Returns whether it ended by itself.
+    /// Waits until the process ends, and kills it after `patience`. Returns whether it ended without being killed.
     pub(super) fn wait(&mut self, patience: Duration) -> bool {
         let Some(mut child) = self.child.take() else { return true };
         let end = Instant::now() + patience;
@@ -129,7 +129,7 @@ impl Supervised {
             }
             std::thread::sleep(POLL);
         }
-        // Nothing more can be done about a process that cannot be killed.
+        // A process that cannot be killed is ignored, because nothing more can be done.
         let _ = child.kill().and_then(|()| child.wait());
         false
     }

@@ -9,11 +9,11 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 /// Run a command in each worker of an emulated network with a switch, without root
 ///
 /// The network is a bridge with a port for each worker; iswitchd sums the gradients that pass through these ports. The
-/// network is created in a user namespace, so that root is not required, and disappears when this command ends. Each
-/// worker's command receives its rank in the variables that torchrun sets (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
-/// LOCAL_RANK and LOCAL_WORLD_SIZE), and the address of the switch in ISWITCH_SWITCH. Each line that a command prints
-/// is prefixed with its rank. If one command fails, the others are terminated; the exit status is that of the first
-/// command that failed.
+/// network is created in a user namespace, so root is not required, and it disappears when this command ends. The
+/// command of each worker receives its rank in the variables that torchrun sets (RANK, WORLD_SIZE, MASTER_ADDR,
+/// MASTER_PORT, LOCAL_RANK and LOCAL_WORLD_SIZE), and the address of the switch in ISWITCH_SWITCH. Each line that a
+/// command prints is prefixed with the worker's rank. If one command fails, the others are terminated. The exit status
+/// is that of the first command that failed.
 #[derive(Debug, Parser)]
 #[command(name = "iswitch-lab", bin_name = "iswitch lab", version, max_term_width = 79, about)]
 pub(crate) struct Cli {
@@ -31,12 +31,12 @@ pub(crate) struct Cli {
     /// MTU of each link, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u32).range(576..=9000))]
     pub(crate) mtu: u32,
-    /// Receive on a UDP port of the switch instead of the ports of the bridge
+    /// Receive on a UDP port of the switch instead of on the bridge ports
     #[arg(long)]
     pub(crate) udp: bool,
-    /// Additional argument of iswitchd, such as --ordered
+    /// Additional argument for iswitchd, such as --ordered
     ///
-    /// The option is repeatable.
+    /// This option is repeatable.
     #[arg(long = "iswitchd-arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub(crate) iswitchd_arguments: Vec<OsString>,
     /// Rank of the worker in which a shell is opened if no command is given
@@ -44,7 +44,7 @@ pub(crate) struct Cli {
     pub(crate) shell: u16,
     /// Print a description of the network as one line of JSON
     ///
-    /// The line contains namespaces, addresses and process ids. It is printed when all commands have started.
+    /// The line contains namespaces, addresses and process ids. It is printed once all commands have started.
     #[arg(long)]
     pub(crate) json: bool,
     /// Run as the first process inside the new namespaces

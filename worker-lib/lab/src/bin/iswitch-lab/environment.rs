@@ -1,4 +1,4 @@
-//! Paths of programs, and environment variables of the processes in the network.
+//! Paths of programs, and environment variables of the processes in the emulated network.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,15 +9,15 @@ use iswitch_lab::network::{SWITCH_ADDRESS, worker_address};
 use iswitch_lab::process::{find_program, search_path};
 use iswitch_protocol::limits::DEFAULT_PORT;
 
-/// Variables of other launchers, which would contradict the rank that the lab assigns.
+/// Environment variables of other launchers, which would contradict the rank that the lab assigns.
 pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
-/// Directory of the daemon's control socket for ordinary users; iswitchctl looks for it there.
+/// Directory in which the daemon creates its control socket for ordinary users, and in which iswitchctl looks for it.
 pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
-/// Port of the torch store on worker 0: the default of torchrun.
+/// Port of the torch store on worker 0; the same as torchrun's default.
 const MASTER_PORT: u16 = 29500;
 
-/// Returns the directory of this program, which also contains the other programs of the project.
+/// Returns the directory of this program, which also contains the project's other programs.
 fn own_directory() -> anyhow::Result<PathBuf> {
     let own = env::current_exe().context("finding this program")?;
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
@@ -39,8 +39,8 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Returns the `PATH` of the commands: that of the user, then directories of system programs, then that of this
-/// program.
+/// Returns the `PATH` of the commands: the user's directories, followed by the directories of system programs and the
+/// directory of this program.
 fn path() -> anyhow::Result<OsString> {
     let path = search_path();
     let directories = env::split_paths(&path).chain([own_directory()?]);

@@ -1,4 +1,4 @@
-//! First process of the namespaces: creates the network, and runs the switch and the commands in it.
+//! First process in the namespaces. It creates the network, and runs the switch and the commands in it.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ use crate::environment::{self, OTHER_LAUNCHERS, RUNTIME_DIRECTORY};
 use crate::output::{Copiers, Target};
 use crate::supervisor::{Group, SHELL, Stop};
 
-/// Time limit for the switch to become ready, long enough for a busy machine.
+/// Timeout for the start of the switch, long enough for a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Option of iswitchd that sets its log level.
 const LOG_LEVEL: &str = "--log-level";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Creates the network, runs the commands to completion, and returns the exit status of the first that failed.
+/// Creates the network, runs the commands to completion, and returns the exit status of the first command that failed.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     let outside = isolation::prepare()?;
     let stop = Stop::on_signals()?;
@@ -45,7 +45,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// A network and the processes in it.
+/// Emulated network and the processes in it.
 struct Lab<'a> {
     cli: &'a Cli,
     network: Network,
@@ -83,7 +83,7 @@ impl Lab<'_> {
         }
         let is_level = |argument: &OsString| argument.as_encoded_bytes().starts_with(LOG_LEVEL.as_bytes());
         if !self.cli.iswitchd_arguments.iter().any(is_level) {
-            // Otherwise the log line of each Join would clutter the output of the commands.
+            // Otherwise, a log line for each Join would clutter the output of the commands.
             command.args([LOG_LEVEL, "warn"]);
         }
         command.args(&self.cli.iswitchd_arguments).env("XDG_RUNTIME_DIR", RUNTIME_DIRECTORY);
@@ -118,8 +118,8 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// Starts a process whose output is copied. The process leads its own process group, so that Ctrl-C reaches it
-    /// only through this process.
+    /// Starts a process and copies its output. The process has its own process group, so that Ctrl-C reaches it only
+    /// through this process.
     fn spawn(&mut self, name: &str, command: &mut Command, is_worker: bool) -> anyhow::Result<Child> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
@@ -144,7 +144,7 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// Returns a description of the network for programs.
+    /// Returns a machine-readable description of the network.
     fn layout(&self, outside: &Outside, switch: u32, processes: &[(u16, u32)]) -> Value {
         let workers = (0..self.cli.workers).map(|rank| {
             let index = usize::from(rank);

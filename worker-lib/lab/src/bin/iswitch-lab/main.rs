@@ -1,5 +1,4 @@
-//! `iswitch lab`: creates a network inside this machine, with a switch and workers, and runs a command in each
-//! worker.
+//! `iswitch lab`: creates a network with a switch and workers inside this machine, and runs a command in each worker.
 //!
 //! ```text
 //! iswitch-lab                  forwards signals to its child, and returns the child's exit status

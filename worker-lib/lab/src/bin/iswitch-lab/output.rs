@@ -1,17 +1,18 @@
-//! Output of the commands, with each line prefixed by the name of the process that printed it.
+//! Output of the commands. Each line is prefixed with the name of the process that printed it.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a line, in bytes; a longer line is shown in parts.
+/// Maximum length of a line, in bytes. A longer line is shown in parts.
 const MAX_LINE_LEN_BYTES: u64 = 64 << 10;
-/// Maximum time to wait for the last output after the commands have ended: a background process may keep a pipe open.
+/// Maximum time to wait for remaining output after the commands have ended. Without this limit, a background process
+/// could keep a pipe open forever.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Destination of lines.
+/// Stream to which lines are copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Stdout,
@@ -23,8 +24,8 @@ pub(crate) enum Target {
 pub(crate) struct Copiers(Vec<JoinHandle<()>>);
 
 impl Copiers {
-    /// Copies lines from `source`, each prefixed with `[name] `, until its end. If `lines` is given, it receives each
-    /// line as well.
+    /// Copies all lines from `source`, each prefixed with `[name] `. If `lines` is given, each line is sent to it as
+    /// well.
     pub(crate) fn add(
         &mut self,
         name: &str,
@@ -37,13 +38,13 @@ impl Copiers {
             let mut source = BufReader::new(source);
             while let Some(line) = next_line(&mut source) {
                 let text = [prefix.as_bytes(), &line, b"\n"].concat();
-                // Without a reader the output is lost, but the command must not block.
+                // If no process reads the output, the output is lost, but the command must not block.
                 let _ = match target {
                     Target::Stdout => io::stdout().lock().write_all(&text),
                     Target::Stderr => io::stderr().lock().write_all(&text),
                 };
                 if let Some(lines) = &lines {
-                    // The receiver may be gone, because only the start-up of the switch waits for lines.
+                    // The receiver may no longer exist, because only the startup of the switch waits for lines.
                     let _ = lines.send(String::from_utf8_lossy(&line).into_owned());
                 }
             }
@@ -51,7 +52,7 @@ impl Copiers {
         self.0.push(std::thread::spawn(copy));
     }
 
-    /// Waits until all output is copied, or until `DRAIN_TIMEOUT` expires.
+    /// Waits until all output has been copied or `DRAIN_TIMEOUT` expires.
     pub(crate) fn drain(self) {
         let begin = Instant::now();
         while !self.0.iter().all(JoinHandle::is_finished) && begin.elapsed() < DRAIN_TIMEOUT {
@@ -60,7 +61,7 @@ impl Copiers {
     }
 }
 
-/// Returns the next line without its line end, or a part of a line that is too long.
+/// Returns the next line without its terminator, or a part of a line that is too long.
 fn next_line(source: &mut BufReader<impl Read>) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let len_bytes = source.by_ref().take(MAX_LINE_LEN_BYTES).read_until(b'\n', &mut line).ok()?;

@@ -1,4 +1,4 @@
-//! The process that the user starts.
+//! Process that the user starts, outside the namespaces.
 
 use std::fs;
 use std::process::ExitStatus;
@@ -15,7 +15,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use crate::cli::Cli;
 use crate::environment;
 
-/// Starts the process inside the namespaces, waits for its end, and returns its exit status.
+/// Starts the process inside the namespaces, waits until it ends, and returns its exit status.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     check(cli)?;
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
@@ -29,7 +29,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(code(status))
 }
 
-/// Checks the requirements of the network before anything is started.
+/// Checks the requirements of the network before any process is started.
 fn check(cli: &Cli) -> anyhow::Result<()> {
     ensure!(
         cli.shell < cli.workers,
@@ -50,11 +50,11 @@ fn check(cli: &Cli) -> anyhow::Result<()> {
     cli.command.first().map_or(Ok(()), |command| environment::check_command(command))
 }
 
-/// Forwards a signal to the first process of the namespaces.
+/// Forwards a signal to the first process in the namespaces.
 fn forward(unshare: u32, signal: i32) {
     let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap_or_default();
     let first = children.split_whitespace().next().and_then(|id| id.parse().ok());
-    // Without a child, `unshare` has not created the namespaces yet and receives the signal itself.
+    // Without a child process, `unshare` has not created the namespaces yet and receives the signal itself.
     let process = first.or_else(|| i32::try_from(unshare).ok()).and_then(Pid::from_raw);
     if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
         // The process may have ended in the meantime.

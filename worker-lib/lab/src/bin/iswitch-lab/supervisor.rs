@@ -1,4 +1,4 @@
-//! Supervision of the processes of a network, from start to end.
+//! Supervision of all processes in an emulated network.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -11,25 +11,25 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time from a termination request to SIGKILL.
+/// Time between a termination request and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Minimum time between two termination requests. Signals that arrive sooner belong to the same request, because the
-/// terminal sends a signal to each process of the lab.
+/// Minimum time between two termination requests. Signals that arrive within this time belong to the same request,
+/// because the terminal sends a signal to each process of the lab.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 /// Name of the member that is a shell.
 pub(crate) const SHELL: &str = "the shell";
 
-/// Termination requests from the user.
+/// Termination requests by the user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
-    /// First signal received; 0 if none.
+    /// First signal that was received; 0 if none was received.
     signal: Arc<AtomicI32>,
     requests: Arc<AtomicU32>,
 }
 
 impl Stop {
-    /// Starts to record SIGHUP, SIGINT and SIGTERM.
+    /// Starts to record the signals SIGHUP, SIGINT and SIGTERM.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
@@ -56,16 +56,16 @@ impl Stop {
     }
 }
 
-/// A process that leads its own process group, or the shell.
+/// Process of the lab. Except for the shell, each has its own process group.
 #[derive(Debug)]
 struct Member {
     name: String,
     id: Pid,
-    /// Whether the lab keeps running until this process has ended.
+    /// Whether the lab keeps running until this process ends.
     is_worker: bool,
 }
 
-/// The running processes of the lab.
+/// Running processes of the lab.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     members: Vec<Member>,
@@ -80,7 +80,7 @@ impl Group {
         self.members.push(Member { name: name.to_owned(), id, is_worker });
     }
 
-    /// Collects the processes that have ended, and returns whether there were none.
+    /// Collects the processes that have ended. Returns true if none had ended.
     pub(crate) fn is_whole(&mut self) -> bool {
         let before = self.members.len();
         self.reap(false);
@@ -118,14 +118,15 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         for Member { id, .. } in &self.members {
-            // The shell belongs to the group of this process until it has created its own.
+            // The shell belongs to this process's group until it has created its own group.
             if kill_process_group(*id, signal).is_err() {
                 let _ = rustix::process::kill_process(*id, signal);
             }
         }
     }
 
-    /// Collects processes that have ended: members, and orphans, which the first process of the namespaces inherits.
+    /// Collects processes that have ended: members of the group, and orphans, which the first process in the namespaces
+    /// inherits.
     fn reap(&mut self, is_ending: bool) {
         while let Ok(Some((id, status))) = wait(WaitOptions::NOHANG) {
             let Some(at) = self.members.iter().position(|member| member.id == id) else { continue };

@@ -1,4 +1,4 @@
-//! One file of a checkpoint: named tensors and metadata, in the safetensors format.
+//! A single checkpoint file, which contains named tensors and metadata in the safetensors format.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use super::super::TrainError;
 use super::super::actor_critic::NamedTensor;
 use crate::nn::Adam;
 
-/// Format version of all files.
+/// Format version that all checkpoint files contain.
 const FORMAT: &str = "iswitch-3";
-/// Metadata key of the checksum.
+/// Metadata key of the file's checksum.
 const CHECKSUM: &str = "crc32c";
 /// Metadata key of the mean return.
 const MEAN_RETURN: &str = "mean_return";
-/// Placeholder for the value of [`CHECKSUM`] during its computation: eight digits.
+/// Placeholder of eight digits for the value of [`CHECKSUM`] while the checksum is computed.
 const NO_CHECKSUM: &str = "00000000";
 
 /// Replaces a file atomically; see [`iswitch_storage::replace`].
@@ -29,8 +29,8 @@ pub(super) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, TrainEr
     disk.read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
 }
 
-/// Returns the position of the checksum digits in a file. They are in the header, which is JSON after an eight-byte
-/// length. JSON escapes quotation marks inside strings, so the key occurs nowhere else.
+/// Returns the position of the checksum's digits in a file. They are in the header, which is JSON preceded by a length
+/// of eight bytes. JSON escapes quotation marks inside strings, so the key cannot occur anywhere else.
 fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     let (len, rest) = bytes.split_first_chunk()?;
     let header = rest.get(..usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
@@ -41,14 +41,14 @@ fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     (place.end <= len.len() + header.len()).then_some(place)
 }
 
-/// Computes the CRC-32C of a whole file, with zeros in place of the checksum.
+/// Computes the CRC-32C of a whole file, with zeros in place of the checksum's digits.
 fn checksum(bytes: &[u8], place: &Range<usize>) -> u32 {
     let begin = crc32c::crc32c(&bytes[..place.start]);
     let middle = crc32c::crc32c_append(begin, NO_CHECKSUM.as_bytes());
     crc32c::crc32c_append(middle, &bytes[place.end..])
 }
 
-/// Writer of one file, which collects its tensors and metadata.
+/// Writer that collects the tensors and metadata of one file.
 #[derive(Debug, Default)]
 pub struct Writer {
     tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
@@ -56,13 +56,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Adds a tensor of the given shape, in row-major order.
+    /// Adds a tensor of f32 values with the given shape, in row-major order.
     pub fn floats(&mut self, name: &str, shape: Vec<usize>, values: &[f32]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.tensors.push((name.to_owned(), Dtype::F32, shape, bytes));
     }
 
-    /// Adds a vector of f64.
+    /// Adds a vector of f64 values.
     pub fn doubles(&mut self, name: &str, values: &[f64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.tensors.push((name.to_owned(), Dtype::F64, vec![values.len()], bytes));
@@ -73,7 +73,7 @@ impl Writer {
         self.tensors.push((name.to_owned(), Dtype::U8, vec![values.len()], values.to_vec()));
     }
 
-    /// Adds the parameters of networks, with `prefix` before their names.
+    /// Adds the parameters of networks. Their names are prefixed with `prefix`.
     pub fn parameters(&mut self, prefix: &str, tensors: Vec<NamedTensor>, parameters: &[f32]) {
         for tensor in tensors {
             self.floats(&format!("{prefix}{}", tensor.name), tensor.shape, &parameters[tensor.range]);
@@ -87,7 +87,7 @@ impl Writer {
         self.text(&format!("{name}_steps"), adam.steps.to_string());
     }
 
-    /// Returns the values of all f32 tensors, in the order in which they were added.
+    /// Returns the values of all f32 tensors, in the order in which the tensors were added.
     pub fn all_floats(&self) -> Vec<f32> {
         let floats = self.tensors.iter().filter(|(_, dtype, _, _)| *dtype == Dtype::F32);
         floats
@@ -124,7 +124,7 @@ impl Writer {
     }
 }
 
-/// Reader of the tensors and metadata of one file, which also reports problems with the file.
+/// Reader of the tensors and metadata of one file. It also creates errors that name the file.
 pub struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns an error that names the file and a reason.
+    /// Returns an error that names the file and states the reason.
     pub fn refuse(&self, reason: String) -> TrainError {
         TrainError::Checkpoint { path: self.path.to_owned(), reason }
     }
@@ -178,8 +178,8 @@ impl<'a> Reader<'a> {
         self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
     }
 
-    /// Returns the mean return of the last 100 episodes of training. Absent if no episode had ended, or if an earlier
-    /// version wrote the file.
+    /// Returns the mean return of the last 100 episodes of training. It is absent if no episode had ended, or if an
+    /// earlier version of the program wrote the file.
     pub fn mean_return(&self) -> Option<f64> {
         self.number(MEAN_RETURN).ok()
     }
@@ -194,12 +194,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether the file contains a tensor of that name.
+    /// Returns whether the file contains a tensor with this name.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.tensor(name).is_ok()
     }
 
-    /// Returns the number of values in a tensor; 1 for a tensor without dimensions.
+    /// Returns the number of values in a tensor. It is 1 for a tensor without dimensions.
     ///
     /// # Errors
     /// Fails if the tensor is missing or has another type.
@@ -252,8 +252,8 @@ impl<'a> Reader<'a> {
         Ok(view.data())
     }
 
-    /// Returns the parameters that [`Writer::parameters`] wrote, `[parameter_count]`. Allocates no more than the file
-    /// can contain.
+    /// Returns the parameters that [`Writer::parameters`] wrote, `[parameter_count]`. Does not allocate more memory
+    /// than the file's contents can fill.
     ///
     /// # Errors
     /// Fails if a tensor is missing, or if its type or length differs.
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         Ok(parameters)
     }
 
-    /// Checks that the file is large enough for `count` parameters, before networks are allocated.
+    /// Checks, before networks are allocated, that the file is large enough for `count` parameters.
     ///
     /// # Errors
     /// Fails if the file cannot contain that many parameters.
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         Err(self.refuse(format!("it is too small to hold {count} parameters")))
     }
 
-    /// Restores an optimiser of `parameters` floats to the state that [`Writer::adam`] wrote.
+    /// Restores an optimiser of `parameters` floats to the state that was written by [`Writer::adam`].
     ///
     /// # Errors
     /// Fails if an entry is missing, or if its type or length differs.
@@ -290,8 +290,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Checks that the file is large enough for layers of the widths `hidden` and for recurrent layers of the width
-    /// `memory`, before networks are allocated.
+    /// Checks, before networks are allocated, that the file is large enough for layers of the widths `hidden` and for
+    /// recurrent layers of the width `memory`.
     ///
     /// # Errors
     /// Fails if the file cannot contain the weights.

@@ -1,16 +1,16 @@
-//! Checkpoints of a run; a resumed run continues bit for bit.
+//! Checkpoints of a run. A resumed run continues bit for bit as if it had not been interrupted.
 //!
-//! A run directory holds `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
-//! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of
-//! the last 100 episodes, and, as metadata, the algorithm, the environment, the hyper-parameters and counters. In
-//! addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its environments, the
-//! positions of their random streams and the contents of their replay buffers. These entries are keyed by the number
-//! of the environment, so that a run can resume with a different world size.
+//! A run directory contains `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
+//! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of the
+//! last 100 episodes and, as metadata, the algorithm, the environment, the hyper-parameters and counters. In addition,
+//! each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its environments, the positions of
+//! their random streams and the contents of their replay buffers. The entries of this file are keyed by environment
+//! number, so that a run can resume with a different world size.
 //!
-//! Every file appears under its name either complete or not at all, and the file and its name are flushed to disk
-//! before the next file is written. The model file is written last and names the advance whose worker files belong to
-//! it; a worker keeps the files of that advance until the next model file has been written. A crash or disk failure
-//! at any moment therefore leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a torn or
+//! Every file appears under its name either completely or not at all, and the file and its name are flushed to disk
+//! before the next file is written. The model file is written last, and names the advance whose worker files belong to
+//! it. Each worker keeps its files of that advance until the next model file has been written. Therefore, a crash or
+//! disk failure at any time leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a torn or
 //! damaged file is rejected.
 
 mod file;
@@ -29,15 +29,16 @@ pub use slots::{read_slots, write_slots};
 
 use file::{read_file, write_file};
 
-/// Name of the model file, which all workers share.
+/// Name of the model file, which is shared by all workers.
 pub const MODEL_FILE: &str = "model.safetensors";
-/// Minimum number of files that each worker keeps: over a network file system, a worker may see an older model file.
+/// Minimum number of files that each worker keeps, because a worker may see an older model file on a network file
+/// system.
 const KEPT: usize = 2;
-/// Saves a checkpoint to `directory`. All workers must call it after the same advance: an aggregation ensures that
-/// the model file is written only after all worker files.
+/// Saves a checkpoint to `directory`. All workers must call this function after the same advance. An aggregation
+/// ensures that the model file is written only after all worker files.
 ///
 /// # Errors
-/// Fails if this worker or another one cannot write a file, or if the aggregation fails.
+/// Fails if this worker or another worker cannot write a file, or if the aggregation fails.
 pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     save_on(&RealDisk, trainer, directory)
 }
@@ -51,13 +52,13 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // Read this before the exchange, because the first worker replaces the model file after the exchange.
+    // Read this before the aggregation, because the first worker replaces the model file afterwards.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
     let own = create_directory(disk, directory)
         .and_then(|()| write_file(disk, &worker_file(directory, rank, advances), &own.finish()));
-    // A failure here must reach all workers; otherwise, they would wait for this worker in the next round.
+    // A failure here must reach all workers. Otherwise, they would wait for this worker in the next round.
     let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
     own?;
     if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
@@ -69,7 +70,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
         let run = RunKind { algorithm: trainer.algorithm(), env: &spec.id, config: &config };
         save_model_on(disk, directory, &run, advances, &|writer| trainer.write_model(writer))?;
     }
-    // The first worker may still fail to write the model file, so the files that the old model file names are kept.
+    // The first worker may still fail to write the model file. Therefore, keep the files that the old model file names.
     remove_others(disk, directory, rank, &[Some(advances), resumable]);
     Ok(())
 }
@@ -85,7 +86,7 @@ pub struct RunKind<'a> {
     pub config: &'a str,
 }
 
-/// Saves only the model file, which holds the state that is replicated on all workers. `write` adds the model to the
+/// Saves only the model file, which contains the state that is replicated on all workers. `write` adds the model to the
 /// file.
 ///
 /// # Errors
@@ -116,8 +117,8 @@ fn save_model_on(
     write_file(disk, &directory.join(MODEL_FILE), &writer.finish())
 }
 
-/// Restores a fresh `trainer` to the state saved in `directory`. Returns this worker's environments whose state is
-/// missing because their worker was lost before the checkpoint; these start a new episode.
+/// Restores a fresh `trainer` to the state saved in `directory`. Returns those environments of this worker whose state
+/// is missing, because their worker was lost before the checkpoint. These environments start a new episode.
 ///
 /// # Errors
 /// Fails if there is no checkpoint, or if it belongs to a different algorithm, environment or network.
@@ -151,7 +152,7 @@ pub fn resume_from(
     trainer.read_worker(&parsed)
 }
 
-/// A model file in memory.
+/// Content of a model file in memory.
 #[derive(Debug)]
 pub struct ModelFile {
     path: PathBuf,
@@ -218,7 +219,7 @@ fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
     directory.join(format!("worker-{rank}.{advances}.safetensors"))
 }
 
-/// Returns the rank, the advances and the path of every worker file.
+/// Returns the rank, the number of advances and the path of every worker file.
 fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)> {
     let parse = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;
@@ -228,15 +229,15 @@ fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)>
     disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
 }
 
-/// Returns the advance whose worker files belong to the model file, or `None` without a readable model file.
+/// Returns the advance whose worker files belong to the model file, or `None` if there is no readable model file.
 fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     let path = directory.join(MODEL_FILE);
     let bytes = disk.read(&path).ok()?;
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes all of a worker's files except those of the `kept` advances and of the last two, and removes the remains
-/// of failed writes.
+/// Removes all of a worker's files except those of the `kept` advances and of the last two advances. Also removes the
+/// remains of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

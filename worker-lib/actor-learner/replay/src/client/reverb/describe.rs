@@ -1,4 +1,4 @@
-//! Conversion of a Reverb server's description to the messages of this service.
+//! Conversion of a Reverb server's description to this service's messages.
 
 use super::extent;
 use super::proto::key_distribution_options::Distribution;
@@ -20,7 +20,7 @@ fn table(info: TableInfo) -> OurTableInfo {
         sampler: selector(info.sampler_options),
         remover: selector(info.remover_options),
         capacity_items: info.max_size as u64,
-        // Reverb does not limit the bytes of a table.
+        // Reverb does not limit the size of a table in bytes.
         capacity_bytes: u64::MAX,
         extent: Some(extent(size)),
         inserts,

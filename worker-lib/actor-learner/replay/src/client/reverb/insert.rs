@@ -1,4 +1,4 @@
-//! Inserts into Reverb. Each item is a separate chunk, and its payload is sent without being copied.
+//! Inserts into a Reverb server. Each item is a separate chunk, and its payload is sent without being copied.
 
 use bytes::Bytes;
 use prost::Message;
@@ -23,7 +23,7 @@ const CONTENT_FIELD: u32 = 4;
 const TENSORS_FIELD: u32 = 1;
 const DATA_FIELD: u32 = 5;
 const CHUNKS_FIELD: u32 = 1;
-/// Snappy tag of a literal whose length minus one follows in four bytes.
+/// Snappy tag of a literal; the next four bytes contain the length minus one.
 const SNAPPY_LITERAL: u8 = 0xfc;
 
 /// Stream of inserts, with at most one insert in flight.
@@ -39,7 +39,7 @@ struct Open {
 }
 
 impl InsertStream {
-    /// Inserts the items, and returns their keys once all of them are in their table.
+    /// Inserts the items. Returns their keys once all of the items are in their table.
     pub(super) async fn insert(
         &mut self,
         channel: &Channel,
@@ -67,7 +67,7 @@ impl InsertStream {
 }
 
 impl Open {
-    /// Opens a stream with the first request, because the server responds only after it has received one.
+    /// Opens a stream and sends the first request at once, because the server responds only after it has received one.
     async fn new(channel: &Channel, parts: Vec<Bytes>) -> Result<Self, Status> {
         let (requests, sent) = mpsc::unbounded_channel();
         parts
@@ -79,7 +79,7 @@ impl Open {
     }
 }
 
-/// Returns the key of an item, which is the same in every attempt.
+/// Returns the key of an item. The key is the same in every attempt to insert the item.
 fn item_key(request: &InsertRequest, at: u64) -> u64 {
     let of_actor = mixed(request.session ^ mixed(request.actor));
     mixed(of_actor ^ mixed(request.first_seq.wrapping_add(at)))
@@ -123,8 +123,8 @@ fn push_chunk(parts: &mut Parts, item: &NewItem, chunk_key: u64, metadata: [u64;
         data_uncompressed_size: uncompressed,
         ..ChunkData::default()
     };
-    // Encode from the payload outwards. The fields of a message may be in any order, so each enclosing field can come
-    // last.
+    // Encode from the payload outwards. The fields of a message may be in any order, so each enclosing field can be the
+    // last one.
     let content = Nested { head: literal(len), payload_len: len };
     let content = content.within(CONTENT_FIELD, &tensor(UINT8, len, Bytes::new()));
     let data = content.within(TENSORS_FIELD, &Data { tensors: vec![first] });
@@ -134,7 +134,7 @@ fn push_chunk(parts: &mut Parts, item: &NewItem, chunk_key: u64, metadata: [u64;
     Ok(())
 }
 
-/// Encoded field that ends with the payload. `head` contains everything but the payload.
+/// Encoded field that ends with the payload. `head` contains everything except the payload.
 struct Nested {
     head: Vec<u8>,
     payload_len: usize,

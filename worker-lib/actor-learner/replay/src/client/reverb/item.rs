@@ -1,4 +1,4 @@
-//! Decoding of items as Reverb sends them: columns made of slices of chunks, which contain compressed tensors.
+//! Decoding of items in Reverb's format: columns made of slices of chunks, which contain compressed tensors.
 
 use bytes::Bytes;
 use tonic::Status;
@@ -9,10 +9,11 @@ use super::proto::tensor_shape_proto::Dim;
 use super::proto::{ChunkData, SampleInfo, TensorProto, TensorShapeProto};
 use crate::proto::Item;
 
-/// Data type codes of TensorFlow.
+/// TensorFlow's data type codes.
 pub(super) const UINT8: i32 = 4;
 pub(super) const INT64: i32 = 9;
-/// Indices of this crate's tensors in their chunk. The payload is the first column nevertheless.
+/// Indices of this crate's tensors within a chunk. They differ from the order of the columns, of which the payload is
+/// the first.
 pub(super) const METADATA: i32 = 0;
 pub(super) const PAYLOAD: i32 = 1;
 
@@ -22,7 +23,7 @@ pub(super) fn tensor(dtype: i32, len: usize, tensor_content: Bytes) -> TensorPro
     TensorProto { dtype, tensor_shape: Some(TensorShapeProto { dim }), tensor_content }
 }
 
-/// Parts received so far of the item that is being received.
+/// Parts of the current item that have been received so far.
 #[derive(Default)]
 pub(super) struct Pieces {
     info: Option<SampleInfo>,
@@ -30,7 +31,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Adds an entry, and returns the item if the entry completes it.
+    /// Adds an entry. Returns the item if the entry completes it.
     pub(super) fn take(&mut self, entry: SampleEntry) -> Result<Option<Item>, Status> {
         if entry.info.is_some() {
             self.info = entry.info;

@@ -1,7 +1,8 @@
 //! Reverb servers as shards. The client translates its requests to Reverb's own protocol, `proto/reverb.proto`.
 //!
-//! An item is a trajectory of one step with two columns: the payload, of type uint8, and the version, actor and
-//! sequence number, of type int64. In items of other programs, the first column is the payload if its type is uint8.
+//! An item is a trajectory of one step with two columns: the payload, of type uint8; and the version, actor and
+//! sequence number, of type int64. In an item that another program inserted, the first column is the payload if its
+//! type is uint8.
 
 mod describe;
 mod insert;
@@ -39,7 +40,8 @@ pub(super) const SCHEME: &str = "reverb://";
 pub(super) struct Server {
     channel: Channel,
     stub: Stub<Channel>,
-    /// Idle insert streams. Opening a new stream for each insert would cost the server more than the insert itself.
+    /// Idle insert streams. Opening a new stream for each insert would cost the server more than the insert itself
+    /// does.
     idle: Mutex<Vec<InsertStream>>,
 }
 
@@ -51,9 +53,9 @@ impl Server {
         Self { channel, stub, idle: Mutex::default() }
     }
 
-    /// Inserts all items of a request, or fails. Reverb supports neither sessions nor insert deadlines. Therefore,
-    /// keys are derived from actor, session and sequence number, so that a retransmitted request has no effect while
-    /// its items exist, and the deadline is enforced by the client alone.
+    /// Inserts all items of a request, or fails. Reverb supports neither sessions nor insert deadlines. Therefore, the
+    /// client derives each key from the actor, the session and the sequence number, so that a retransmitted request has
+    /// no effect as long as its items exist. The client alone enforces the deadline.
     pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
         check_priorities("items", request.items.iter().map(|item| item.priority))?;
         let idle = lock(&self.idle).pop();
@@ -94,7 +96,7 @@ impl Server {
                     }
                 }
                 Ok(None) => break,
-                // Items drawn before the error are returned.
+                // Return the items that were drawn before the error.
                 Err(_) if !items.is_empty() => break,
                 Err(status) => return Err(status),
             }
@@ -103,7 +105,7 @@ impl Server {
         Ok((items, extent))
     }
 
-    /// Updates priorities. Reverb does not report how many items existed, so all are counted.
+    /// Updates priorities. Reverb does not report how many of the items existed, so all of them are counted.
     pub(super) async fn update_priorities(
         &self,
         request: UpdatePrioritiesRequest,
@@ -120,7 +122,7 @@ impl Server {
         Ok(Response::new(UpdatePrioritiesResponse { updated }))
     }
 
-    /// Removes items. Reverb does not report how many items existed, so all are counted.
+    /// Removes items. Reverb does not report how many of the items existed, so all of them are counted.
     pub(super) async fn delete(&self, request: DeleteRequest) -> Result<Response<DeleteResponse>, Status> {
         let deleted = request.keys.len() as u64;
         let request =
@@ -141,7 +143,7 @@ impl Server {
         Ok(Response::new(ResetResponse { deleted }))
     }
 
-    /// Makes the server write a checkpoint. Reverb does not report its size.
+    /// Makes the server write a checkpoint. Reverb does not report the size of the checkpoint.
     pub(super) async fn snapshot(&self) -> Result<Response<SnapshotResponse>, Status> {
         let answer = self.stub.clone().checkpoint(CheckpointRequest {}).await?.into_inner();
         Ok(Response::new(SnapshotResponse { path: answer.checkpoint_path, items: 0, bytes: 0 }))
@@ -152,8 +154,8 @@ impl Server {
     }
 }
 
-/// Rejects priorities that a prioritized selector does not accept: one of them makes a Reverb server stop serving the
-/// table permanently.
+/// Rejects priorities that a prioritized selector does not accept. A single such priority makes a Reverb server stop
+/// serving the table permanently.
 fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Result<(), Status> {
     let is_wrong = |priority: &f64| !(priority.is_finite() && *priority >= 0.0);
     let mut priorities = priorities.enumerate();
@@ -165,8 +167,8 @@ fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Resul
     }
 }
 
-/// Returns the extent of a table. Reverb does not report the sum of its priorities, so draws are distributed over the
-/// shards by their sizes.
+/// Returns the extent of a table. Reverb does not report the sum of the priorities, so draws are distributed over the
+/// shards in proportion to their sizes.
 fn extent(size: u64) -> Extent {
     Extent { size, mass: size as f64 }
 }

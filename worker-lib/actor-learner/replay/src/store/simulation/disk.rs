@@ -1,4 +1,4 @@
-//! In-memory directory whose operations fail, tear writes and damage data, as determined by a seed.
+//! In-memory directory whose operations fail, tear writes and damage data. A seed determines the faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
@@ -11,15 +11,15 @@ use rand_chacha::ChaCha8Rng;
 use crate::lock;
 use crate::store::disk::{Disk, ReadFile, WriteFile};
 
-/// Unit of loss of the simulated disk, in bytes.
+/// Unit in which the simulated disk loses data, in bytes.
 const SECTOR_BYTES: usize = 512;
-/// Number of correct reads after a corrupted one, so that a second read returns the content of the file.
+/// Number of correct reads after a corrupted read, so that a second read returns the actual content of the file.
 const GOOD_READS: u32 = 2;
 
-/// Identifier of a file's content, independent of its names.
+/// Identifier of the content of a file, independent of its names.
 type FileId = u64;
 
-/// Fault rates of operations. A rate of n makes one in n operations fail; 0 disables the fault.
+/// Fault rates of operations. With a rate of n, one in n operations fails; 0 disables the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) failure: u32,
@@ -30,16 +30,16 @@ pub(crate) struct Faults {
 /// Kinds of crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Crash of the process: data written to the kernel survives.
+    /// Crash of the process. Data that was written to the kernel survives.
     Process,
-    /// Crash of the machine: unsynced data is lost in part or completely.
+    /// Crash of the machine. Unsynced data is lost, partly or completely.
     Machine,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Content {
     bytes: Vec<u8>,
-    /// Length that survives a crash of the machine.
+    /// Length of the content that survives a crash of the machine, in bytes.
     synced: usize,
 }
 
@@ -56,14 +56,14 @@ struct State {
     contents: BTreeMap<FileId, Content>,
     names: BTreeMap<String, FileId>,
     durable_names: BTreeMap<String, FileId>,
-    /// Changes of names that have not been synced.
+    /// Changes to file names that have not been synced yet.
     changes: Vec<NameChange>,
     next_id: FileId,
     faults: Faults,
     good_reads: u32,
     /// Number of bytes that can be written before the disk is full.
     room: u64,
-    /// Number of operations before a crash, after which nothing works.
+    /// Number of operations before the next crash. After the crash, no operation works.
     until_crash: Option<u32>,
     /// Files that must be neither changed nor removed.
     protected: BTreeSet<FileId>,
@@ -85,7 +85,7 @@ impl State {
         one_in > 0 && self.rng.random_range(0..one_in) == 0
     }
 
-    /// Counts an operation, which may fail.
+    /// Counts an operation. The operation may fail.
     fn operate(&mut self) -> io::Result<()> {
         if let Some(left) = &mut self.until_crash {
             if *left == 0 {
@@ -108,14 +108,14 @@ impl State {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Reports a violation if a file that was found damaged is changed or removed.
+    /// Reports a violation if a file that was found to be damaged is changed or removed.
     fn touch(&mut self, id: FileId, what: &str) {
         if self.protected.contains(&id) {
             self.violations.push(format!("a damaged file was {what}"));
         }
     }
 
-    /// Appends at most `most` bytes of the parts.
+    /// Appends the parts, up to `most` bytes in total.
     fn append(&mut self, id: FileId, parts: &[IoSlice<'_>], most: usize) -> usize {
         let mut left = most.min(usize::try_from(self.room).unwrap_or(usize::MAX));
         let before = left;
@@ -129,7 +129,7 @@ impl State {
         before - left
     }
 
-    /// Loses unsynced data.
+    /// Discards unsynced data, as in a crash of the machine.
     fn crash(&mut self) {
         for change in std::mem::take(&mut self.changes) {
             // A file system may write unsynced changes in any order.
@@ -149,7 +149,7 @@ impl State {
         self.names.clone_from(&self.durable_names);
         for (id, content) in &mut self.contents {
             if content.synced < content.bytes.len() {
-                // A file that was found damaged may be among the lost data.
+                // The lost data may include a file that was found to be damaged.
                 self.protected.remove(id);
             }
             let len = self.rng.random_range(content.synced..=content.bytes.len());
@@ -202,7 +202,7 @@ impl SimulatedDisk {
         lock(&self.0).is_crashed()
     }
 
-    /// Ends the process or the machine, after which all operations work again.
+    /// Ends the process or the machine. Afterwards, all operations work again.
     pub(crate) fn end(&self, end: End) {
         let mut state = lock(&self.0);
         (state.until_crash, state.faults) = (None, Faults::default());
@@ -227,7 +227,7 @@ impl SimulatedDisk {
         state.names.get(name).map(|id| state.contents[id].bytes.clone()).unwrap_or_default()
     }
 
-    /// Creates a durable file with this content.
+    /// Creates a file with this content, which survives crashes.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
         let mut state = lock(&self.0);
         let id = state.next_id;
@@ -248,7 +248,8 @@ impl SimulatedDisk {
         is_first
     }
 
-    /// Protects a file that was found damaged, if it actually is: any later change or removal is a violation.
+    /// Protects a file that was reported as damaged, if it is in fact damaged. Any later change to the file, or its
+    /// removal, is a violation.
     pub(crate) fn protect(&self, name: &str) {
         let mut state = lock(&self.0);
         // A file that could not be read may be undamaged.
@@ -366,7 +367,7 @@ impl WriteFile for OpenFile {
         let len = parts.iter().map(|part| part.len()).sum::<usize>();
         let most = state.rng.random_range(0..=len);
         if let Err(error) = state.operate() {
-            // Some of the data may have been written, unless the crash has already occurred.
+            // Some of the data may have been written, unless the crash occurred before this operation.
             let most = if state.is_crashed() { 0 } else { most };
             state.append(self.id, parts, most);
             return Err(error);
@@ -382,7 +383,7 @@ impl WriteFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = lock(&self.disk.0);
         if let Err(error) = state.operate() {
-            // Some of the data may be durable nevertheless; the rest never will be.
+            // Some of the data may be durable nevertheless. The rest will never be durable.
             let is_partial = !state.is_crashed() && state.rng.random_bool(0.5);
             if let Some(content) = state.contents.get(&self.id).filter(|_| is_partial) {
                 let synced = content.synced..=content.bytes.len();

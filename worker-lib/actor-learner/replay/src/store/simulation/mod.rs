@@ -1,8 +1,8 @@
-//! Simulation of the store on an in-memory disk that fails, tears, loses and damages data. Each world follows from a
-//! seed: the same seed produces the same faults at the same operations.
+//! Simulation of the store on an in-memory disk that fails, tears, loses and damages data. A seed determines each
+//! simulated world: the same seed produces the same faults at the same operations.
 //!
-//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` runs seeds other than the default
-//! ones.
+//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` selects
+//! other seeds.
 
 pub(crate) mod disk;
 mod model;
@@ -13,9 +13,9 @@ use std::ops::Range;
 pub(crate) use self::model::records;
 use self::world::{Summary, run};
 
-/// Default seeds of a test run.
+/// Range of seeds that a test run uses by default.
 const SEEDS: Range<u64> = 0..3_000;
-/// Environment variable that selects other seeds.
+/// Environment variable that selects other seeds, such as `0..100`.
 const SEEDS_VARIABLE: &str = "STORAGE_SEEDS";
 
 fn seeds() -> Range<u64> {

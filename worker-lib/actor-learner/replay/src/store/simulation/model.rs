@@ -1,4 +1,4 @@
-//! Model of a shard's promises to its clients, with the check that restored tables keep them.
+//! Model of the guarantees that a shard gives to its clients. It checks that restored tables satisfy these guarantees.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::store::format::{Frame, Header};
 use crate::store::record::Record;
 use crate::table::{Item, Table};
 
-/// Certainty that an operation has taken effect.
+/// Degree of certainty that an operation has taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     No,
@@ -23,14 +23,14 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) payload: Bytes,
-    /// Key that the shard assigned last.
+    /// Key that the shard assigned to the item last.
     pub(super) key: u64,
     pub(super) inserted: State,
     pub(super) removed: State,
     /// All priorities that were set, and the index of the first one that the item may still have.
     priorities: Vec<f64>,
     first_priority: usize,
-    /// Damage to records of the item: it may be missing, reappear, or have an earlier priority.
+    /// Damage to the records of the item. A damaged item may be missing, reappear, or have an earlier priority.
     damage: Damage,
 }
 
@@ -41,15 +41,15 @@ struct Damage {
     of_change: bool,
 }
 
-/// All items by their sequence number.
+/// Expected state of all items, by sequence number.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) entries: BTreeMap<u64, Entry>,
-    /// Sequence numbers by the keys that the shard assigned.
+    /// Sequence numbers, by the keys that the shard assigned.
     pub(super) by_key: BTreeMap<u64, u64>,
 }
 
-/// Returns the version of the items with a given sequence number.
+/// Returns the policy version of the item with this sequence number.
 pub(super) fn version(seq: u64) -> u64 {
     3 * seq + 1
 }
@@ -71,7 +71,7 @@ impl Entry {
         self.priorities[0]
     }
 
-    /// Resets an item that is in no table, so that it can be inserted again with its initial priority.
+    /// Resets an item that is in no table. It can then be inserted again with its initial priority.
     pub(super) fn insert_again(&mut self) {
         (self.inserted, self.removed) = (State::Perhaps, State::No);
         self.first_priority = self.set_priority(self.priorities[0]);
@@ -116,7 +116,7 @@ impl Model {
         keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect()
     }
 
-    /// Raises the certainty that items were removed.
+    /// Raises the certainty with which items were removed.
     pub(super) fn remove(&mut self, seqs: &[u64], state: State) {
         for seq in seqs {
             if let Some(entry) = self.entries.get_mut(seq) {
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    /// Records the damage of records that overlap the damaged bytes of a file.
+    /// Records which items are affected by the damaged bytes of a file.
     pub(super) fn damage(&mut self, file: &[u8], range: &Range<usize>) {
         let hit = |place: &Range<usize>| place.start < range.end && range.start < place.end;
         for (_, record) in records(file).into_iter().filter(|(place, _)| hit(place)) {
@@ -149,10 +149,10 @@ impl Model {
         }
     }
 
-    /// Compares restored tables with the promises, and continues from the restored state.
+    /// Checks restored tables against the guarantees, and continues from the restored state.
     ///
     /// # Errors
-    /// Returns the promise that does not hold.
+    /// Returns the guarantee that is violated.
     pub(super) fn check(&mut self, table: &Table, is_damage_reported: bool) -> Result<(), String> {
         let mut present: BTreeMap<u64, Item> = BTreeMap::new();
         for item in table.part(0, usize::MAX, u64::MAX).0 {
@@ -171,11 +171,11 @@ impl Model {
                     entry.check_present(*seq, item)?;
                     self.by_key.insert(item.key, *seq);
                     (entry.inserted, entry.removed) = (State::Surely, State::No);
-                    // If a record is damaged, one of the earlier priorities may return.
+                    // If a record is damaged, the item may return to one of its earlier priorities.
                     entry.first_priority = entry.set_priority(item.priority);
                 }
-                // A draw that was not durable may be undone. The oldest item is then removed for the one that
-                // returns.
+                // A draw that was not durable may be undone. In that case, the item returns, and the oldest item is
+                // removed in its place.
                 None if is_full && Some(entry.key) < oldest => entry.removed = State::Perhaps,
                 None if entry.is_missing() && !entry.damage.of_item => {
                     return Err(format!("item {seq} is missing although it was acknowledged"));

@@ -1,4 +1,5 @@
-//! Store of a shard and its clients on a simulated disk. A seed determines the clients' operations and the faults.
+//! Simulated world: the store of a shard and its clients on a simulated disk. A seed determines the operations of the
+//! clients and the faults.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,10 +18,10 @@ use crate::store::writer::Writer;
 use crate::store::{Directory, Durability, StoreError, restore};
 use crate::table::{Item, Origin, Table, TableConfig};
 
-/// Number of steps of clients and faults before the faults end.
+/// Number of client operations and faults before the faults end.
 const STEPS: u32 = 60;
 const ACTOR: u64 = 4;
-/// Maximum number of starts with faults before one without.
+/// Maximum number of consecutive starts with faults before a start without faults.
 const STARTS_MAX: u32 = 3;
 
 /// Counts of the events in a world.
@@ -35,14 +36,14 @@ pub(super) struct Summary {
     pub(super) kept_files: u64,
 }
 
-/// Acknowledgement that a client receives when a record is durable.
+/// Acknowledgement that a client receives once a record is durable.
 enum Acknowledgement {
     Insert { seq: u64, evicted: Vec<u64> },
     Removal(Vec<u64>),
     Priority { seq: u64, place: usize },
 }
 
-/// State of one process.
+/// State of one shard process.
 struct Process {
     directory: Arc<Directory>,
     table: Arc<Mutex<Table>>,
@@ -64,10 +65,10 @@ pub(super) struct World {
     summary: Summary,
 }
 
-/// Runs the world of a seed.
+/// Runs the simulated world of a seed.
 ///
 /// # Errors
-/// Returns the promise that did not hold.
+/// Returns the guarantee that was violated.
 pub(super) fn run(seed: u64) -> Result<Summary, String> {
     let mut world = World::new(seed)?;
     for _ in 0..STEPS {
@@ -170,7 +171,7 @@ impl World {
         self.process.journal.failure().is_some()
     }
 
-    /// Inserts a new item, or one whose insert was not acknowledged, as `Shard::try_insert` does.
+    /// Inserts a new item, or an item whose earlier insert was not acknowledged, as `Shard::try_insert` does.
     fn insert(&mut self) {
         if self.is_refused() {
             return;
@@ -261,7 +262,7 @@ impl World {
         let Some(key) = self.some_key().filter(|_| !self.is_refused()) else { return };
         let (priority, seq) = (self.rng.random_range(0.0..9.0), self.model.by_key[&key]);
         let mut table = lock(&self.process.table);
-        table.set_priority(key, priority).expect("any finite priority is taken");
+        table.set_priority(key, priority).expect("any finite priority is accepted");
         let priorities = vec![(key, priority)];
         let record = Record::Priorities { table: "t".into(), counts: table.counts(), priorities };
         let lsn = self.process.journal.append(&record, None);
@@ -282,7 +283,7 @@ impl World {
         self.pending.push((lsn, Acknowledgement::Removal(seqs)));
     }
 
-    /// Lets the journal write, and acknowledges durable records to the clients.
+    /// Lets the journal write its queue, and acknowledges durable records to the clients.
     fn pump(&mut self) {
         let failures = self.process.journal.failures();
         self.process.journal.write(&mut self.process.writer);
@@ -311,7 +312,7 @@ impl World {
         }
     }
 
-    /// Writes a snapshot as `Shard::snapshot` does, while clients continue.
+    /// Writes a snapshot as `Shard::snapshot` does, while clients continue to send requests.
     fn snapshot(&mut self) {
         let rotated = self.process.journal.begin_rotation();
         self.pump();
@@ -338,7 +339,7 @@ impl World {
         }
     }
 
-    /// Ends the process, and starts another one that restores the directory.
+    /// Ends the process, and starts a new one that restores the directory.
     fn restart(&mut self, has_faults: bool) -> Result<(), String> {
         self.pending.clear();
         for start in 0..=STARTS_MAX {
@@ -358,7 +359,7 @@ impl World {
                     return self.check(is_reported);
                 }
                 Err(StoreError::Io { .. }) if start < STARTS_MAX => {}
-                Err(error) => return Err(format!("a start without faults: {error}")),
+                Err(error) => return Err(format!("a start without faults failed: {error}")),
             }
         }
         Ok(())
@@ -399,7 +400,7 @@ impl World {
         }
     }
 
-    /// Ends the faults, and checks that everything works again.
+    /// Ends the faults, and checks that all operations work again.
     fn conclude(&mut self) -> Result<(), String> {
         self.restart(false)?;
         self.disk.set_room(u64::MAX);
@@ -411,7 +412,7 @@ impl World {
         self.insert();
         self.pump();
         if self.summary.acknowledged <= before {
-            return Err("without faults an insert is not acknowledged".to_owned());
+            return Err("an insert is not acknowledged although there are no faults".to_owned());
         }
         self.restart(false)?;
         let names = self.disk.file_names();

@@ -1,4 +1,4 @@
-//! Selectors, which pick the item that a sampler draws or a remover removes.
+//! Selectors, which pick the item that is drawn or removed next.
 
 mod ordered;
 mod prioritized;
@@ -16,7 +16,7 @@ use self::uniform::Uniform;
 
 pub(crate) use self::prioritized::{EXPONENT_MAX, WEIGHT_MAX};
 
-/// Rule that picks an item of a table.
+/// Rule for picking an item of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Selector {
@@ -25,22 +25,24 @@ pub enum Selector {
     /// Picks each item with a probability proportional to its priority to the power of `exponent`. Items of priority
     /// 0 are never picked unless all items have priority 0 (Schaul et al., "Prioritized experience replay", 2016).
     Prioritized {
-        /// Exponent of the priorities; 0 to 16. With 0, all positive priorities are equal.
+        /// Exponent of the priorities; 0 to 16. With 0, all positive priorities have the same weight.
         exponent: f64,
     },
     /// Picks the item that was inserted first.
     Fifo,
     /// Picks the item that was inserted last.
     Lifo,
-    /// Picks the item with the highest priority; among equals, the one inserted or changed first.
+    /// Picks the item with the highest priority. Among items with equal priorities, picks the one that was inserted or
+    /// changed first.
     MaxHeap,
-    /// Picks the item with the lowest priority; among equals, the one inserted or changed first.
+    /// Picks the item with the lowest priority. Among items with equal priorities, picks the one that was inserted or
+    /// changed first.
     MinHeap,
 }
 
 /// Selector that picks the item to draw.
 pub type Sampler = Selector;
-/// Selector that picks the item to remove when a new one arrives in a full table.
+/// Selector that picks the item to remove when a new item arrives at a full table.
 pub type Remover = Selector;
 
 impl Selector {
@@ -106,7 +108,7 @@ impl From<Selector> for String {
     }
 }
 
-/// Index of a table's items by slot, in the form that a selector needs.
+/// Index of a table's items by slot, in the form that the selector needs.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
     Uniform(Uniform),
@@ -139,7 +141,7 @@ impl Index {
         }
     }
 
-    /// Picks a slot, and returns it with its probability; returns `None` if there is no slot.
+    /// Picks a slot, and returns it with its probability. Returns `None` if there are no slots.
     pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
         match self {
             Self::Uniform(index) => index.pick(rng),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Criterion for the first slot.
+/// Criterion that determines which slot comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Oldest,
@@ -11,7 +11,7 @@ pub(super) enum Order {
     Least,
 }
 
-/// Sort key of a slot: the value to rank by, then a number that grows with each insertion or change.
+/// Sort key of a slot: its rank, followed by a number that increases with each insertion or change.
 type Place = (u64, u64);
 
 /// Slots in sorted order.
@@ -63,7 +63,7 @@ impl Ordered {
     }
 }
 
-/// Maps finite floats to integers in the same order.
+/// Maps finite floats to integers that have the same order.
 fn rank(priority: f64) -> u64 {
     // Maps -0.0 to 0.0, so that both zeros rank equally.
     let bits = (priority + 0.0).to_bits();

@@ -1,19 +1,19 @@
-//! Selection with probabilities proportional to priorities.
+//! Selection with probabilities that depend on the priorities.
 
 use iswitch_sum_tree::SumTree;
 use rand::{Rng, RngExt};
 
 use super::uniform::Uniform;
 
-/// Weight of 1 as an integer: weights have a resolution of 2^-40, and the sum of 2^28 maximum weights does not
-/// overflow.
+/// Integer that represents a weight of 1. Weights have a resolution of 2^-40, and the sum of 2^28 maximum weights does
+/// not overflow.
 const ONE: f64 = 1_099_511_627_776.0;
-/// Maximum of a priority to the power of the exponent.
+/// Maximum weight, which is a priority to the power of the exponent.
 pub(crate) const WEIGHT_MAX: f64 = ONE;
 /// Maximum exponent.
 pub(crate) const EXPONENT_MAX: f64 = 16.0;
 
-/// Weights of the slots, and the set of all slots for the case that no slot has a weight.
+/// Weights of the slots, and the set of all slots, which is used if all weights are zero.
 #[derive(Clone, Debug)]
 pub(in crate::table) struct Prioritized {
     exponent: f64,
@@ -54,7 +54,7 @@ impl Prioritized {
     }
 }
 
-/// Returns the weight of a priority. Priority 0 has weight 0 with any exponent; every other priority has at least the
+/// Returns the weight of a priority. Priority 0 has weight 0 for any exponent; every other priority has at least the
 /// smallest positive weight.
 fn weight(priority: f64, exponent: f64) -> u128 {
     if priority <= 0.0 {

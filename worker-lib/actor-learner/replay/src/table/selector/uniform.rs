@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-/// Slots without gaps, and the position of each slot.
+/// Array of all slots without gaps, and the position of each slot in it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::table) struct Uniform {
     members: Vec<u32>,
@@ -19,7 +19,7 @@ impl Uniform {
         self.members.push(slot);
     }
 
-    /// Removes a slot; the last slot takes its position.
+    /// Removes a slot. The last slot moves to its position.
     pub(super) fn remove(&mut self, slot: u32) {
         let place = self.places[slot as usize];
         self.members.swap_remove(place as usize);
