@@ -48,7 +48,7 @@ pub enum Status {
     SegOutOfRange = 19,
     /// A query named a job that does not exist.
     UnknownJob = 20,
-    /// Switches are connected in a circle, or in more levels than allowed; `expected` is the maximum number of levels.
+    /// Switches are connected in a loop, or in more levels than allowed; `expected` is the maximum number of levels.
     TooManyLevels = 21,
     /// The packet is not authenticated with the job's key, or is authenticated although the job has none; `expected`
     /// is 1 if the job has a key, otherwise 0.
