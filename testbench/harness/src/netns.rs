@@ -138,7 +138,7 @@ impl Default for StarOptions {
     }
 }
 
-/// Workers that are each cabled to a port of a switch's bridge.
+/// Workers, each connected by a cable to a port of a switch's bridge.
 ///
 /// Worker i (from 0) has the interface [`WORKER_INTERFACE`] and is plugged into the bridge port `s<i + 1>`.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub fn until_some<T>(what: &str, timeout: Duration, mut find: impl FnMut() -> Op
         if let Some(found) = find() {
             return found;
         }
-        assert!(begin.elapsed() < timeout, "waited {timeout:?} for {what}");
+        assert!(begin.elapsed() < timeout, "timed out after waiting {timeout:?} for {what}");
         sleep(POLL_INTERVAL);
     }
 }
