@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "waited 20ms for rain")]
+    #[should_panic(expected = "timed out after waiting 20ms for rain")]
     fn waiting_fails_after_the_timeout() {
         until("rain", Duration::from_millis(20), || false);
     }
