@@ -359,7 +359,7 @@ impl<'a> Simulation<'a> {
     fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
         if self.turn_ends[at] <= self.now {
             // A packet that arrives during a turn does not prolong the turn; otherwise, a steady flow of packets would
-        // delay all timers.
+            // delay all timers.
             self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
         }
         if at == 0 {

@@ -197,7 +197,7 @@ impl Simulation<'_> {
         }
         if acting.awaits_state.is_some() || acting.is_orphan {
             // The protocol must name the aggregate whose state the worker needs now; otherwise the worker never obtains
-        // that state.
+            // that state.
             return Ok(());
         }
         acting.next = Some(membership.start);
