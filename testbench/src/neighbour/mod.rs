@@ -33,10 +33,10 @@ const WRONG_SUM: i32 = 1;
 const STARVED_AFTER: Duration = Duration::from_secs(20);
 /// Interval at which the victim is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Number of bytes in the log pipe before the daemon writes to it, so that the pipe is soon full.
+/// Number of bytes that are written to the log pipe before the daemon starts, so that the daemon soon fills the pipe.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
 
-/// Victim, and the duration of its aggregation.
+/// Size of the victim, and the duration of its aggregation.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Number of workers.
@@ -177,9 +177,9 @@ fn of_workers(workers: &[Finished]) -> Run {
 /// Condition that the victim runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Without another job.
+    /// The victim runs alone.
     Nobody,
-    /// With an attacker.
+    /// The victim runs under an attack.
     Attacker(Attack),
 }
 

@@ -49,7 +49,7 @@ impl Output {
     }
 }
 
-/// Options of benchmarks over shaped links that can also write every turn to a file.
+/// Options of benchmarks over shaped links, which can also write the result of every turn to a file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measured {
     /// Rate of each link, in each direction

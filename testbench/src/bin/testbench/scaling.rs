@@ -73,7 +73,7 @@ pub(crate) struct Options {
     switch_threads: u8,
     /// Receive buffer of each switch, in MiB
     ///
-    /// The workers' windows are calculated from it.
+    /// The workers' windows are calculated from this size.
     #[arg(
         long, value_name = "MIB", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024)
@@ -81,8 +81,8 @@ pub(crate) struct Options {
     switch_buffer_mib: u16,
     /// Maximum random delay of a worker's start, in microseconds
     ///
-    /// Each worker's delay is drawn at random. With this option, only numbers of workers up to --packets-up-to are
-    /// calculated.
+    /// Each worker's delay is drawn at random. With this option, results are calculated only for numbers of workers up
+    /// to --packets-up-to.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
     /// Seed of the random delays

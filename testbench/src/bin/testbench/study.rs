@@ -88,7 +88,7 @@ struct Replayed {
     /// Origin of the computation times that are replayed
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["paper", "own"])]
     compute: Vec<Compute>,
-    /// Approximate time of a turn of the slowest contender, in seconds
+    /// Approximate duration of a turn of the slowest contender, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -111,15 +111,15 @@ struct ReplayOptions {
 
 #[derive(Debug, Args)]
 struct SplitOptions {
-    /// Numbers of workers that a batch is divided among
+    /// Numbers of workers among which a batch is divided
     ///
-    /// One of the workers is measured.
+    /// Only one of the workers is measured.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 1],
         value_parser = clap::value_parser!(u16).range(1..=64)
     )]
     workers: Vec<u16>,
-    /// Measured time of each algorithm in each turn, in seconds
+    /// Duration of the measurement of each algorithm in each turn, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -180,7 +180,7 @@ enum Kind {
 struct RackOptions {
     /// Numbers of workers, in racks of three
     ///
-    /// Four workers are in racks of two.
+    /// Four workers form two racks of two.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=24)
@@ -254,7 +254,7 @@ impl Replayed {
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err("this machine does not have the requirements above".to_owned());
+            return Err("this machine does not meet the requirements above".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
@@ -304,7 +304,7 @@ fn compare_elements(options: &ElementsOptions) -> Result<(), String> {
     let progress = Progress::new();
     let ElementsOptions { workers, seeds, first_seed, .. } = *options;
     for task in &options.algorithms {
-        // On CartPole, PPO attains the maximum return with any elements.
+        // On CartPole, PPO reaches the maximum return with any element type.
         let task = if task.algorithm == HOPPER.algorithm { HOPPER } else { *task };
         let comparison =
             elements::measure(task, &options.wire, workers.into(), (first_seed, seeds), &progress);
