@@ -567,7 +567,7 @@ impl Simulation<'_> {
             Some(before) if before == contributions => Ok(None),
             Some(before) => {
                 let detail = format!(
-                    "aggregate {number} was sent with {contributions} vectors, but before with {before}"
+                    "aggregate {number} was sent with {contributions} vectors, but earlier with {before}"
                 );
                 violated(Rule::Agreement, detail)
             }

@@ -175,9 +175,7 @@ impl Witness {
             let mut expected = 0;
             for life in each(lives) {
                 let Some(gradient) = offers.get(life).copied().flatten() else {
-                    return Err(format!(
-                        "it contains a contribution of life {life}, which has offered nothing"
-                    ));
+                    return Err(format!("it contains a contribution of life {life}, which has offered none"));
                 };
                 expected += self.tag(life, gradient, segment, position);
             }
@@ -426,7 +424,7 @@ impl Checker {
         let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
-                format!("life {life} has missed a sum, although it was always a member in boot {boot:x}");
+                format!("life {life} has missed a sum, although it was a member throughout boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())
@@ -445,7 +443,7 @@ impl Checker {
                 return Ok(());
             }
             let what = describe(boot, seg);
-            return violated(Rule::Agreement, format!("{what} was sent before with different bits"));
+            return violated(Rule::Agreement, format!("{what} was sent earlier with different bits"));
         }
         let sum = self.read_or_replayed(key, &packet)?;
         if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
@@ -495,7 +493,10 @@ impl Checker {
         let (seg, elements) = (packet.seg(), packet.element_bytes());
         let expected = self.witness.layout.packet_len(seg.index, element);
         if bytes.len() != expected {
-            return violated(Rule::Sum, format!("{} bytes instead of {expected} in {seg:?}", bytes.len()));
+            return violated(
+                Rule::Sum,
+                format!("the packet has {} bytes, expected {expected} for {seg:?}", bytes.len()),
+            );
         }
         let mut floats = vec![0.0; elements.len() / element.len_bytes()];
         iswitch_element::widen(element, elements, &mut floats);

@@ -104,7 +104,7 @@ where
         });
         println!("{result}");
     } else if failure.is_none() {
-        println!("{done} seeds from {first} on in {:.1?}; no rule was violated", begin.elapsed());
+        println!("ran {done} seeds, starting from {first}, in {:.1?}; no rule was violated", begin.elapsed());
         println!("{total:#?}");
     }
     ExitCode::from(u8::from(failure.is_some()))

@@ -121,7 +121,7 @@ impl Table {
         LineChart {
             title: format!("Learner throughput by number of actors: DQN on {env}, {rate} steps/s per actor"),
             note: format!(
-                "Measured: {}; proportional: extrapolated from the smallest number of actors.",
+                "Measured: {}; proportional: extrapolated from the fewest actors.",
                 self.standings.note()
             ),
             x: Axis { label: number, ..Axis::logarithmic(Quantity::plain("Actors")) },

@@ -202,7 +202,7 @@ fn expect_silence(testbed: &Testbed, frames: &[Vec<u8>]) -> Verdict {
     daemon.stop();
     match answered {
         0 => Ok(format!("{} packets", frames.len())),
-        _ => Err(format!("{answered} answers to {} packets", frames.len())),
+        _ => Err(format!("the switch sent {answered} answers to {} packets, expected none", frames.len())),
     }
 }
 
@@ -282,7 +282,7 @@ fn against_members(
     };
     let (rounds, sent) = beside(attack, || undisturbed(workers, effort));
     daemon.stop();
-    Ok(format!("{sent} packets beside {} rounds", rounds?))
+    Ok(format!("{sent} packets during {} rounds", rounds?))
 }
 
 pub(super) fn orders(effort: &Effort) -> Verdict {

@@ -173,5 +173,5 @@ fn neighbours(effort: &Effort) -> Verdict {
             slowest = (run.rounds_per_s, attack.name());
         }
     }
-    Ok(format!("slowest beside {}: {:.0} rounds/s", slowest.1, slowest.0))
+    Ok(format!("slowest under {}: {:.0} rounds/s", slowest.1, slowest.0))
 }

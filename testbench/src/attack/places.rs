@@ -48,7 +48,11 @@ pub(super) fn squatters(effort: &Effort) -> Verdict {
                 Err(status) => return Err(format!("job {job}: {status:?}")),
             }
         }
-        if refused == 0 { Err(format!("{JOBS} jobs were admitted, expected a limit")) } else { Ok(members) }
+        if refused == 0 {
+            Err(format!("all {JOBS} jobs were admitted, expected the switch to refuse some of them"))
+        } else {
+            Ok(members)
+        }
     })
 }
 

@@ -34,7 +34,7 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let second = testbed.workers(&daemon, &options);
     let later = play(&from, &frames, || undisturbed(second, effort))?;
     daemon.stop();
-    Ok(format!("{} packets replayed repeatedly beside {} rounds", frames.len(), rounds + later))
+    Ok(format!("{} packets replayed repeatedly during {} rounds", frames.len(), rounds + later))
 }
 
 /// Interface from which frames are sent.

@@ -54,7 +54,7 @@ struct Cli {
     /// All workers end after the round in which one of them first reaches this time.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Number of floats in a packet [default: as many as fit an MTU of 1500 bytes]
+    /// Number of floats in a packet [default: as many as fit in an MTU of 1500 bytes]
     #[arg(long)]
     segment_floats: Option<u16>,
     /// Timeout of a round, in milliseconds [default: none]

@@ -192,7 +192,7 @@ impl Bench {
         if let Outcome::Found { seed, .. } = outcome {
             let control = self.simulate(&self.control, bug.mode, &["--seed", &seed.to_string()])?;
             let is_clean = matches!(control, Outcome::Survived { .. });
-            ensure!(is_clean, "seed {seed} breaks a rule even without the bug: {control:?}");
+            ensure!(is_clean, "seed {seed} violates a rule even without the bug: {control:?}");
         }
         Ok(Trial { outcome, build_seconds, run_seconds: begin.elapsed().as_secs_f64() })
     }
@@ -234,7 +234,7 @@ impl Bench {
         command.current_dir(self.sources.directory());
         let output = command.output().with_context(|| format!("running {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the build fails:\n{}", last_lines(&errors));
+        ensure!(output.status.success(), "the build failed:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
         let program = messages.lines().filter_map(executable).find(|(built, _)| built == name);
         let (_, program) = program.with_context(|| format!("cargo did not build a program {name}"))?;

@@ -34,7 +34,7 @@ impl FromStr for Rate {
         let gigabits = number.filter(|number| *number > 0.0 && number.is_finite());
         gigabits
             .map(|gigabits| Self { bits_per_s: gigabits * 1e9 })
-            .ok_or_else(|| format!("{text:?}, expected a rate such as 1gbit"))
+            .ok_or_else(|| format!("rate is {text:?}, expected a rate such as 1gbit"))
     }
 }
 

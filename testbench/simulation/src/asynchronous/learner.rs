@@ -171,8 +171,9 @@ impl Simulation<'_> {
             Some((vector, contributions)) => {
                 let is_same = *vector == sum.vector && *contributions == sum.contributions;
                 if !is_same || known.model != acting.model {
-                    let detail =
-                        format!("worker {worker} and another one have different sums or models for {number}");
+                    let detail = format!(
+                        "worker {worker} and another worker differ in the sum or model of aggregate {number}"
+                    );
                     return violated(Rule::Agreement, detail);
                 }
             }

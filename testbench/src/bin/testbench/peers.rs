@@ -43,7 +43,7 @@ pub(crate) struct Options {
 /// Options common to `peers` and `scale`.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Rate of each link, such as 1gbit [default: as fast as the machine]
+    /// Rate of each link, such as 1gbit [default: unlimited]
     ///
     /// Repeatable.
     #[arg(long)]

@@ -48,7 +48,7 @@ pub(crate) struct Options {
     delay_us: f64,
     /// Number of workers at each switch of the lowest level
     ///
-    /// In the paper it is three.
+    /// The paper uses three.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     rack: u16,
     /// Number of child switches of each switch of a higher level
@@ -106,7 +106,7 @@ pub(crate) struct Options {
     /// The file is the output of `testbench peers --json`. Only the measured cases are calculated.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Number of cores of the machine that made the measurements of --against
+    /// Number of cores of the machine on which the file of --against was measured
     #[arg(
         long, default_value_t = 2, requires = "against",
         value_parser = clap::value_parser!(u16).range(1..)

@@ -82,7 +82,7 @@ struct Replayed {
     models: Vec<Model>,
     /// Rate of each link
     ///
-    /// At 1gbit, all computation takes ten times as long as at 10gbit.
+    /// On slower links, computation is stretched in proportion: at 1gbit, it takes ten times as long as at 10gbit.
     #[arg(long, value_delimiter = ',', default_values = ["1gbit", "10gbit"])]
     rate: Vec<Rate>,
     /// Origin of the computation times that are replayed
@@ -137,7 +137,7 @@ struct ConvergenceOptions {
     /// Number of seeds of each method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Environment steps of each run [default: those of the algorithm]
+    /// Environment steps of each run [default: the default of the algorithm]
     #[arg(long)]
     steps: Option<u64>,
     /// Kind of methods to train [default: both]
@@ -152,7 +152,7 @@ struct ElementsOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Element types; the others are compared with the first
+    /// Element types to train with; the others are compared with the first
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
     wire: Vec<ElementTypes>,
     /// Number of workers
