@@ -42,7 +42,7 @@ impl Chain {
     fn counted(self, history: u64, turn: u64) -> u64 {
         match self {
             Self::Whole => history,
-            // The bit beside the count keeps the history from becoming zero.
+            // The bit above the count keeps the history from becoming zero.
             Self::Part => history & !TURN_MASK | 1 << TURN_BITS | turn & TURN_MASK,
         }
     }

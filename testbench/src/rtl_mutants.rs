@@ -201,7 +201,7 @@ fn is_of_tools(error: &anyhow::Error) -> bool {
 /// Returns the faults with these names, or all faults if there are no names.
 ///
 /// # Errors
-/// Fails if a name is not that of a fault.
+/// Fails if no fault has one of the names.
 pub fn select(faults: Vec<Fault>, names: &[String]) -> Result<Vec<Fault>> {
     for name in names {
         let known: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();

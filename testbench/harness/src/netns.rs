@@ -1,4 +1,4 @@
-//! Network namespaces: virtual machines and cables that are created for a test and removed with it.
+//! Network namespaces: emulated machines and cables, which are created for a test and removed when it ends.
 
 use std::fs::File;
 use std::net::Ipv4Addr;

@@ -94,7 +94,7 @@ impl Tree {
         neighbour(ROOT_ADDRESS, rack)
     }
 
-    /// Connects another switch to the root's bridge, beside the racks, and returns its namespace and address.
+    /// Connects another switch to the root's bridge, in addition to the racks, and returns its namespace and address.
     ///
     /// # Panics
     /// Panics if a step fails or the port is already in use.

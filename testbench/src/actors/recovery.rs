@@ -54,8 +54,8 @@ pub struct Table {
     malformed: u64,
 }
 
-/// Kills one process of each kind in turn, while DQN trains on `CartPole-v1` without an end, with a shard whose items
-/// survive a restart of its process.
+/// Kills one process of each kind in turn, during one open-ended training run of DQN on `CartPole-v1`, with a shard
+/// whose items survive a restart of its process.
 ///
 /// # Panics
 /// Panics if a process does not recover, or if an item differs from what an actor inserted.

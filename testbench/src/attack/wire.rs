@@ -97,8 +97,8 @@ pub(super) fn is_for_switch(frame: &[u8]) -> bool {
     Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok())
 }
 
-/// Returns whether a frame comes from a switch, that is, whether it is a UDP packet whose source port is that of a
-/// switch.
+/// Returns whether a frame comes from a switch, that is, whether it is a UDP packet whose source port is the port of
+/// the switch.
 pub(super) fn is_answer(frame: &[u8]) -> bool {
     let port = Classifier::default().udp_port.to_be_bytes();
     let (protocol, source_port) = (frame.get(23), frame.get(34..36));

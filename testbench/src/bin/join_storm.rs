@@ -47,7 +47,7 @@ struct Cli {
     floats: u32,
     /// Send frames that are not for the switch in the turns without forged Joins
     ///
-    /// Their number and rate equal those of the forged Joins.
+    /// These frames have the same number and rate as the forged Joins.
     #[arg(long)]
     decoy: bool,
     /// Print the result as one line of JSON

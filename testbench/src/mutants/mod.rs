@@ -113,7 +113,7 @@ impl Mutant {
 /// Returns the mutants with these names, or all mutants if there are no names.
 ///
 /// # Errors
-/// Fails if a name is not that of a mutant.
+/// Fails if no mutant has one of the names.
 pub fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
     for name in names {
         let known: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();

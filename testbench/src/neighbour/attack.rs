@@ -52,9 +52,9 @@ pub enum Attack {
     Rejoins,
     /// Short packets to a large asynchronous job. Each packet begins another vector.
     AsyncVectors,
-    /// Scrapes of the metrics beside a large job that waits for 63 members.
+    /// Scrapes of the metrics while a large job waits for 63 members.
     Scrapes,
-    /// Status queries to the control socket beside a large job that waits for 63 members.
+    /// Status queries to the control socket while a large job waits for 63 members.
     Questions,
     /// Requests for 1,024 results that the member has already received.
     Helps,
@@ -64,7 +64,7 @@ pub enum Attack {
     ForgedJoins,
     /// Joins from many forged addresses before the victim has joined, while the victim itself is a non-member.
     ForgedJoinsFirst,
-    /// A contribution to a large job and a Reset of it, alternately.
+    /// Contributions to a large job, alternating with Resets of that job.
     Resets,
     /// FBcasts of 1,024 segments of a large job.
     #[strum(to_string = "fbcasts")]

@@ -43,8 +43,8 @@ impl FromStr for Rate {
 pub struct Links {
     /// Rate; `None` if only the machine limits it.
     pub rate: Option<Rate>,
-    /// Delay of a frame; `None` if only the machine delays it. A relay in user space delays the frames; with it, there
-    /// are no super-frames. See `iswitch_testbench::wire_relay`.
+    /// Delay of a frame; `None` if only the machine delays it. The frames are delayed by a relay in user space, which
+    /// turns off super-frames. See `iswitch_testbench::wire_relay`.
     pub delay: Option<Duration>,
 }
 

@@ -14,18 +14,19 @@ pub enum Status {
     UnknownMember = 3,
     /// The sender is a member of another job; `expected` is that job.
     ForeignJob = 4,
-    /// The gradient length differs from that of the job's first Join; `expected` is the job's, in floats.
+    /// The gradient length differs from that of the job's first Join; `expected` is the job's gradient length, in
+    /// floats.
     GradientLenMismatch = 5,
-    /// The segment size differs from that of the job's first Join; `expected` is the job's, in floats.
+    /// The segment size differs from that of the job's first Join; `expected` is the job's segment size, in floats.
     SegmentSizeMismatch = 6,
     /// The mode differs from that of the job's first Join, or the request requires the other mode; `expected` is the
     /// job's mode.
     ModeMismatch = 7,
-    /// The number of workers differs from that of the job's first Join; `expected` is the job's.
+    /// The number of workers differs from that of the job's first Join; `expected` is the job's number of workers.
     WorkersMismatch = 8,
     /// The declared layout of the vector is invalid.
     BadLayout = 9,
-    /// The job has as many members as it may have; `expected` is that number.
+    /// The job already has its maximum number of members; `expected` is that number.
     JobFull = 10,
     /// The switch has no capacity for the job; `expected` is the available memory, in KiB.
     NoCapacity = 11,
@@ -40,7 +41,7 @@ pub enum Status {
     Halted = 15,
     /// The threshold H exceeds the maximum; `expected` is the maximum.
     BadThreshold = 16,
-    /// The length of a data packet is not that of its segment; `expected` is the correct length, in bytes.
+    /// A data packet has the wrong length for its segment; `expected` is the correct length, in bytes.
     LengthMismatch = 17,
     /// A worker's packet claims more than one gradient; `expected` is 1.
     BadWeight = 18,
@@ -60,8 +61,8 @@ pub enum Status {
     TagMismatch = 24,
     /// The digest differs from that of another member; `expected` is the id of that member.
     Diverged = 25,
-    /// The element types differ from those of the job's first Join, or the switch does not have them; `expected` holds
-    /// the codes of the job's types, see [`ElementTypes::code`](crate::ElementTypes::code).
+    /// The element types differ from those of the job's first Join, or the switch does not support them; `expected`
+    /// holds the codes of the job's types, see [`ElementTypes::code`](crate::ElementTypes::code).
     ElementTypeMismatch = 26,
 }
 
