@@ -60,7 +60,7 @@ pub enum Attack {
     Helps,
     /// Joins that are refused, while the daemon's log is not read.
     Log,
-    /// Joins from many forged addresses, once the victim aggregates.
+    /// Joins from many forged addresses, sent once the victim aggregates.
     ForgedJoins,
     /// Joins from many forged addresses before the victim has joined, while the victim itself is a non-member.
     ForgedJoinsFirst,
