@@ -357,7 +357,7 @@ impl World<'_> {
     }
 }
 
-/// Returns the workers of a switch that are subscribed to a group and that the packets to it reach.
+/// Returns the workers of a switch that are subscribed to a group and reached by its packets.
 fn subscribers<'a>(
     workers: &'a [WorkerNode],
     scenario: &'a Scenario,
