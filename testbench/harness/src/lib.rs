@@ -1,5 +1,5 @@
 //! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks that the machine
-//! meets the requirements of a test.
+//! fulfils the requirements of a test.
 
 pub mod binaries;
 pub mod cluster;

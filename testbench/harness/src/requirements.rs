@@ -1,4 +1,4 @@
-//! Checks that the machine meets the requirements of a test, and a visible report of each test that is skipped because
+//! Checks that the machine fulfils the requirements of a test, and a visible report of each test that is skipped because
 //! it does not.
 
 use std::fs::File;
