@@ -81,9 +81,9 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// Element types of a job: that of its workers' contributions, and that of its results, which is either the same or
-/// binary32. Partial sums between switches are always binary32, so that a sum is rounded once however many switches it
-/// crosses.
+/// Element types of a job: one for the contributions of its workers, and one for its results, which is either the same
+/// type or binary32. Partial sums between switches are always binary32, so that a sum is rounded only once, regardless
+/// of the number of switches on its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ElementTypes {
     contributions: ElementType,
@@ -94,17 +94,17 @@ impl ElementTypes {
     /// Binary32 in both directions.
     pub const F32: Self = Self::uniform(ElementType::F32);
 
-    /// Returns the same type for contributions and results.
+    /// Returns element types with `element` for both contributions and results.
     pub const fn uniform(element: ElementType) -> Self {
         Self { contributions: element, results: element }
     }
 
-    /// Returns a type for contributions and binary32 for results.
+    /// Returns element types with `contributions` for contributions and binary32 for results.
     pub const fn with_wide_results(contributions: ElementType) -> Self {
         Self { contributions, results: ElementType::F32 }
     }
 
-    /// Returns the types with these codes, or `None` if there is no such type or the two cannot be combined.
+    /// Returns the element types with these codes, or `None` if a code is unknown or the two types cannot be combined.
     pub const fn from_codes(contributions: u8, results: u8) -> Option<Self> {
         match (ElementType::from_code(contributions), ElementType::from_code(results)) {
             (Some(element), Some(ElementType::F32)) => Some(Self::with_wide_results(element)),
@@ -113,19 +113,19 @@ impl ElementTypes {
         }
     }
 
-    /// Returns both codes in one number, as a refusal states them: that of the results in bits 8 to 15, that of the
-    /// contributions in bits 0 to 7.
+    /// Returns the codes of both types in one number, as in the Ack of a refused Join: the code of the contributions in
+    /// bits 0 to 7, the code of the results in bits 8 to 15.
     pub const fn code(self) -> u32 {
         (self.results as u32) << 8 | self.contributions as u32
     }
 
-    /// Returns the type of contributions of workers.
+    /// Returns the element type of workers' contributions.
     #[inline]
     pub const fn contributions(self) -> ElementType {
         self.contributions
     }
 
-    /// Returns the type of results.
+    /// Returns the element type of results.
     #[inline]
     pub const fn results(self) -> ElementType {
         self.results
@@ -139,7 +139,7 @@ impl ElementTypes {
         if tagged { tagged_segment_floats(floats) * ratio } else { floats * ratio }
     }
 
-    /// Returns the length of the longer element, in bytes.
+    /// Returns the element length of the longer of the two types, in bytes.
     #[inline]
     pub const fn longest_len_bytes(self) -> usize {
         let (up, down) = (self.contributions.len_bytes(), self.results.len_bytes());
@@ -147,7 +147,8 @@ impl ElementTypes {
     }
 }
 
-/// The names of all combinations: one type for both directions, or the types of contributions and results.
+/// Formats one name, such as `bf16`, if both types are the same, and otherwise the names of the contributions' type and
+/// the results' type, such as `bf16-f32`.
 impl fmt::Display for ElementTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.contributions == self.results {
@@ -158,7 +159,7 @@ impl fmt::Display for ElementTypes {
     }
 }
 
-/// Reason why a text names no element types.
+/// Error for a text that is not a valid name of element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownElementTypes;
 

@@ -10,7 +10,7 @@ use crate::segment::Round;
 /// Mask of the number of sums in the history of a part.
 const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
 
-/// How the histories of a job are formed.
+/// Rule by which the histories of a job are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
     /// Histories of a whole vector, which only identify sums.
@@ -21,7 +21,7 @@ pub enum Chain {
 }
 
 impl Chain {
-    /// Returns the kind of histories of a job whose Joins have the flag part, or do not.
+    /// Returns the rule for a job; `part` states whether the Joins of the job have the flag part.
     #[inline]
     pub const fn of(part: bool) -> Self {
         if part { Self::Part } else { Self::Whole }
@@ -42,7 +42,7 @@ impl Chain {
     fn counted(self, history: u64, turn: u64) -> u64 {
         match self {
             Self::Whole => history,
-            // The bit beside the count keeps the history from becoming zero.
+            // The bit above the count keeps the history from becoming zero.
             Self::Part => history & !TURN_MASK | 1 << TURN_BITS | turn & TURN_MASK,
         }
     }

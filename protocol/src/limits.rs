@@ -5,7 +5,7 @@ pub const PROTOCOL_VERSION: u8 = 1;
 
 /// Default ToS of control packets: DSCP 3, from the experimental/local-use pool xxxx11 of RFC 2474 section 6.
 pub const DEFAULT_CONTROL_TOS: u8 = 0x0C;
-/// Default ToS of data packets: DSCP 7, from the same pool as that of control packets.
+/// Default ToS of data packets: DSCP 7, from the same pool as the ToS of control packets.
 pub const DEFAULT_DATA_TOS: u8 = 0x1C;
 /// Mask of the DSCP bits in the ToS byte; the two low-order bits belong to ECN (RFC 3168).
 pub const TOS_MASK: u8 = 0xFC;
@@ -33,7 +33,7 @@ pub const SHORT_LEN_BYTES: usize = 2;
 pub const IPV4_HEADER_LEN_BYTES: usize = 20;
 /// Length of a UDP header, in bytes.
 pub const UDP_HEADER_LEN_BYTES: usize = 8;
-/// MTU that segments fill by default: that of Ethernet.
+/// Default MTU for which segments are sized: the MTU of Ethernet.
 pub const DEFAULT_MTU_BYTES: u16 = 1500;
 /// Number of floats in a segment at an MTU of 1,500 bytes.
 pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(DEFAULT_MTU_BYTES);
@@ -74,8 +74,8 @@ pub const fn superframe_datagrams(len_bytes: usize) -> usize {
 
 /// Maximum number of members in one job; a bitmap of contributors is one 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
-/// Maximum number of switch levels above the workers. The limit detects switches connected in a circle, whose levels
-/// would grow without end.
+/// Maximum number of switch levels above the workers. The limit detects switches connected in a loop, in which the
+/// number of levels would grow without bound.
 pub const MAX_HEIGHT: u8 = 8;
 /// Maximum number of parents that a switch may choose from.
 pub const MAX_PARENTS: usize = 8;
@@ -93,8 +93,8 @@ pub const TURN_BITS: u32 = 24;
 
 /// Minimum number of aggregates of an asynchronous job that the switch has memory for.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
-/// Maximum number of aggregates of an asynchronous job that the switch has memory for. Small vectors are summed so
-/// fast that a member that lost a result needs more of them to catch up.
+/// Maximum number of aggregates of an asynchronous job that the switch has memory for. Aggregates of small vectors
+/// follow each other so fast that more of them must be kept for a member that lost a result to catch up.
 pub const MAX_ASYNC_GENERATIONS: usize = 64;
 /// Memory budget for the aggregates of an asynchronous job, in bytes. The minimum number of them is kept even if it
 /// exceeds the budget.
@@ -104,42 +104,43 @@ pub const MAX_SKIPPED_VECTORS: u32 = 64;
 /// Number of weight digests that the switch keeps per job.
 pub const MAX_DIGESTS: usize = 8;
 
-/// Network of the groups of jobs: part of the organization-local scope (RFC 2365 section 6.2), whose MAC addresses
-/// differ from those of the groups that a bridge always floods (requirement B-2).
+/// IPv4 network of the group addresses of jobs. It is part of the organization-local scope (RFC 2365 section 6.2),
+/// whose MAC addresses differ from those of the groups that a bridge always floods (requirement B-2).
 pub const GROUP_NETWORK: u32 = 0xefc0_0000;
 /// Number of bits of a group's address that distinguish groups.
 pub const GROUP_BITS: u32 = 18;
-/// First UDP port of groups: above the ports that Linux assigns to sockets by default.
+/// First UDP port of groups. It lies above the range from which Linux assigns ephemeral ports by default.
 pub const FIRST_GROUP_PORT: u16 = 61_000;
-/// Number of UDP ports of groups.
+/// Number of UDP ports that are available to groups.
 pub const GROUP_PORTS: u16 = u16::MAX - FIRST_GROUP_PORT + 1;
-/// Maximum number of pairs of a switch port and an address of the switch that one job sends to its group through. The
-/// members behind further ones receive results by unicast.
+/// Maximum number of outlets through which one job sends to its group. An outlet is a pair of a switch port and an
+/// address of the switch. Members behind other outlets receive results by unicast.
 pub const MAX_GROUP_OUTLETS: usize = 8;
-/// Minimum number of members that one copy of a result must reach: for a single member, unicast costs as much.
+/// Minimum number of members that one copy of a result must reach. For a single member, unicast costs no more.
 pub const MIN_GROUP_MEMBERS: u16 = 2;
 /// Minimum time between two Probes of a job, in milliseconds (requirement B-4).
 pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
 /// Time after which the members that hear a group confirm it again, in milliseconds (requirement B-6).
 pub const PROBE_INTERVAL_MS: u64 = 10_000;
-/// Time until a group is offered again to a member that does not confirm it, in milliseconds. It doubles each time.
+/// Time until a group is first offered again to a member that has not confirmed it, in milliseconds. The time doubles
+/// with each further offer.
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
-/// Maximum of that time, in milliseconds.
+/// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of successive rounds of a synchronous job in which a member may ask for results of the group before it
-/// receives them by unicast (requirement B-6).
+/// Number of successive rounds of a synchronous job in which a member may request results that were sent to the group,
+/// before it receives results by unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;
 /// Divisor that limits jobs without a key: if the switch holds keys, all such jobs together may use at most
-/// `1 / KEYLESS_SHARE` of its job entries, its slots and its sums (requirement M-13).
+/// `1 / KEYLESS_SHARE` of its job entries, of its slots and of its memory for sums (requirement M-13).
 pub const KEYLESS_SHARE: usize = 2;
 /// Number of rows in the table of rate-limit buckets for non-members.
 pub const STRANGER_ROWS: usize = 2;
 /// Number of buckets in each row of the table of rate-limit buckets for non-members.
 pub const STRANGER_CELLS: usize = 4096;
-/// Capacity of a non-member's rate-limit bucket, in seconds of its refill rate.
+/// Capacity of a non-member's rate-limit bucket, expressed as the number of seconds that it takes to refill.
 pub const STRANGER_BURST_S: u64 = 4;
 /// Maximum number of control packets that one call into the switch may queue: an answer to each datagram of a
 /// super-frame and a notice to each member.
@@ -157,7 +158,8 @@ pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
 /// Maximum number of events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
-/// Number of flight records that are kept of a job's events. As many again are kept of the progress of its rounds.
+/// Number of flight-recorder entries that are kept for a job's events. The same number is kept for the progress of its
+/// rounds.
 pub const FLIGHT_RECORDS: usize = 128;
 /// Cost after which queued work of one job yields to that of another job, and all queued work yields to arriving
 /// packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and a tenant
@@ -173,7 +175,7 @@ pub const WORK_COST_PER_DATAGRAM: u32 = 8;
 pub const WORK_FLOATS_PER_COST: usize = 16;
 /// Number of segments that each result of a job adds to every member's budget of repeated results (requirement F-3).
 pub const REPEATS_PER_RESULT: u64 = 8;
-/// Minimum capacity of a member's budget of repeated results, in segments, however short the vector.
+/// Minimum capacity of a member's budget of repeated results, in segments, regardless of the length of the vector.
 pub const MIN_REPEATS: u64 = 256;
 /// Maximum UDP payload on a path with an MTU of 9,000 bytes, in bytes.
 pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_HEADER_LEN_BYTES;
@@ -183,8 +185,8 @@ pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_H
 ///
 /// The kernel allocates an `sk_buff` (256 bytes) and a data buffer. The data buffer holds headroom (64 bytes), the
 /// Ethernet, IPv4 and UDP headers (42 bytes), the payload and an `skb_shared_info` (320 bytes), and is rounded up to
-/// a power of two; small buffers come from a cache of 576-byte objects (Linux 6.3 and later). A super-frame is
-/// charged less than its datagrams would be one by one.
+/// a power of two; small buffers come from a cache of 576-byte objects (Linux 6.3 and later). The charge for a
+/// super-frame is lower than the total charge for its datagrams if they are received one by one.
 #[inline]
 pub const fn datagram_truesize(payload_len: usize) -> usize {
     const SK_BUFF: usize = 256;
@@ -210,15 +212,16 @@ pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
     mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
 }
 
-/// Returns the number of floats that fit with a tag in a segment that holds `segment_floats` without one.
+/// Returns the number of floats in a tagged segment whose packet is as long as that of an untagged segment of
+/// `segment_floats` floats.
 #[inline]
 pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }
 
 /// Returns the number of aggregates of an asynchronous job that the switch has memory for: the one being filled, and
-/// the most recent ones, which are kept for members that lost their results. A power of two, so that aggregate
-/// numbers may wrap.
+/// the most recent ones, which are kept for members that lost their results. The number is a power of two, so that
+/// aggregate numbers may wrap.
 pub const fn async_generations(gradient_len: u32) -> usize {
     // A vector has at least one float.
     let floats = if gradient_len == 0 { 1 } else { gradient_len as usize };

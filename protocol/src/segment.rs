@@ -12,7 +12,7 @@ use crate::limits::{
 const ROUND_MASK: u32 = (1 << ROUND_BITS) - 1;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 
-/// Spatial offset of a segment in the gradient vector, counted in segments; a 24-bit number.
+/// Index of a segment in the gradient vector: a 24-bit number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentIndex(u32);
 
@@ -82,7 +82,7 @@ impl Round {
         self.minus(1)
     }
 
-    /// Returns whether this round precedes `other`, that is, by less than half of the number range.
+    /// Returns whether this round precedes `other` by less than half of the number range.
     #[inline]
     pub const fn is_before(self, other: Self) -> bool {
         let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
@@ -118,12 +118,12 @@ impl fmt::Display for Round {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seg {
-    /// Offset of the segment in the vector, in segments.
+    /// Index of the segment in the vector.
     pub index: SegmentIndex,
     /// Aggregation that the segment belongs to.
     pub round: Round,
-    /// Number of worker gradients in the packet, at most [`MAX_CONTRIBUTIONS`]. Zero only from a switch whose members
-    /// have all left the round (H-8).
+    /// Number of worker gradients in the packet, at most [`MAX_CONTRIBUTIONS`]. Only a switch whose members have all
+    /// left the round sends zero (H-8).
     pub contributions: u16,
 }
 
@@ -163,7 +163,8 @@ pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
     elements: ElementTypes,
-    /// Stored because every packet is checked against it, and a division costs as much as 40 additions.
+    /// Number of segments. It is stored because every packet is checked against it, and a division costs as much as 40
+    /// additions.
     segment_count: u32,
 }
 
@@ -200,12 +201,12 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 impl VectorLayout {
-    /// Returns the layout of a vector of `gradient_len` floats in segments of `segment_floats`, in binary32.
+    /// Returns the layout of a vector of `gradient_len` floats in segments of `segment_floats` binary32 elements.
     pub const fn new(gradient_len: u32, segment_floats: u16) -> Result<Self, LayoutError> {
         Self::with_elements(gradient_len, segment_floats, ElementTypes::F32)
     }
 
-    /// Works like [`Self::new`], with other element types.
+    /// Works like [`Self::new`], but for the given element types.
     pub const fn with_elements(
         gradient_len: u32,
         segment_floats: u16,

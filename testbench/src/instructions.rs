@@ -39,7 +39,7 @@ fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(mode.name())
 }
 
-/// Returns what this machine lacks, if anything, for its counts to be comparable with the table.
+/// Returns the requirement, if any, that this machine lacks for its counts to be comparable with the table.
 pub fn obstacle() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -85,7 +85,7 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))
         .context("the output of callgrind has no totals")?;
-    totals.trim().parse().with_context(|| format!("totals are {totals:?}, expected a number"))
+    totals.trim().parse().with_context(|| format!("callgrind's totals are {totals:?}, expected a number"))
 }
 
 /// Formats counts as the rows of a table.
@@ -122,7 +122,8 @@ fn parse_row(line: &str) -> Option<Count> {
 /// Compares counts with the recorded ones.
 ///
 /// # Errors
-/// Fails if counts differ by more than [`TOLERANCE_PERCENT`]. The error lists them and explains how to renew the table.
+/// Fails if counts differ by more than [`TOLERANCE_PERCENT`]. The error lists these counts and explains how to update
+/// the table.
 pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
     let mut problems = Vec::new();
     for Count { mode, floats, instructions } in counts {

@@ -106,8 +106,8 @@ impl Bench {
         Ok(plant(verilog, &self.of(check).cloned().collect::<Vec<_>>())?)
     }
 
-    /// Runs all checks without a fault, and returns their duration in seconds. If a check fails here, its failure with
-    /// a fault does not show that it found the fault.
+    /// Runs all checks without a fault, and returns their duration in seconds. If a check failed even without a fault,
+    /// its failure with a fault would not show that it found the fault.
     ///
     /// # Errors
     /// Fails if a check reports an error.
@@ -190,7 +190,7 @@ fn argument(number: usize) -> String {
     format!("+{ARGUMENT}={number}")
 }
 
-/// Returns whether an error is one of the simulation program rather than of the simulated RTL.
+/// Returns whether an error comes from the simulation program rather than from the simulated RTL.
 fn is_of_tools(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -201,7 +201,7 @@ fn is_of_tools(error: &anyhow::Error) -> bool {
 /// Returns the faults with these names, or all faults if there are no names.
 ///
 /// # Errors
-/// Fails if a name is not that of a fault.
+/// Fails if no fault has one of the names.
 pub fn select(faults: Vec<Fault>, names: &[String]) -> Result<Vec<Fault>> {
     for name in names {
         let known: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();

@@ -1,5 +1,5 @@
-//! Conversion between floats and the elements of data packets, for the CPU at hand: compiled for AVX2 where it exists,
-//! otherwise for the baseline of the architecture. The choice changes no bit.
+//! Conversion between floats and the elements of data packets. If the CPU has AVX2, code compiled for AVX2 runs;
+//! otherwise, code compiled for the baseline of the architecture. The results are bit-identical.
 
 #![no_std]
 // A function that is not inlined is compiled for the baseline CPU.
@@ -15,8 +15,8 @@ const CANONICAL_NAN: f32 = f32::from_bits(0x7FC0_0000);
 const CANONICAL_BF16_NAN: u16 = 0x7FC0;
 const CANONICAL_F16_NAN: u16 = 0x7E00;
 
-/// Converts little-endian elements to floats, which is exact. A NaN becomes the canonical NaN if elements have 16 bits,
-/// and keeps its bits otherwise. Stops at the end of the shorter slice.
+/// Converts little-endian elements to floats without rounding. A NaN becomes the canonical NaN if elements have 16
+/// bits; otherwise it keeps its bits. Stops at the end of the shorter slice.
 pub fn widen(element: ElementType, elements: &[u8], floats: &mut [f32]) {
     if element == ElementType::F32 {
         for (float, bytes) in floats.iter_mut().zip(elements.as_chunks().0) {
@@ -31,9 +31,9 @@ pub fn widen(element: ElementType, elements: &[u8], floats: &mut [f32]) {
     widen_short(element, elements, floats);
 }
 
-/// Converts floats to little-endian elements. To 16 bits, values are rounded to nearest even, subnormals are kept,
-/// magnitudes beyond the range become infinities, and NaN becomes the canonical NaN; 32 bits are copied. Stops at the
-/// end of the shorter slice.
+/// Converts floats to little-endian elements. For 16-bit elements, values are rounded to nearest even, subnormals are
+/// kept, magnitudes beyond the range become infinities, and NaN becomes the canonical NaN. 32-bit elements are copied.
+/// Stops at the end of the shorter slice.
 pub fn round(element: ElementType, floats: &[f32], elements: &mut [u8]) {
     if element == ElementType::F32 {
         for (float, bytes) in floats.iter().zip(elements.as_chunks_mut().0) {
@@ -48,7 +48,7 @@ pub fn round(element: ElementType, floats: &[f32], elements: &mut [u8]) {
     round_short(element, floats, elements);
 }
 
-/// Returns a float after rounding to an element.
+/// Returns a float rounded to the precision of an element type.
 pub fn rounded(element: ElementType, x: f32) -> f32 {
     if element == ElementType::F32 {
         return x;
@@ -97,7 +97,8 @@ fn widen_bf16(element: u16) -> f32 {
 #[inline(always)]
 fn round_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
-    // Half of the last place, less a bit if the result would become odd. An overflow carries into the exponent.
+    // Adds half a unit in the last place, minus one bit if the truncated value is even (ties round to even). An
+    // overflow carries into the exponent.
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
     if x.is_nan() { CANONICAL_BF16_NAN } else { rounded as u16 }
 }

@@ -1,4 +1,4 @@
-//! Errors of packets. One enum is the error, the drop reason, the metric label and the log field.
+//! Errors in packets. A single enum serves as the error, the drop reason, the metric label and the log field.
 
 use core::fmt;
 

@@ -153,8 +153,8 @@ impl FrameView<'_> {
     }
 
     /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender left the checksum to a
-    /// device, and no device has processed the frame yet. This is valid only for frames that have not left the
-    /// machine.
+    /// device, and no device has processed the frame yet. The result is meaningful only for frames that have not left
+    /// the machine.
     #[inline]
     pub fn has_unfinished_checksum(&self) -> bool {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
@@ -163,7 +163,7 @@ impl FrameView<'_> {
     }
 }
 
-/// Completes the UDP checksum of a frame whose headers [`Classifier::emit_headers`] made.
+/// Completes the UDP checksum of a frame whose headers were created by [`Classifier::emit_headers`].
 ///
 /// # Panics
 /// Panics if the frame is shorter than the headers.

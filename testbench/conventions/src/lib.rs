@@ -178,7 +178,7 @@ pub fn linked(package: &str, edges: &str) -> BTreeSet<String> {
     output(&mut command).lines().filter(|line| !line.is_empty()).map(name_and_version).collect()
 }
 
-/// Returns a command that runs, at the root of the workspace, the cargo that runs the tests.
+/// Returns a command that invokes, at the root of the workspace, the same cargo that runs the tests.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());

@@ -109,8 +109,8 @@ pub fn async_pipeline() -> &'static Path {
     path("async_pipeline")
 }
 
-/// Returns the path of the program that loads only the switch core. The program is always optimised, regardless of the
-/// caller's profile, because its instructions are counted.
+/// Returns the path of the program that puts load on the switch core alone. The program is always optimised, regardless
+/// of the caller's profile, because its instructions are counted.
 ///
 /// # Panics
 /// Panics if the program cannot be built.

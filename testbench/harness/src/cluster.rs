@@ -15,7 +15,7 @@ use crate::netns::{Namespace, SWITCH_ADDRESS, Star};
 use crate::process::{Finished, Process, Signal, command, run};
 use crate::scratch;
 
-/// Time limit for operations of a program that normally take a moment, with a margin for a busy machine.
+/// Time limit for operations that normally complete within a moment, with a margin for a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// Kind of port on which a daemon receives.
@@ -25,10 +25,10 @@ pub enum PortKind {
     Raw,
     /// A UDP socket at the bridge's address.
     Udp,
-    /// The ports of the bridge, through AF_XDP in their driver.
+    /// The ports of the bridge, with AF_XDP in driver mode.
     Xdp,
-    /// The ports of the bridge, through AF_XDP in the kernel's generic receive path, as for a driver without XDP
-    /// support. Workers must send plain frames.
+    /// The ports of the bridge, with AF_XDP in generic mode, as for a driver without XDP support. Workers must not send
+    /// super-frames.
     XdpGeneric,
 }
 
@@ -232,7 +232,7 @@ impl Daemon {
         wait_for("results", || self.results(), |results| *results >= segments);
     }
 
-    /// Waits until the daemon has summed more segments than at the time of the call, and returns the number summed.
+    /// Waits until the daemon has summed more segments than at the time of the call, and returns the new total.
     ///
     /// # Panics
     /// Panics if the daemon does not sum any more segments in time.
@@ -327,7 +327,7 @@ impl std::fmt::Debug for Log {
 /// Polls `ask` until `is_good` accepts the answer, and returns the answer.
 ///
 /// # Panics
-/// Panics if no answer is good in time.
+/// Panics if no answer is accepted in time.
 pub fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
     let begin = Instant::now();
     loop {
@@ -345,7 +345,7 @@ fn announced_address(line: &str) -> SocketAddrV4 {
     address.unwrap_or_else(|| panic!("expected an address in {line:?}"))
 }
 
-/// The workers of a job that checks its sums: one `all_reduce` process each.
+/// The workers of a job, each an `all_reduce` process that checks the sums.
 #[derive(Debug)]
 pub struct Group(Vec<Process>);
 
@@ -382,7 +382,7 @@ impl Group {
         Self::start(commands, workers, switch, arguments)
     }
 
-    /// Starts the workers of some ranks of a job in the namespace of the test.
+    /// Starts the workers with the given ranks of a job in the namespace of the test.
     ///
     /// # Panics
     /// Panics if a worker cannot be started.

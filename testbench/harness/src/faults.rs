@@ -1,8 +1,8 @@
 //! Faults that the kernel injects into tagged packets between a worker and its bridge port.
 //!
-//! Packets to the switch are affected where they leave the worker, because a daemon's packet socket reads an
-//! interface before any netfilter hook. Netfilter treats an offloaded super-frame as one packet, so up to 64
-//! datagrams share one fault. For independent faults per datagram, the sender must not use offload.
+//! Faults are applied to packets for the switch as they leave the worker, because a daemon's packet socket receives
+//! frames before any netfilter hook. Netfilter treats an offloaded super-frame as one packet, so up to 64 datagrams
+//! share one fault. For independent faults per datagram, the sender must not use offload.
 
 use iswitch_protocol::wire::Classifier;
 
@@ -12,15 +12,16 @@ const TABLE: &str = "iswitch_faults";
 /// Offset, in bits of the UDP packet, of a byte of a data packet's fourth float.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
-/// Faults of tagged packets. All rates are in thousandths of the packets and apply in each direction.
+/// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, they apply in
+/// each direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// Packets lost.
     pub loss_permille: u32,
     /// Packets duplicated, towards the switch only.
     pub duplication_permille: u32,
-    /// Packets corrupted in one byte towards the switch without an update of the checksum. Requires checksums; see
-    /// [`complete_checksums`].
+    /// Packets corrupted in one byte, towards the switch only; the checksum is not updated. The worker's kernel must
+    /// compute checksums; see [`complete_checksums`].
     pub corruption_permille: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Support for tests and programs of an ordinary user that need networks. Each is run again in its own namespaces,
-//! where it may create networks.
+//! Support for ordinary users who run tests and programs that need networks. Each such test or program is run again in
+//! its own namespaces, where it may create networks.
 //!
 //! A process with several threads, such as a test program, cannot enter a user namespace. A test that needs networks
 //! therefore starts its own program again inside a user namespace, for this test only, and adopts the outcome.

@@ -1,5 +1,5 @@
-//! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks of the requirements
-//! on the machine.
+//! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks that the machine
+//! fulfils the requirements of a test.
 
 pub mod binaries;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! Network namespaces: virtual machines and cables that are created for a test and removed with it.
+//! Network namespaces: emulated machines and cables, which are created for a test and removed when it ends.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -138,7 +138,7 @@ impl Default for StarOptions {
     }
 }
 
-/// Workers that are each cabled to a port of a switch's bridge.
+/// Workers, each connected by a cable to a port of a switch's bridge.
 ///
 /// Worker i (from 0) has the interface [`WORKER_INTERFACE`] and is plugged into the bridge port `s<i + 1>`.
 #[derive(Debug)]

@@ -96,7 +96,7 @@ impl Process {
         Self::start(name, command, None)
     }
 
-    /// Starts a command and sends its standard error elsewhere; [`Self::stderr`] is then empty.
+    /// Starts a command whose standard error goes to `stderr`; the text of [`Self::stderr`] is then empty.
     ///
     /// # Panics
     /// Panics if the command cannot be started.

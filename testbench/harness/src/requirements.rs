@@ -1,4 +1,5 @@
-//! Requirements of tests on the machine, and the visible report of a test whose requirements are not met.
+//! Checks that the machine fulfils the requirements of a test, and a visible report of each test that is skipped
+//! because it does not.
 
 use std::fs::File;
 use std::io::Write;
@@ -178,8 +179,8 @@ enum Networks {
     Missing(String),
 }
 
-/// Determines, once, where networks are available. The result is found by trying, because being root is not
-/// sufficient inside a container.
+/// Determines, once per process, where network namespaces can be created. The function tries to create one, because
+/// root privileges alone are not sufficient inside a container.
 fn networks() -> &'static Networks {
     static FOUND: OnceLock<Networks> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -198,7 +199,7 @@ fn networks() -> &'static Networks {
     })
 }
 
-/// Guard held by a test while no other test that holds a guard may load the machine.
+/// Guard of a test that needs the machine for itself: no other test that takes a guard runs at the same time.
 #[derive(Debug)]
 pub struct Alone {
     _threads: RwLockWriteGuard<'static, ()>,
@@ -214,12 +215,12 @@ pub struct Together {
     _program: File,
 }
 
-/// Orders the threads of this process; a thread that waits for [`Alone`] is not starved.
+/// Lock between the test threads of this process. A thread that waits for [`Alone`] is not starved.
 static THREADS: RwLock<()> = RwLock::new(());
 
-/// Waits until no other test holds [`Alone`] or [`Together`]. It is for tests that compare times, count events that
-/// others would disturb, or need the whole machine. The others may be threads of this process or processes of the
-/// same program.
+/// Waits until no other test holds [`Alone`] or [`Together`]. Use this in tests that compare times, count events that
+/// other tests would disturb, or need the whole machine. The other tests may be threads of this process or processes
+/// of the same program.
 ///
 /// # Panics
 /// Panics if the file of this program cannot be locked.
@@ -230,8 +231,8 @@ pub fn alone() -> Alone {
     Alone { _threads: threads, _program: program }
 }
 
-/// Waits until no test holds [`Alone`]. It is for tests of real networks, which spend most of their time waiting for
-/// a late packet, the expiry of a lease or the start of a process.
+/// Waits until no test holds [`Alone`]. Use this in tests with real networks, which spend most of their time waiting
+/// for a late packet, the expiry of a lease or the start of a process.
 ///
 /// # Panics
 /// Panics if the file of this program cannot be locked.
@@ -242,8 +243,8 @@ pub fn together() -> Together {
     Together { _threads: threads, _program: program }
 }
 
-/// Opens the file of this program. Its path is not used because a test that builds the workspace may have replaced
-/// the file.
+/// Opens the executable of this process through `/proc`, not by its path, because a test that builds the workspace may
+/// have replaced the file at that path.
 fn own_file() -> File {
     File::open("/proc/self/exe").expect("this program's file must be readable")
 }

@@ -49,7 +49,7 @@ pub fn uplink<'a>(above: &'a Namespace, address: Ipv4Addr, below: &'a Namespace,
     }
 }
 
-/// Creates an uplink cable and attaches its child end.
+/// Creates an uplink cable, configures its end at the child, and waits until it carries frames.
 pub fn plug_in(cable: &Cable<'_>) {
     cable.lay();
     cable.configure();
@@ -94,7 +94,7 @@ impl Tree {
         neighbour(ROOT_ADDRESS, rack)
     }
 
-    /// Connects another switch to the root's bridge, beside the racks, and returns its namespace and address.
+    /// Connects another switch to the root's bridge, in addition to the racks, and returns its namespace and address.
     ///
     /// # Panics
     /// Panics if a step fails or the port is already in use.
@@ -226,7 +226,7 @@ impl TreeJob {
     /// Waits until each rack has new sums.
     ///
     /// # Panics
-    /// Panics if a rack receives none in time.
+    /// Panics if a rack receives no new sum in time.
     pub fn wait_for_results(&self) {
         self.racks.iter().for_each(|rack| {
             rack.wait_for_results();

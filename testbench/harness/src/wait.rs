@@ -24,7 +24,7 @@ pub fn until_some<T>(what: &str, timeout: Duration, mut find: impl FnMut() -> Op
         if let Some(found) = find() {
             return found;
         }
-        assert!(begin.elapsed() < timeout, "waited {timeout:?} for {what}");
+        assert!(begin.elapsed() < timeout, "timed out after waiting {timeout:?} for {what}");
         sleep(POLL_INTERVAL);
     }
 }
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "waited 20ms for rain")]
+    #[should_panic(expected = "timed out after waiting 20ms for rain")]
     fn waiting_fails_after_the_timeout() {
         until("rain", Duration::from_millis(20), || false);
     }

@@ -1,9 +1,9 @@
 //! Vectors whose sum reveals, for each segment, which workers it contains and how often.
 //!
-//! Each segment begins with a census: worker i adds its own power of four, so that the digits of the sum count the
-//! workers. All other elements are integers that depend on the rank, the round and the element, so that they reveal a
-//! missing, duplicate, stale or misplaced contribution. Sums are exact in any order in 32 bits; with 16-bit elements,
-//! the sums of elements are rounded once.
+//! Each segment begins with a census: worker i adds its own power of four, so that digit i of the sum, in base 4,
+//! counts the contributions of worker i. All other elements are integers that depend on the rank, the round and the
+//! element, so that they reveal a missing, duplicate, stale or misplaced contribution. With 32-bit elements, sums are
+//! exact in any order; with 16-bit elements, the sums of these integers are rounded once.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,9 +25,9 @@ fn workers_per_float(elements: ElementTypes) -> usize {
     (bits / BASE_BITS) as usize
 }
 
-/// Returns a pseudo-random integer of 16 bits, or of 7 if elements have 16 bits. With one share for the element and
-/// one for the round, a contribution is exact. In 32 bits, the sum over [`MAX_MEMBERS`] workers needs 23 of the 24 bits
-/// that an f32 represents exactly.
+/// Returns a pseudo-random integer of 16 bits, or of 7 bits if elements have 16 bits. A contribution is the sum of two
+/// such integers, one for the element and one for the round, and is exact. With 32-bit elements, the sum over
+/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 represents exactly.
 fn integer(elements: ElementTypes, rank: usize, place: u32) -> f32 {
     // This is the finaliser of MurmurHash3.
     let mut x = place.wrapping_add((rank as u32).wrapping_mul(0x85eb_ca77));
@@ -53,18 +53,18 @@ pub struct Witness {
     workers: usize,
     segment_floats: usize,
     elements: ElementTypes,
-    /// This worker's share of each element, which is constant over all rounds.
+    /// The part of this worker's contribution to each element that is the same in all rounds.
     own: Vec<f32>,
-    /// Sum of these shares over the workers in a segment, for each set of workers found so far.
+    /// Sums of the constant parts over the workers in a segment, for each set of workers found so far.
     sums: HashMap<Ranks, Vec<f32>>,
 }
 
 /// Numbers of workers in the segments of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Number in the segment with the fewest workers.
+    /// Number of workers in the segment that contains the fewest.
     pub fewest: u16,
-    /// Number in the segment with the most workers.
+    /// Number of workers in the segment that contains the most.
     pub most: u16,
 }
 
@@ -77,7 +77,7 @@ pub enum Wrong {
         segment: usize,
         /// The worker.
         rank: usize,
-        /// Number of times that the sum contains its contribution.
+        /// Number of times that the sum contains the worker's contribution.
         times: u32,
     },
     /// A segment contains a contribution from outside the job, or its census is not an integer.

@@ -19,7 +19,7 @@ pub(super) fn worker_address(worker: usize, udp_port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8 + 1), udp_port)
 }
 
-/// Returns the address at which a switch's members reach it: the root for index 0, otherwise a switch below it.
+/// Returns the address at which members reach a switch: the root for index 0, otherwise a switch below the root.
 pub(super) fn switch_address(at: usize) -> SocketAddrV4 {
     let host = if at == 0 { Ipv4Addr::new(10, 0, 0, 254) } else { rack_host(at) };
     SocketAddrV4::new(host, SWITCH_PORT)

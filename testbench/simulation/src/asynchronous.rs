@@ -39,12 +39,12 @@ use crate::{Failure, JOB, run_with_transcript, turns};
 
 /// Aggregates that must be delivered to every worker after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
-/// Time limit for the aggregates of [`UPDATES_AFTER_HEAL`], in virtual time and in addition to two leases. Retries are
-/// at most half a second apart.
+/// Time limit for the delivery of [`UPDATES_AFTER_HEAL`] aggregates, in virtual time, in addition to two leases.
+/// Retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// Time after a lease for which the operator waits before restarting the workers that a job waits for.
+/// Time for which the operator waits, after a lease, before it restarts the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
-/// Port of a switch's members, and port that leads to its parent.
+/// Port on which a switch serves its members. The next constant is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
 
@@ -84,7 +84,7 @@ struct Packet {
 struct Aggregate {
     /// Number of contributions that the switch sent.
     sent: Option<u16>,
-    /// Sum that the first worker received, and the number of contributions to it.
+    /// Sum that the first worker received, and the number of contributions in it.
     sum: Option<(Vec<f32>, u16)>,
     /// Model of the first worker after it applied the aggregate.
     model: Vec<f32>,
@@ -119,7 +119,7 @@ struct Simulation<'a> {
     undecided: Vec<Undecided>,
     /// Aggregates by epoch and number.
     aggregates: BTreeMap<(u64, u32), Aggregate>,
-    /// Number of upsets that have occurred.
+    /// Number of upsets (restarts, Resets and crashes) that have occurred.
     upsets: usize,
     /// Models of workers whose membership was Resumed, by epoch and next aggregate.
     resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
@@ -358,7 +358,8 @@ impl<'a> Simulation<'a> {
 
     fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
         if self.turn_ends[at] <= self.now {
-            // A packet within a turn does not prolong it: else a steady flow of packets would put off all timers.
+            // A packet that arrives during a turn does not prolong the turn; otherwise, a steady flow of packets would
+            // delay all timers.
             self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
         }
         if at == 0 {
@@ -427,7 +428,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends a packet of a switch to those of its workers that are subscribed to a group and that packets to it reach.
+    /// Sends a packet of a switch to those of its workers that are subscribed to a group and reached by its packets.
     fn send_to_group(&mut self, at: usize, group: SocketAddrV4, class: Class, bytes: &[u8]) {
         let elapsed = self.now.since(self.begin);
         let loss = self.group_loss;
@@ -487,11 +488,12 @@ impl Simulation<'_> {
         finished.map_or(Ok(()), |finished| self.censuses[at].finish(finished, begun_with))
     }
 
-    /// Checks the events that the root of a tree reports and the aggregates that it sends for the first time. A
-    /// change of the number of workers that a member represents causes no event, so H is that which the root states.
+    /// Checks the events that the root of a tree reports and the aggregates that it sends for the first time. A change
+    /// in the number of workers that a member represents causes no event, so the check uses the H that the root states.
     fn follow_root(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
         // A killed worker counts until it is expelled, and so does the process that replaces it. The vector of an
-        // expelled worker stays in the partial sum that waits to be sent, and the worker may return with another one.
+        // expelled worker stays in the partial sum that waits to be sent, and the worker may return with another
+        // vector.
         let departed = self.departures.crashes + self.departures.expelled;
         let largest = self.scenario.largest_subtree().saturating_add(departed as u16);
         for event in self.take_events(0) {
@@ -565,7 +567,7 @@ impl Simulation<'_> {
             Some(before) if before == contributions => Ok(None),
             Some(before) => {
                 let detail = format!(
-                    "aggregate {number} was sent with {contributions} vectors, but before with {before}"
+                    "aggregate {number} was sent with {contributions} vectors, but earlier with {before}"
                 );
                 violated(Rule::Agreement, detail)
             }

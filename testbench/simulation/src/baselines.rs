@@ -1,4 +1,4 @@
-//! Simpler protocols on the same links, which show why rounds, contributor bitmaps and cached results are needed.
+//! Simpler protocols on the same links. They show why rounds, contributor bitmaps and cached results are needed.
 //!
 //! Two of the three protocols are small models. [`Protocol::Counter`] is the switch of the paper, which counts
 //! contributions per segment. The paper does not specify how a worker handles a loss, so the model retransmits after
@@ -34,11 +34,11 @@ const PACKET_LEN_BYTES: usize = 1_500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// No identification: a counter per segment.
+    /// Contributions are not identified: the switch counts them per segment.
     Counter,
-    /// By worker and by one bit that alternates between rounds.
+    /// Contributions are identified by worker and by one bit that alternates between rounds.
     OneBit,
-    /// By worker and round: iSwitch for Linux.
+    /// Contributions are identified by worker and round, as in iSwitch for Linux.
     Rounds,
 }
 
@@ -93,8 +93,8 @@ impl Outcome {
         100.0 * self.wrong as f64 / self.results.max(1) as f64
     }
 
-    /// Returns the number of packets sent divided by the number that a network without faults needs, which is one up
-    /// and one down per result.
+    /// Returns the number of packets sent divided by the number that a network without faults needs: one packet up and
+    /// one down per result.
     pub fn overhead(&self) -> f64 {
         self.packets as f64 / (2 * self.results.max(1)) as f64
     }
@@ -155,7 +155,7 @@ enum ScheduledEvent {
 struct Packet {
     worker: usize,
     segment: usize,
-    /// Round number. The models put only one bit of it on the wire, or none.
+    /// Round number. In the models, packets carry only one bit of it, or none.
     round: u32,
     value: u64,
 }

@@ -1,14 +1,14 @@
 //! Rules that must hold after every event.
 //!
-//! Each life of a worker process contributes a witness, from which the checker can tell which contributions a sum
-//! contains. A segment starts with lanes of digits: life i adds 4^(i mod 12) to lane i div 12, so that digit i of a
-//! sum is the number of times that life i was counted. The floats after them hold a tag that depends on the life, the
-//! number of its gradient, the segment and the position. In a sum, the tag equals the sum of the expected tags unless
-//! the sum contains a contribution from another round, another segment or another run of the switch. All values are
-//! integers and exact in binary32.
+//! A *life* is one run of a worker process, from its start to its end. Each life contributes a witness: a vector from
+//! which the checker can tell which contributions a sum contains. A segment starts with lanes of digits: life i adds
+//! 4^(i mod 12) to lane i div 12, so that digit i of a sum is the number of times that life i was counted. The floats
+//! after the lanes hold a tag that depends on the life, the number of its gradient, the segment and the position. In a
+//! sum, the tag equals the sum of the expected tags unless the sum contains a contribution from another round, another
+//! segment or another run of the switch. All values are integers and exact in binary32.
 //!
-//! If elements have 16 bits, a lane has four digits and a tag eight bits, so that contributions and digits are exact.
-//! The sum of the tags is rounded in results, once.
+//! If elements have 16 bits, a lane has four digits and a tag has eight bits, so that contributions and digits are
+//! exact. The sum of the tags is rounded once, in the result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use iswitch_protocol::{ElementType, ElementTypes, Round, Seg, VectorLayout};
 use serde::{Deserialize, Serialize};
 
 const BITS_PER_DIGIT: usize = 2;
-/// Maximum number of lives in one simulation: the number of bits in a set of lives.
+/// Maximum number of lives (runs of worker processes) in one simulation: the number of bits in a set of lives.
 pub const MAX_LIVES: usize = 128;
 /// Bits of a tag, chosen so that the tags of [`MAX_LIVES`] lives add up exactly.
 const TAG_BITS: u32 = f32::MANTISSA_DIGITS - MAX_LIVES.trailing_zeros();
@@ -44,7 +44,7 @@ const fn tag_bits(elements: ElementTypes) -> u32 {
     }
 }
 
-/// Returns the number of floats of a segment that hold digits for the given number of lives.
+/// Returns the number of floats at the start of a segment that hold the digits of the given number of lives.
 pub const fn digit_lanes(lives: usize, elements: ElementTypes) -> usize {
     lives.div_ceil(digits_per_lane(elements))
 }
@@ -66,14 +66,14 @@ pub enum Rule {
     OwnContribution,
     /// A worker that has been a member without interruption misses no sum.
     Missed,
-    /// No worker is delivered a round twice, or an older round after a newer one.
+    /// No worker receives the sum of a round twice, or that of an older round after that of a newer one.
     RoundOrder,
     /// Every received packet is either used or counted under a drop reason; every sent packet is counted.
     Counters,
     /// An aggregate contains as many vectors as H requires.
     Threshold,
-    /// A vector is not abandoned while its sender is a member, and it is in the aggregate that the switch reports to
-    /// its sender.
+    /// No vector is abandoned while its sender is a member, and each vector is in the aggregate that the switch names
+    /// to its sender.
     Lost,
     /// No gradient staler than the bound is committed.
     Staleness,
@@ -109,7 +109,7 @@ pub(crate) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
     Err(Violation { rule, detail })
 }
 
-/// Generates the contributions of lives and reads from a sum which lives it contains.
+/// Generator of the contributions of lives. It also determines which lives a sum contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Witness {
     layout: VectorLayout,
@@ -143,7 +143,7 @@ impl Witness {
     }
 
     /// Returns the lives contained in the sum of a segment, given the gradient that each life has offered. `element` is
-    /// the type of the packet that carried the sum.
+    /// the element type of the packet that carried the sum.
     fn read(
         &self,
         offers: &[Option<u64>],
@@ -175,9 +175,7 @@ impl Witness {
             let mut expected = 0;
             for life in each(lives) {
                 let Some(gradient) = offers.get(life).copied().flatten() else {
-                    return Err(format!(
-                        "it contains a contribution of life {life}, which has offered nothing"
-                    ));
+                    return Err(format!("it contains a contribution of life {life}, which has offered none"));
                 };
                 expected += self.tag(life, gradient, segment, position);
             }
@@ -229,7 +227,7 @@ struct SegmentSum {
     bits: Vec<u32>,
 }
 
-/// A period of membership: the rounds in which the life takes part.
+/// A period of membership of a life: the rounds in which it takes part.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     boot: u64,
@@ -251,7 +249,7 @@ enum End {
 pub(super) enum RoundThen {
     /// This round was open, and perhaps the previous one too.
     Open(Round),
-    /// No round was open; later rounds open after the departure.
+    /// No round was open; all later rounds opened after the departure.
     None,
     JobEnded,
 }
@@ -292,15 +290,15 @@ type Key = (u64, Round);
 struct RoundRecord {
     /// Gradient that each life has offered for the round.
     offers: Vec<Option<u64>>,
-    /// Round whose sum members supply in this one.
+    /// Earlier round whose sum members supply in this round.
     replayed: Option<Key>,
-    /// Last round delivered before this one, as seen by the first life that received this one.
+    /// Last round delivered before this round, as seen by the first life that received the sum of this round.
     previous: Option<Key>,
     /// First result of each segment: `[segment_count]`.
     sums: Vec<Option<SegmentSum>>,
 }
 
-/// Compares everything that is sent and delivered with what the protocol allows.
+/// Checker that compares all packets sent and all sums delivered with what the protocol allows.
 #[derive(Debug)]
 pub(super) struct Checker {
     witness: Witness,
@@ -414,10 +412,11 @@ impl Checker {
         }
     }
 
-    /// Records that a life was notified of missed sums. `waits_for_all`: every round waits for all its members.
+    /// Records that a life was notified of missed sums. `waits_for_all` states whether every round waits for all its
+    /// members.
     pub(super) fn missed(&mut self, life: usize, boot: u64, waits_for_all: bool) -> Result<(), Violation> {
         let own = &mut self.lives[life];
-        // A life that was notified before has taken over the state of others, whose latest sum may have been
+        // A life that was notified earlier has fetched the state of another one, whose latest sum may have been
         // abandoned since.
         let was_reported = std::mem::replace(&mut own.may_lack, true);
         // A life without any sum was only assigned a start round, and that may change.
@@ -425,7 +424,7 @@ impl Checker {
         let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
-                format!("life {life} has missed a sum, although it was always a member in boot {boot:x}");
+                format!("life {life} has missed a sum, although it was a member throughout boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())
@@ -444,7 +443,7 @@ impl Checker {
                 return Ok(());
             }
             let what = describe(boot, seg);
-            return violated(Rule::Agreement, format!("{what} was sent before with different bits"));
+            return violated(Rule::Agreement, format!("{what} was sent earlier with different bits"));
         }
         let sum = self.read_or_replayed(key, &packet)?;
         if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
@@ -494,7 +493,10 @@ impl Checker {
         let (seg, elements) = (packet.seg(), packet.element_bytes());
         let expected = self.witness.layout.packet_len(seg.index, element);
         if bytes.len() != expected {
-            return violated(Rule::Sum, format!("{} bytes instead of {expected} in {seg:?}", bytes.len()));
+            return violated(
+                Rule::Sum,
+                format!("the packet has {} bytes, expected {expected} for {seg:?}", bytes.len()),
+            );
         }
         let mut floats = vec![0.0; elements.len() / element.len_bytes()];
         iswitch_element::widen(element, elements, &mut floats);
@@ -580,7 +582,7 @@ impl Checker {
                 return violated(Rule::Agreement, detail);
             }
         }
-        // A member that was expelled in the meantime may receive the sum that the others made of the round.
+        // A member that was expelled in the meantime may receive the sum that the other members completed.
         let expects_own = given.waits_for_all && was_always_member && record.replayed.is_none();
         let segments = given.vector.chunks(usize::from(self.witness.layout.segment_floats()));
         for ((index, floats), contributions) in segments.enumerate().zip(given.contributions) {

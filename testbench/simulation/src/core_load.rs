@@ -1,7 +1,7 @@
 //! Load on the switch core alone: the members' packets are prepared in advance, and no packet is sent over a network.
 //!
-//! Members send super-frames in turn, as members with equally full windows do. The sum of a segment therefore stays
-//! in the cache until the last member has added to it.
+//! Members send super-frames in turn, as they do when their windows are equally full. The sum of a segment therefore
+//! stays in the CPU cache until the last member's contribution has been added to it.
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -24,7 +24,7 @@ pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
 pub const INSTRUCTION_MEMBERS: usize = 4;
 /// Number of segments of the load whose instructions are counted: one super-frame per member.
 pub const INSTRUCTION_SEGMENTS: usize = 44;
-/// Memory of a slot, charged as bytes of sums.
+/// Memory of a slot, in bytes; the switch charges it to the memory for sums.
 const SLOT_BYTES: usize = 256;
 
 /// Mode in which the core processes the packets.
@@ -218,7 +218,7 @@ impl Load {
         }
     }
 
-    /// Lets a real parent switch answer the Join.
+    /// Passes the Join to a real parent switch, and its answers back.
     fn join_parent(&mut self) {
         let mut root =
             Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });
@@ -248,8 +248,8 @@ impl Load {
         self.round = round.next();
     }
 
-    /// Lets all members contribute to all segments and drains what the switch sends. Returns the number of packets
-    /// sent to members, each counted once regardless of its number of recipients.
+    /// Lets all members contribute to all segments and drains the packets that the switch sends. Returns the number of
+    /// packets sent to members; a packet counts once, regardless of its number of recipients.
     pub fn run(&mut self) -> usize {
         let mut results = 0;
         if self.shape.mode == LoadMode::Asynchronous {
@@ -290,7 +290,7 @@ impl Load {
         drain(&mut self.switch)
     }
 
-    /// Drains the switch until no work is left: it adds a long vector in several turns.
+    /// Drains the switch repeatedly until no work is left, because it adds a long vector in several turns.
     fn drain_in_turns(&mut self) -> usize {
         let mut results = drain(&mut self.switch);
         while self.switch.poll_timeout().is_some_and(|due| due <= self.now) {
@@ -300,7 +300,7 @@ impl Load {
         results
     }
 
-    /// Checks that every packet since the start was summed and every result produced, for the given number of rounds.
+    /// Checks that the given number of rounds have run since the start: every packet was summed and every result sent.
     ///
     /// # Panics
     /// Panics if the counters do not match.
@@ -333,8 +333,8 @@ fn drain(switch: &mut Switch) -> usize {
     packets
 }
 
-/// Additions of payloads to a sum, without the rest of the core. `add` adds one payload to the sum. `add_into` adds the
-/// last payload of a segment and writes the result into the outgoing packet.
+/// Functions that add payloads to a sum, without the rest of the core. `add` adds one payload to the sum. `add_into`
+/// adds the last payload of a segment and writes the result into the outgoing packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Adder {
     add: fn(&mut [f32], &[u8]),
@@ -342,7 +342,7 @@ pub struct Adder {
 }
 
 impl Adder {
-    /// Compiled form of `sum[i] += payload[i]` for the target CPU of the build.
+    /// The loop `sum[i] += payload[i]`, compiled for the target CPU of the build.
     pub const PLAIN: Self = Self { add: plain_add, add_into: plain_add_into };
     /// The core's own addition for the CPU it runs on, without the preceding NaN check.
     pub const CORE: Self = Self {
@@ -369,8 +369,8 @@ fn plain_add_into(sum: &mut [f32], payload: &[u8], packet: &mut [u8]) {
     }
 }
 
-/// Reference that only adds the same packets to sums of the same size in the same order and writes the results into
-/// packets.
+/// Reference that does nothing but add the same packets to sums of the same size, in the same order, and write the
+/// results into packets.
 #[derive(Debug)]
 pub struct Reference {
     shape: Shape,

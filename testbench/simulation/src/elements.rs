@@ -22,11 +22,11 @@ pub enum Elements {
     F16WithWideResults,
 }
 
-/// Separates this draw from the others of a scenario, which thus stay the same.
+/// Salt of the random numbers that draw the element types. It keeps the other random numbers of a scenario unchanged.
 const SALT: u64 = 0x656c_656d_656e_7473;
 
 impl Elements {
-    /// Draws the types of a seed: 32 bits for half of the seeds.
+    /// Draws the element types for a seed: 32 bits for half of the seeds.
     pub fn draw(seed: u64) -> Self {
         match mix(seed ^ SALT) % 8 {
             0 => Self::Bf16,

@@ -1,5 +1,5 @@
-//! Group delivery in simulated jobs: the workers that state that they can hear a group, and those that a group does not
-//! reach.
+//! Group delivery in simulated jobs: the workers that declare that they can receive from a group, and the workers that
+//! a group does not reach.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use crate::checker::mix;
 use crate::swarm::Draw;
 
-/// Workers and the groups of their switch, as bit masks of workers.
+/// Reachability of workers through the groups of their switch, as bit masks of workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups {
-    /// Workers that state that they can receive results through a group.
+    /// Workers that declare that they can receive results through a group.
     pub able: u64,
     /// Workers that no packet to a group ever reaches.
     pub deaf: u64,
     /// Workers that no packet to a group reaches from `fades_at` on.
     pub fading: u64,
-    /// Time from the start at which some workers stop hearing groups.
+    /// Time, from the start, after which groups no longer reach the workers in `fading`.
     pub fades_at: Duration,
     /// Probability that a single worker misses a packet to a group that reaches the others, until the faults end.
     pub loss: f64,
 }
 
-/// Separates this draw from the others of a scenario, which thus stay the same.
+/// Salt of the random numbers that draw the groups. It keeps the other random numbers of a scenario unchanged.
 const SALT: u64 = 0x6772_6f75_7073_2121;
 
 impl Groups {
     /// Groups that all workers hear.
     pub const ALL: Self = Self { able: u64::MAX, deaf: 0, fading: 0, fades_at: Duration::ZERO, loss: 0.0 };
 
-    /// Draws the groups of a seed: none for half of the seeds.
+    /// Draws the groups for a seed: none for half of the seeds.
     pub fn draw(seed: u64, duration: Duration) -> Self {
         let mut draw = Draw::new(mix(seed ^ SALT));
         if draw.chance(0.5) {
@@ -46,12 +46,12 @@ impl Groups {
         }
     }
 
-    /// Returns whether a worker states that it can hear a group.
+    /// Returns whether a worker declares that it can receive from a group.
     pub(crate) fn can_hear(&self, worker: usize) -> bool {
         self.able >> worker & 1 == 1
     }
 
-    /// Returns whether packets to a group reach a worker, `elapsed` after the start.
+    /// Returns whether packets to a group reach a worker at the time `elapsed` after the start.
     pub(crate) fn reach(&self, worker: usize, elapsed: Duration) -> bool {
         let fading = if elapsed >= self.fades_at { self.fading } else { 0 };
         (self.deaf | fading) >> worker & 1 == 0

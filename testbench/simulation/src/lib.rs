@@ -2,8 +2,9 @@
 //!
 //! A seed determines the whole run: the number of workers, the vectors they contribute, the network's effect on their
 //! packets, which processes crash, pause or leave, and what their clocks show. After every event, the [`checker`]
-//! compares the packets sent and the sums delivered with what the protocol allows. Then all faults end, and every
-//! live process must make progress within a bounded time. FoundationDB and TigerBeetle are tested in the same way.
+//! compares the packets sent and the sums delivered with what the protocol allows. At the end, all faults stop, and
+//! every live process must make progress within a bounded time. FoundationDB and TigerBeetle are tested in the same
+//! way.
 //!
 //! To reproduce a violation, run its seed again; see [`simulate`].
 
@@ -53,7 +54,7 @@ fn job_key() -> Key {
     Key::new(b"of the simulated job").expect("16 to 64 bytes")
 }
 
-/// Returns the secret of one run of a switch, together with the job key if the job has one.
+/// Returns the keys of one run of a switch: its secret, and the job key if the job has one.
 fn keys(boot: u64, is_keyed: bool) -> Keys {
     let mut secret = [0; SECRET_LEN_BYTES];
     secret[..8].copy_from_slice(&mix(boot).to_le_bytes());
@@ -75,11 +76,11 @@ pub enum JobMode {
     /// Rounds, to which every member contributes once.
     #[default]
     Synchronous,
-    /// Aggregates of whole vectors, which any members contribute.
+    /// Aggregates of whole vectors from any members.
     Asynchronous,
 }
 
-/// A seed whose simulation violated a rule.
+/// A simulation that violated a rule.
 #[derive(Debug)]
 pub struct Failure<S = Scenario> {
     /// The seed.

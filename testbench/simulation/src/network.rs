@@ -50,15 +50,15 @@ pub struct LinkModel {
     pub late: f64,
     /// Maximum additional delay on the longer path.
     pub late_by: Duration,
-    /// Loss model; `None` if no packets are lost.
+    /// Loss model; `None` if no packet is lost.
     pub loss: Option<Loss>,
     /// Probability that a packet is duplicated.
     pub duplication: f64,
     /// Probability that bits of a packet are flipped. The UDP checksum detects the corruption, and the receiver drops
     /// the packet.
     pub corruption: f64,
-    /// Probability that the checksum does not detect corruption. If it is not zero, sums may be wrong, and the
-    /// simulation only checks that nothing panics.
+    /// Probability that the checksum does not detect corruption. If this probability is not zero, sums may be wrong,
+    /// and the simulation only checks that nothing panics.
     pub missed_checksum: f64,
     /// Bottleneck of the link; `None` if its rate is unlimited.
     pub rate: Option<Rate>,

@@ -24,7 +24,7 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: u32,
-    /// The member's address, whether the process is the member or the switch.
+    /// Address of the member at the lower end of the link, regardless of whether the member or the switch is paused.
     pub(super) peer: SocketAddrV4,
     /// Group to which the packet was sent, if any.
     pub(super) group: Option<SocketAddrV4>,
@@ -42,7 +42,7 @@ pub(super) struct Process {
     backlog_bytes: usize,
     /// Time of the next wake-up, in virtual time.
     wake: Option<Instant>,
-    /// Time before which no wake-up happens, in virtual time.
+    /// Time before which the process does not wake, in virtual time.
     pub(super) busy_until: Instant,
 }
 
@@ -55,7 +55,7 @@ fn charge(len: usize) -> usize {
 }
 
 impl Process {
-    /// Returns what the process's clock shows at `now`.
+    /// Returns the time that the process's clock shows at the virtual time `now`.
     pub(super) fn clock(&self, now: Instant) -> Instant {
         Instant::from_nanos(now.as_nanos().saturating_add_signed(self.clock_offset))
     }
@@ -110,7 +110,7 @@ impl Process {
 #[derive(Debug)]
 pub(super) struct SwitchNode {
     pub(super) process: Process,
-    /// `None` while it is down.
+    /// The switch process; `None` while it is down.
     pub(super) switch: Option<Switch>,
     /// Index of the parent switch; `None` for the root.
     pub(super) parent: Option<usize>,
@@ -163,7 +163,7 @@ pub(super) struct Training {
 #[derive(Debug)]
 pub(super) struct WorkerNode {
     pub(super) process: Process,
-    /// `None` while no process runs.
+    /// The worker process; `None` while none runs.
     pub(super) worker: Option<Worker>,
     /// Index among the workers.
     pub(super) index: usize,
@@ -172,13 +172,14 @@ pub(super) struct WorkerNode {
     pub(super) udp_port: u16,
     /// Time at which the next gradient is ready, on the process's clock.
     begin_at: Option<Instant>,
-    /// Number of the current gradient. The worker takes the next one once this one is summed or the other members
-    /// have completed rounds without it.
+    /// Number of the current gradient. The worker continues with the next gradient once this one is summed, or once the
+    /// other members have completed rounds without this worker.
     gradient: u64,
     /// Whether the gradient was refused because of its NaN.
     was_refused: bool,
     rejoins: u64,
-    /// Rounds delivered since the process started. `delivered_since_heal` counts those since the faults ended.
+    /// Number of rounds delivered since the process started. `delivered_since_heal` is the number of those delivered
+    /// since the faults ended.
     pub(super) delivered: u32,
     pub(super) delivered_since_heal: u32,
     /// Whether another process will start.
@@ -336,8 +337,8 @@ impl WorkerNode {
         self.was_refused = false;
     }
 
-    /// Returns how long to wait before repeating the round. The worker keeps its gradient unless the other members
-    /// have completed rounds without it.
+    /// Returns how long to wait before repeating the round. The worker keeps its gradient unless the other members have
+    /// completed rounds without this worker.
     fn react(
         &mut self,
         failure: Failure,
@@ -353,7 +354,7 @@ impl WorkerNode {
                 Ok(Duration::ZERO)
             }
             Failure::Missed(_) => {
-                // The sum belongs to another run of the switch, or was made while the worker was not a member.
+                // The sum belongs to another run of the switch, or was completed while the worker was not a member.
                 checker.missed(self.life, 0, false)?;
                 self.take_next_gradient();
                 Ok(Duration::ZERO)

@@ -29,9 +29,9 @@ pub struct Report {
     pub buffer_overflows: u64,
     /// Worker processes killed.
     pub worker_crashes: u64,
-    /// Times that the root switch was killed.
+    /// Number of times that the root switch was killed.
     pub switch_crashes: u64,
-    /// Times that a switch below the root was killed.
+    /// Number of times that a switch below the root was killed.
     pub rack_crashes: u64,
     /// Process pauses.
     pub pauses: u64,
@@ -73,9 +73,9 @@ pub struct Report {
     pub grouped: u64,
     /// Data packets sent to groups.
     pub group_packets: u64,
-    /// Times that a member began to receive results through a group.
+    /// Number of times that a member began to receive results through a group.
     pub group_members: u64,
-    /// Times that a group no longer reached a member.
+    /// Number of times that a group stopped reaching a member.
     pub group_losses: u64,
 }
 

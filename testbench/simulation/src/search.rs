@@ -24,7 +24,7 @@ const BATCH: u64 = 16;
 pub struct Options {
     /// Mode of the simulated job
     ///
-    /// The same seed stands for different scenarios in the two modes.
+    /// The same seed produces different scenarios in the two modes.
     #[arg(long, default_value_t = JobMode::Synchronous)]
     mode: JobMode,
     /// Number of seeds to run
@@ -33,7 +33,7 @@ pub struct Options {
     /// First seed
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Single seed to run, to reproduce a violation
+    /// Run only this seed, to reproduce a violation
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
     /// Print the result as one line of JSON
@@ -104,7 +104,7 @@ where
         });
         println!("{result}");
     } else if failure.is_none() {
-        println!("{done} seeds from {first} on in {:.1?}; no rule was violated", begin.elapsed());
+        println!("ran {done} seeds, starting from {first}, in {:.1?}; no rule was violated", begin.elapsed());
         println!("{total:#?}");
     }
     ExitCode::from(u8::from(failure.is_some()))
@@ -137,7 +137,7 @@ fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
     }
 }
 
-/// Prints everything that is needed to reproduce a violation to standard error.
+/// Prints to standard error everything that is needed to reproduce a violation.
 fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
     let Failure { seed, scenario, violation, transcript } = failure;
     eprintln!("{transcript}");
@@ -159,7 +159,7 @@ fn commit() -> String {
     )
 }
 
-/// Progress bar on a terminal; otherwise, a line at regular intervals.
+/// Progress display: a bar on a terminal, otherwise a line at regular intervals.
 struct Progress {
     bar: Option<ProgressBar>,
     done: AtomicU64,

@@ -33,7 +33,7 @@ pub struct Scenario {
     /// Mean time to compute a gradient.
     pub compute: Duration,
     /// Number of rounds after which a worker begins no further round; the simulation ends when all workers have
-    /// completed them. `None`: the simulation ends a few rounds after the faults.
+    /// completed these rounds. If `None`, the simulation ends a few rounds after the faults end.
     pub rounds: Option<u32>,
     /// On average, one in this many rounds of a worker contains a NaN in its first gradient; zero disables NaNs.
     pub poison_one_in: u64,
@@ -67,7 +67,7 @@ pub struct Scenario {
     /// Whether the links between switches are as faulty as the workers' links.
     #[serde(default)]
     pub faulty_uplinks: bool,
-    /// Packets that the job's key protects.
+    /// Which packets the job's key protects.
     #[serde(default)]
     pub protection: Protection,
     /// Whether the switches sum contributions in rank order.
@@ -79,12 +79,12 @@ pub struct Scenario {
     /// Workers that hear the groups of the switches.
     #[serde(default)]
     pub groups: Groups,
-    /// Cost of the queued work of one turn of a switch.
+    /// Maximum cost of the queued work that a switch does in one turn.
     #[serde(default = "turns::long")]
     pub work_per_turn: u32,
 }
 
-/// Packets that a job's key protects.
+/// Choice of the packets that a job's key protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protection {
     /// The job has no key.
@@ -288,8 +288,8 @@ impl Scenario {
         scenario
     }
 
-    /// Adds one to four switches below the root, usually on one level; the workers are connected to the switches
-    /// without child switches.
+    /// Adds one to four switches below the root, usually on one level. The workers are connected to switches that have
+    /// no child switches.
     fn draw_tree(&mut self, draw: &mut Draw) {
         let racks = draw.among(1..=4);
         let is_flat = draw.chance(0.6);
@@ -339,7 +339,7 @@ impl Scenario {
         }
     }
 
-    /// Draws a small vector: faults occur between segments, so long vectors do not reveal more.
+    /// Draws a short vector: faults occur between segments, so long vectors do not reveal more.
     fn draw_layout(&mut self, draw: &mut Draw) {
         let floats = self.min_segment_floats() + draw.among(0..=3);
         let last = draw.among(self.min_segment_floats()..=floats);
@@ -348,13 +348,13 @@ impl Scenario {
         self.gradient_len = ((segments - 1) * floats + last) as u32;
     }
 
-    /// Returns the maximum number of worker processes: the first of each machine, and one for each that ends.
+    /// Returns the maximum number of worker processes: one for each machine, and one more for each process that ends.
     pub fn lives(&self) -> usize {
         let ends = self.plan.iter().filter(|planned| planned.action.ends_a_process()).count();
         self.workers + ends
     }
 
-    /// Returns the number of floats that the shortest segment needs for the checker's witness.
+    /// Returns the minimum length of a segment, in floats, that the checker's witness needs.
     pub fn min_segment_floats(&self) -> usize {
         digit_lanes(self.lives(), self.elements.types()) + 1
     }
@@ -372,7 +372,7 @@ impl Action {
     }
 }
 
-/// Random numbers of a seed, in the distributions that scenarios need.
+/// Generator of a seed's random numbers, in the distributions that scenarios need.
 pub(crate) struct Draw(ChaCha8Rng);
 
 /// Draws an action, given the number of workers or racks and the duration of the simulation.
@@ -511,7 +511,8 @@ impl Draw {
         Action::Pause { node: self.node(workers), duration: self.spell(duration) }
     }
 
-    /// Turns a clock forward by up to an hour, or back by at most a second, because a deadline is delayed by as much.
+    /// Turns a clock forward by up to an hour, or back by at most a second: turning it back delays deadlines by the
+    /// same amount.
     fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
         Action::TurnClock { node: self.node(workers), by_us: self.turn() }
     }

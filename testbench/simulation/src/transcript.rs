@@ -6,7 +6,7 @@ use std::fmt;
 use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, DataPacket};
 
-/// A ring buffer of lines. When it is off it costs nothing; a seed that fails is run again with it on.
+/// A ring buffer of lines. When the transcript is off, it costs nothing; a failing seed is run again with it on.
 #[derive(Debug, Default)]
 pub struct Transcript {
     lines: VecDeque<String>,

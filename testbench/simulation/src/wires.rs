@@ -99,7 +99,7 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams to a group on the links to those workers that are subscribed to it.
+    /// Puts datagrams for a group on the links to the workers that are subscribed to that group.
     pub(super) fn send_to_group(
         &mut self,
         now: Instant,

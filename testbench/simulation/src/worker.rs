@@ -34,7 +34,7 @@ pub(super) struct Options {
     /// Identifier that distinguishes worker processes.
     pub(super) instance: u32,
     pub(super) protection: Protection,
-    /// Whether the worker states that it can hear a group.
+    /// Whether the worker declares that it can receive from a group.
     pub(super) groups: bool,
 }
 
@@ -53,14 +53,14 @@ pub(super) enum Outcome {
     Left,
 }
 
-/// Other requests that a worker can send to the switch.
+/// Requests, other than Joins, that a worker can send to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Leave,
     Reset,
     Halt,
     SetThreshold(u16),
-    /// Closes the whole vector, in the current round or else in the next one.
+    /// Closes all segments of the vector in the current round or, if none is open, in the next one.
     ForceBroadcast,
 }
 
@@ -81,7 +81,7 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct Worker {
     session: Session,
-    /// Gradient, constant until its round has ended.
+    /// Gradient, which does not change until its round has ended.
     contribution: Vec<f32>,
     outcome: Option<Outcome>,
     /// Whether the outcome of the first Join was reported to the training loop.
@@ -123,7 +123,7 @@ impl Worker {
         self.session.membership().map_or(0, |membership| membership.boot)
     }
 
-    /// Returns whether the worker's contribution in a round is a sum that others lack.
+    /// Returns whether the worker's contribution to a round is a sum that other members lack.
     pub(super) fn supplies(&self, round: Round) -> bool {
         let membership = self.session.membership();
         membership.is_some_and(|member| member.standing == Standing::Supplies && member.start == round)

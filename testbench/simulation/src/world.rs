@@ -22,11 +22,12 @@ use super::wires::Wires;
 
 /// Initial virtual time; it is not zero, so that clocks can be turned back.
 const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
-/// Number of events after which the faults end at the latest.
+/// Maximum number of events before the faults end.
 const MAX_FAULTY_EVENTS: u64 = 10_000;
 /// Rounds that must be delivered to every live worker after the faults have ended.
 const ROUNDS_AFTER_HEAL: u32 = 2;
-/// Time limit for the rounds of [`ROUNDS_AFTER_HEAL`]. Leases, retries and clocks that were turned back add up to less.
+/// Time limit for the delivery of [`ROUNDS_AFTER_HEAL`] rounds. The delays due to leases, retries and clocks that were
+/// turned back add up to less.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running simulation.
@@ -40,13 +41,13 @@ pub(super) struct World<'a> {
     switches: Vec<SwitchNode>,
     boots: u64,
     workers: Vec<WorkerNode>,
-    /// Life that currently uses an address or used it last.
+    /// The life (run of a worker process) that currently uses an address, or that used it last.
     lives: HashMap<SocketAddrV4, usize>,
     next_life: usize,
     training: Training,
     checker: Checker,
-    /// Latest round named by data packets in the current incarnation of the job. `named_before` is that of the
-    /// previous incarnation in the same run of the root.
+    /// Latest round named by data packets in the current incarnation of the job. `named_before` is the latest round
+    /// named in the previous incarnation, in the same run of the root.
     named: Option<Round>,
     named_before: Option<Round>,
     healed_at: Option<Instant>,
@@ -339,7 +340,7 @@ fn switch_node(at: usize) -> Node {
     if at == 0 { Node::Switch } else { Node::Rack(at) }
 }
 
-/// Checks that a handled deadline has moved into the future; otherwise the driver would spin.
+/// Checks that a deadline has moved into the future once it has been handled; otherwise the driver would spin.
 fn check_timer(node: Node, deadline: Option<Instant>, clock: Instant) -> Result<(), Violation> {
     match deadline {
         Some(deadline) if deadline < clock => {

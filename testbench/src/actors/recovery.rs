@@ -1,4 +1,4 @@
-//! Time from the SIGKILL of a process until its successor does the same work, for each kind of process.
+//! Recovery time of each kind of process: the time from SIGKILL until the replacement process does the same work.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -19,14 +19,14 @@ use iswitch_harness::{scratch, wait};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Recovered when actors have stored items.
+    /// Recovered once actors have stored items.
     #[strum(to_string = "process of actors")]
     Actors,
-    /// Recovered when the cell reports the latest policy.
+    /// Recovered once the cell reports the latest policy.
     Cell,
-    /// Recovered when the shard has restored its items and answers.
+    /// Recovered once the shard has restored its items and answers requests.
     Shard,
-    /// Recovered when the learner has published a newer policy than before.
+    /// Recovered once the learner has published a policy newer than the one before the kill.
     Learner,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Timeout of a step; even a slow machine takes less time.
+/// Timeout of a step. Even a slow machine needs less time.
 const HANGS: Duration = Duration::from_secs(120);
 /// Pause between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -54,8 +54,8 @@ pub struct Table {
     malformed: u64,
 }
 
-/// Kills one process of each kind in turn, during one endless training of DQN on `CartPole-v1`, with a shard whose
-/// items survive a restart of its process.
+/// Kills one process of each kind in turn, during one open-ended training run of DQN on `CartPole-v1`, with a shard
+/// whose items survive a restart of its process.
 ///
 /// # Panics
 /// Panics if a process does not recover, or if an item differs from what an actor inserted.
@@ -126,7 +126,7 @@ impl Run {
         Some(self.learner.latest().ok()?.version)
     }
 
-    /// Kills a process, and returns the time until its successor does the same work.
+    /// Kills a process, and returns the time until its replacement does the same work.
     fn kill(&mut self, kind: Kind) -> Duration {
         let ids = |run: &Self| -> BTreeSet<u32> {
             children(run.parent, kind).into_iter().map(|(id, _)| id).collect()

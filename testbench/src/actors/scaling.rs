@@ -1,5 +1,5 @@
-//! Training time for growing numbers of actors, each of which acts in real time. Twice as many actors halve the time,
-//! until the learner's core is always busy.
+//! Training time for increasing numbers of actors, each of which acts in real time. Doubling the number of actors
+//! halves the time, until the learner's core is always busy.
 
 use std::fmt::{self, Write as _};
 
@@ -20,7 +20,7 @@ pub struct Table {
     standings: Standings<Actors, Outcome>,
 }
 
-/// Number of actors, as a contender.
+/// Number of actors, which acts as a contender of the contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Actors(usize);
 
@@ -110,7 +110,7 @@ impl Table {
             spreads: rows().map(|row| rate(row).ends()).collect(),
             ..Line::new("measured", Paint::BLUE, rows().map(point).collect())
         };
-        // Rate of the smallest number of actors, scaled in proportion to the number of actors.
+        // Rate with the smallest number of actors, scaled in proportion to the number of actors.
         let proportional = rows().next().map(|first| {
             let (actors, rate) = point(first);
             let points = rows().map(|row| (row.contender.0 as f64, rate * row.contender.0 as f64 / actors));

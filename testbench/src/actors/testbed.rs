@@ -36,9 +36,9 @@ pub struct Outcome {
     pub seconds: f64,
     /// Number of gradients.
     pub iterations: f64,
-    /// Part of `seconds` in which the learner waited for experience.
+    /// Part of `seconds` during which the learner waited for experience.
     pub waited_s: f64,
-    /// Part of `waited_s` before the first gradient.
+    /// Part of `waited_s` that elapsed before the first gradient.
     pub waited_first_s: f64,
     /// Mean return of the last 100 episodes.
     pub last_return: f64,
@@ -94,7 +94,7 @@ impl Run {
             arguments.extend(["--first", &first, "--actors", &count]);
             services.push(spawn(1, "actors", &arguments));
         }
-        // Upper bound of a run: the time that a single actor takes in real time, plus a margin.
+        // Timeout of a run: the time that a single actor takes in real time, plus a margin.
         let patience = Duration::from_secs_f64(self.steps as f64 / self.rate) + 20 * SOON;
         let printed = learner.wait_success(patience);
         let result: Value = serde_json::from_str(&printed).expect(&printed);

@@ -1,4 +1,4 @@
-//! Attacks that reach a worker over two cables, or over a different MAC address than before.
+//! Attacks in which frames of a worker arrive over two cables, or from a different MAC address than before.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,7 +9,7 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 
-/// Maximum number of frames that wait to be copied.
+/// Maximum number of frames that are queued for the copier.
 const COPIES_MAX: usize = 4096;
 /// Number of times that a worker moves to another MAC address.
 const MOVES: u8 = 3;
@@ -32,11 +32,11 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
     if copied == 0 {
         Err("no frame was copied".to_owned())
     } else {
-        Ok(format!("{copied} frames twice, {rounds} rounds"))
+        Ok(format!("{copied} frames sent twice, {rounds} rounds"))
     }
 }
 
-/// Sends the frames that the worker of this namespace sends to the switch into a channel.
+/// Puts the frames that the worker of this namespace sends to the switch into a channel.
 fn copy_from(is_over: &AtomicBool, frames: &SyncSender<Vec<u8>>) {
     watch(is_over, |frame| {
         if is_for_switch(frame) {
@@ -67,7 +67,7 @@ pub(super) fn other_mac(effort: &Effort) -> Verdict {
 
 fn move_to(worker: &Namespace, number: u8) {
     worker.ip(&format!("link set {WORKER_INTERFACE} address 02:00:00:00:01:{number:02x}\n"));
-    // The ping teaches the bridge the port of the new address. A bond sends a packet for the same reason after a
+    // The ping lets the bridge learn the port of the new address. A bond sends a packet for the same reason after a
     // fail-over.
     worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
 }

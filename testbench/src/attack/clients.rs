@@ -10,9 +10,9 @@ use super::{Effort, Verdict};
 use iswitch_harness::netns::SWITCH_ADDRESS;
 
 const METRICS_PORT: u16 = 7790;
-/// Number of connections of each kind that the test opens. It is larger than the number that a daemon serves.
+/// Number of connections of each kind that the test opens. It exceeds the number of connections that a daemon serves.
 const CONNECTIONS: usize = 400;
-/// Time that a client waits for an answer after the silent clients have gone.
+/// Time that a client waits for an answer after the silent clients have disconnected.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn silent(effort: &Effort) -> Verdict {
@@ -24,7 +24,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let silent = testbed.attacker().enter(|| {
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS {
-            // A refused connection serves the purpose as well.
+            // A refused connection serves the same purpose.
             if let Ok(mut stream) = TcpStream::connect_timeout(&metrics, Duration::from_millis(100)) {
                 let _ = stream.write_all(b"GET /met");
                 silent.push(stream);
@@ -40,7 +40,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     // Panics if the daemon does not answer.
     daemon.counters();
     daemon.stop();
-    answered.map(|()| format!("{} and {} silent connections beside {rounds} rounds", open.0, open.1))
+    answered.map(|()| format!("{} and {} silent connections during {rounds} rounds", open.0, open.1))
 }
 
 fn half_a_question(path: &std::path::Path) -> Option<UnixStream> {

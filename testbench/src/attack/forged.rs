@@ -22,22 +22,22 @@ use iswitch_harness::cluster::{Daemon, PortKind};
 
 /// UDP port of the forged senders.
 const PORT: u16 = 5000;
-/// Number of packets of each kind; exceeds the number of answers that a switch gives to a non-member.
+/// Number of packets of each kind. It exceeds the number of answers that a switch gives to a non-member.
 const REPEATS: usize = 50;
-/// Pause between packets. The switch limits its answers to non-members, and a missing answer would hide one that is too
-/// long.
+/// Pause between packets. Without a pause, the switch would limit its answers to non-members, and an answer that is too
+/// long could go unnoticed.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Time after which no further answer arrives.
 const QUIET: Duration = Duration::from_millis(100);
 const FULL_SEGMENT_FLOATS: usize = 366;
-/// Numbers of floats in the data packets.
+/// Numbers of floats in the forged data packets.
 const DATA_FLOATS: [usize; 3] = [1, 27, FULL_SEGMENT_FLOATS];
 const CONTROL_KINDS: usize = 15;
 const KINDS: usize = CONTROL_KINDS + DATA_FLOATS.len();
 /// Maximum length of a payload of random bytes.
 const MAX_RANDOM_LEN: usize = 1472;
 
-/// Packet without addresses.
+/// Packet without its source and destination addresses.
 struct Packet {
     what: String,
     class: Class,
@@ -130,12 +130,13 @@ fn send(testbed: &Testbed, frames: &[Vec<u8>], pause: Duration) {
     });
 }
 
-/// Sends packets in the name of a host, and returns the bytes of the answers that reach it per byte of those packets.
+/// Sends packets with the source address of `victim`, and returns the amplification factor: the bytes of the answers
+/// that reach the victim, divided by the bytes of the packets.
 fn amplification(testbed: &Testbed, victim: &Host<'_>, packet: &Packet) -> f64 {
     let frames = vec![packet.from(victim.mac, SocketAddrV4::new(victim.address, PORT)); REPEATS];
     let sent: usize = frames.iter().map(Vec::len).sum();
-    // A raw port sends its answer to the port from which the packet came. If the cable there leads to several hosts,
-    // the victim may be one of them. Answers on both cables therefore count.
+    // A raw port sends its answer to the port from which the packet came. If the cable at that port leads to several
+    // hosts, the victim may be one of them. Answers on both cables therefore count.
     let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
         recorded(testbed.attacker(), || {
             send(testbed, &frames, PAUSE);
@@ -156,7 +157,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         } else {
             (testbed.daemon_on(kind, &[]), String::new())
         };
-        // The workers keep a job running, whose results the packets can request.
+        // The workers keep a job running, so that the packets can request its results.
         let workers = testbed.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
         let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
@@ -177,7 +178,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         daemon.stop();
     }
     if worst.0 == 0.0 {
-        return Err("no packet was answered: nothing was measured".to_owned());
+        return Err("no packet was answered, so nothing was measured".to_owned());
     }
     Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
 }
@@ -187,21 +188,21 @@ fn answers(daemon: &Daemon) -> u64 {
     daemon.traffic("control_sent")
 }
 
-/// Sends frames to a switch without members, and expects that the switch answers none of them.
+/// Sends frames to a switch without members, and checks that the switch answers none of them.
 fn expect_silence(testbed: &Testbed, frames: &[Vec<u8>]) -> Verdict {
     let daemon = testbed.daemon(&[]);
     let begin = answers(&daemon);
     send(testbed, frames, PAUSE);
     std::thread::sleep(QUIET);
     let answered = answers(&daemon) - begin;
-    // The switch is not silent for another reason: this panics if the switch does not answer a valid Join.
+    // Makes sure that the switch is not silent for another reason: panics if it does not answer a valid Join.
     let host = SocketAddrV4::new(testbed.bystander().address, PORT);
     send(testbed, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], PAUSE);
     daemon.wait_for_more("control_sent", begin + answered);
     daemon.stop();
     match answered {
         0 => Ok(format!("{} packets", frames.len())),
-        _ => Err(format!("{answered} answers to {} packets", frames.len())),
+        _ => Err(format!("the switch sent {answered} answers to {} packets, expected none", frames.len())),
     }
 }
 
@@ -246,7 +247,8 @@ fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
     members.iter().filter_map(|member| member["address"].as_str()?.parse().ok()).collect()
 }
 
-/// Lets workers with the key aggregate while the attacker sends the packets of `forge` in the name of a random member.
+/// Lets workers with the key aggregate while the attacker sends the packets of `forge`, each with the addresses of a
+/// random member.
 fn against_members(
     testbed: &Testbed,
     effort: &Effort,
@@ -257,7 +259,7 @@ fn against_members(
     let workers = testbed.workers(&daemon, &format!("{} {options}", testbed.keyed()));
     let members = members(&daemon);
     if members.len() != WORKERS {
-        return Err(format!("{} members instead of {WORKERS}", members.len()));
+        return Err(format!("the job has {} members, expected {WORKERS}", members.len()));
     }
     let hosts: Vec<_> = (0..WORKERS).map(|worker| testbed.host(worker)).collect();
     let attack = |is_over: &AtomicBool| {
@@ -280,7 +282,7 @@ fn against_members(
     };
     let (rounds, sent) = beside(attack, || undisturbed(workers, effort));
     daemon.stop();
-    Ok(format!("{sent} packets beside {} rounds", rounds?))
+    Ok(format!("{sent} packets during {} rounds", rounds?))
 }
 
 pub(super) fn orders(effort: &Effort) -> Verdict {

@@ -34,7 +34,7 @@ impl Effort {
     pub const QUICK: Self = Self { duration: Duration::from_millis(700), packets: 1_000, seed: 1 };
 }
 
-/// Measurement if the promise held; otherwise a description of how it was broken.
+/// Result of an attack: a measurement if the promise held, otherwise a description of how it was broken.
 pub type Verdict = Result<String, String>;
 
 /// One attack.
@@ -53,8 +53,8 @@ pub struct Attack {
 pub const ALL: &[Attack] = &[
     Attack {
         name: "reflection",
-        what: "packets of all kinds in the name of a host that sent none; raw and UDP ports, with and without keys",
-        promise: "the host receives no more bytes than were sent in its name",
+        what: "packets of all kinds with the forged source address of a host; raw and UDP ports, with and without keys",
+        promise: "the host receives no more bytes than were sent with its address",
         run: forged::reflection,
     },
     Attack {
@@ -65,31 +65,31 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "acks",
-        what: "Acks in the name of a non-member and of another switch",
+        what: "Acks with the forged source address of a non-member or of another switch",
         promise: "no answer",
         run: forged::acks,
     },
     Attack {
         name: "forged-orders",
-        what: "Leaves, Resets, Halts and other requests in the name of the members of a job with a key",
+        what: "forged Leaves, Resets, Halts and other requests from the members of a job with a key",
         promise: "every round includes all members, and sums are exact",
         run: forged::orders,
     },
     Attack {
         name: "random-bytes",
-        what: "random and corrupted packets in the name of members of a job with a key and tags",
+        what: "random and corrupted packets with the addresses of members of a job with a key and tags",
         promise: "the switch keeps running, every round includes all members, and sums are exact",
         run: forged::random_bytes,
     },
     Attack {
         name: "recorded-requests",
-        what: "replay of everything that a member of a job with a key and tags has sent, in this job and the next",
+        what: "replay of all packets that a member of a job with a key and tags has sent, in this job and the next",
         promise: "every round includes all members, and sums are exact",
         run: recorded::requests,
     },
     Attack {
         name: "recorded-results",
-        what: "replay of everything that a member of a job with a key and tags has received, in this job and the next",
+        what: "replay of all packets that a member of a job with a key and tags has received, in this job and the next",
         promise: "sums are exact",
         run: recorded::results,
     },
@@ -101,7 +101,7 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "hoarder",
-        what: "jobs without a key that take all memory, with long segments and with short ones",
+        what: "jobs without a key that take all memory, with long segments and with short segments",
         promise: "a job with a key starts and completes rounds",
         run: places::hoarder,
     },
@@ -161,7 +161,7 @@ fn neighbours(effort: &Effort) -> Verdict {
         if !run.is_exact {
             return Err(format!("{attack}: a sum is wrong"));
         }
-        // Limits on non-members may delay a joining worker among many forged Joins.
+        // Limits on non-members may delay the Join of a worker among many forged Joins.
         let may_starve = attack == neighbour::Attack::ForgedJoinsFirst;
         if run.rounds_per_s == 0.0 && !may_starve {
             return Err(format!(
@@ -173,5 +173,5 @@ fn neighbours(effort: &Effort) -> Verdict {
             slowest = (run.rounds_per_s, attack.name());
         }
     }
-    Ok(format!("slowest beside {}: {:.0} rounds/s", slowest.1, slowest.0))
+    Ok(format!("slowest under {}: {:.0} rounds/s", slowest.1, slowest.0))
 }

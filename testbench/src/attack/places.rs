@@ -8,11 +8,12 @@ use super::testbed::{Testbed, undisturbed};
 use super::{Effort, Verdict};
 use crate::neighbour::member::Member;
 
-/// Number of jobs; more than a switch admits.
+/// Number of jobs that the attacker tries to begin. It exceeds the number that a switch admits.
 const JOBS: u32 = 200;
-/// Number of the attacker's first job. The attacker's jobs have higher numbers than the workers' job.
+/// Job number of the attacker's first job. The attacker's jobs have higher numbers than the workers' job.
 const FIRST_JOB: u32 = 1000;
-/// Number of floats in the vector of the attacker's first job. When a job is refused, the next one has half as many.
+/// Number of floats in the vector of the attacker's first job. Whenever a job is refused, the next one has half as many
+/// floats.
 const FLOATS: u32 = 1 << 28;
 /// Number of floats in a long segment. Jobs with long segments take the memory for sums.
 const LONG_SEGMENT_FLOATS: u16 = 366;
@@ -22,7 +23,7 @@ const SHORT_SEGMENT_FLOATS: u16 = 1;
 /// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let testbed = Testbed::new();
-    // With this limit, a single address can take the part of as many addresses as the attack needs.
+    // With this limit, one address can stand in for as many addresses as the attack needs.
     let arguments = [&testbed.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
     let daemon = testbed.daemon(&arguments);
     let switch = daemon.address();
@@ -47,7 +48,11 @@ pub(super) fn squatters(effort: &Effort) -> Verdict {
                 Err(status) => return Err(format!("job {job}: {status:?}")),
             }
         }
-        if refused == 0 { Err(format!("{JOBS} jobs were admitted: there is no limit")) } else { Ok(members) }
+        if refused == 0 {
+            Err(format!("all {JOBS} jobs were admitted, expected the switch to refuse some of them"))
+        } else {
+            Ok(members)
+        }
     })
 }
 
@@ -57,7 +62,8 @@ pub(super) fn hoarder(effort: &Effort) -> Verdict {
     Ok(format!("{long}; with the shortest segments, {short}"))
 }
 
-/// Adds jobs with segments of this length, each as large as the switch admits, down to a single segment.
+/// Adds jobs with segments of this length until the switch refuses even a job of a single segment. Each job is as large
+/// as the switch admits.
 fn hoard(switch: SocketAddrV4, segment_floats: u16) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     let mut floats = FLOATS;

@@ -1,4 +1,4 @@
-//! Replayed packets, which were valid when they were recorded.
+//! Replay of recorded packets, which were valid when they were sent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,8 +8,8 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, Star, WORKER_INTERFACE};
 
-/// Records what one worker sends or receives while a job aggregates, and replays it to the same job later and to the
-/// next job.
+/// Records the frames that one worker sends or receives while a job aggregates. Replays them later in the same job, and
+/// then in the next job.
 fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let testbed = Testbed::new();
     let daemon = testbed.daemon_with_key();
@@ -34,7 +34,7 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let second = testbed.workers(&daemon, &options);
     let later = play(&from, &frames, || undisturbed(second, effort))?;
     daemon.stop();
-    Ok(format!("{} packets replayed repeatedly beside {} rounds", frames.len(), rounds + later))
+    Ok(format!("{} packets replayed repeatedly during {} rounds", frames.len(), rounds + later))
 }
 
 /// Interface from which frames are sent.

@@ -1,4 +1,4 @@
-//! Testbed of the attacks: workers that aggregate, a host that does nothing, and an attacker, around one switch.
+//! Testbed of the attacks: one switch, to which workers that aggregate, an idle host and an attacker are connected.
 
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -106,8 +106,8 @@ fn mac(namespace: &Namespace) -> [u8; 6] {
     own.and_then(|it| it.mac).expect("a veth interface must have a MAC address").octets()
 }
 
-/// Lets the workers aggregate for the duration that `effort` gives, stops them, and returns the number of rounds. Fails
-/// if a sum was not exact or lacked a worker's contribution, or if a worker was absent.
+/// Lets the workers aggregate for the duration in `effort`, stops them, and returns the number of rounds. Fails if a
+/// sum was not exact or lacked a worker's contribution, or if a worker was absent.
 pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, String> {
     sleep(effort.duration);
     workers.end();

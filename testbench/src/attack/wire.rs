@@ -10,9 +10,9 @@ use pnet_datalink::{Channel, Config, DataLinkReceiver};
 
 use iswitch_harness::netns::{Namespace, WORKER_INTERFACE};
 
-/// Time within which a recorder notices a request to end.
+/// Time within which a recorder notices a request to stop.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
-/// Maximum number of recorded frames, so that a fast job does not fill the memory.
+/// Maximum number of recorded frames, which keeps a fast job from filling the memory.
 const MAX_FRAMES: usize = 200_000;
 
 /// Guard that sets a flag when it is dropped, so that threads that wait for the flag end even after a panic.
@@ -24,8 +24,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Runs `background` in another thread beside `act`. When `act` ends, normally or by a panic, the flag that is passed
-/// to `background` is set. Returns the results of both.
+/// Runs `background` in another thread while `act` runs. When `act` ends, normally or by a panic, the flag that is
+/// passed to `background` is set. Returns the results of both functions.
 pub(super) fn beside<T, U: Send>(
     background: impl FnOnce(&AtomicBool) -> U + Send,
     act: impl FnOnce() -> T,
@@ -97,8 +97,8 @@ pub(super) fn is_for_switch(frame: &[u8]) -> bool {
     Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok())
 }
 
-/// Returns whether a frame comes from a switch, that is, whether it is a UDP packet whose source port is that of a
-/// switch.
+/// Returns whether a frame comes from a switch, that is, whether it is a UDP packet whose source port is the port of
+/// the switch.
 pub(super) fn is_answer(frame: &[u8]) -> bool {
     let port = Classifier::default().udp_port.to_be_bytes();
     let (protocol, source_port) = (frame.get(23), frame.get(34..36));

@@ -35,7 +35,7 @@ struct Cli {
     /// Number of workers [default: OMPI_COMM_WORLD_SIZE or WORLD_SIZE]
     #[arg(long)]
     workers: Option<u16>,
-    /// Minimum number of workers in a sum while others are absent [default: all]
+    /// Minimum number of workers in a sum if some are absent [default: all]
     #[arg(long)]
     min_workers: Option<u16>,
     /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
@@ -46,20 +46,20 @@ struct Cli {
     floats: u32,
     /// Number of rounds to check
     ///
-    /// A SIGTERM to one worker ends all workers after the same round.
+    /// If one worker receives SIGTERM, all workers end after the same round.
     #[arg(long, default_value_t = 100)]
     rounds: u32,
     /// Time to run, in seconds
     ///
-    /// All workers end after the round in which the first of them has run for this time.
+    /// All workers end after the round in which one of them first reaches this time.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Number of floats in a packet [default: as many as fit an MTU of 1500 bytes]
+    /// Number of floats in a packet [default: as many as fit in an MTU of 1500 bytes]
     #[arg(long)]
     segment_floats: Option<u16>,
     /// Timeout of a round, in milliseconds [default: none]
     ///
-    /// A round that has not completed within the timeout is aborted and started again.
+    /// A round that does not complete within the timeout is aborted and started again.
     #[arg(long, value_name = "MS")]
     patience_ms: Option<u64>,
     /// Identifier of the job
@@ -74,7 +74,7 @@ struct Cli {
     /// Element types of packets: f32, bf16, f16, bf16-f32, f16-f32
     #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
     wire: ElementTypes,
-    /// Move one datagram in each system call
+    /// Send and receive only one datagram in each system call
     #[arg(long)]
     no_offload: bool,
     /// Print the result as one line of JSON
@@ -99,10 +99,10 @@ struct WrongSum {
 /// Results of the checks and measurements.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// Time of each round, from the moment when the worker has written its gradient until it has received its last sum.
-    /// It includes waiting for slower workers.
+    /// Time of each round, from the moment when the worker has written its gradient until the whole sum has arrived.
+    /// The time includes waiting for slower workers.
     times: Vec<Duration>,
-    /// Time of all rounds, including what the worker does between them.
+    /// Total time of all rounds, including the worker's own work between them.
     elapsed: Duration,
     /// Number of rounds in which a segment contains fewer than all workers.
     partial_rounds: u32,
@@ -112,7 +112,7 @@ struct Outcome {
     missed_rounds: u32,
     /// Number of times that a round exceeded the timeout of the worker.
     stalls: u32,
-    /// Number of those stalls during which the switch had lost its parent.
+    /// Number of stalls (rounds that exceeded the timeout) during which the switch had lost its parent.
     orphaned_stalls: u32,
     /// Number of times that the switch forgot this worker and the worker rejoined.
     rejoins: u64,
@@ -144,10 +144,13 @@ impl World {
         let workers = cli
             .workers
             .map_or_else(|| from_launcher(["OMPI_COMM_WORLD_SIZE", "WORLD_SIZE"], "--workers"), Ok)?;
-        anyhow::ensure!(rank < workers, "rank {rank} of {workers} workers: ranks count from 0");
+        anyhow::ensure!(
+            rank < workers,
+            "rank is {rank}, expected a number below the number of workers, {workers}"
+        );
         anyhow::ensure!(
             usize::from(workers) <= MAX_MEMBERS,
-            "{workers} workers, expected at most {MAX_MEMBERS}"
+            "number of workers is {workers}, expected at most {MAX_MEMBERS}"
         );
         Ok(Self { rank, size: workers })
     }
@@ -155,7 +158,7 @@ impl World {
 
 fn from_launcher(variables: [&str; 2], option: &str) -> anyhow::Result<u16> {
     let found = variables.iter().find_map(|name| Some((name, std::env::var(name).ok()?)));
-    let (name, value) = found.with_context(|| format!("give {option}, or run under mpirun"))?;
+    let (name, value) = found.with_context(|| format!("{option} is missing; specify it or use mpirun"))?;
     value.parse().with_context(|| format!("{name}={value}"))
 }
 
@@ -194,8 +197,8 @@ fn make_witness(
     let shortest = if last == 0 { segment_floats.min(floats) } else { last };
     anyhow::ensure!(
         shortest > census,
-        "--floats {floats} leaves {shortest} floats for the last segment; expected at least {census} to \
-         count workers and one to vote"
+        "--floats {floats} leaves {shortest} floats for the last segment, expected more than {census}: {census} \
+         to count workers, and one to vote"
     );
     let (rank, workers) = (usize::from(world.rank), usize::from(world.size));
     Ok(Witness::new(rank, workers, floats, segment_floats, elements))
@@ -216,7 +219,7 @@ fn check_rounds(
     let mut round = 0;
     while round < cli.rounds {
         witness.fill(&mut vector, round);
-        // The last element is a vote to end, so that all workers end after the same round.
+        // The last element is a vote to stop, so that all workers end after the same round.
         let is_late = cli.seconds.is_some_and(|seconds| begin.elapsed().as_secs_f64() >= seconds);
         let wants_to_end = is_late || is_asked_to_end.load(Ordering::Relaxed);
         vector[last] = f32::from(u8::from(wants_to_end));
@@ -251,8 +254,8 @@ fn check_rounds(
     Ok(Ok(outcome))
 }
 
-/// Offset between the job's round numbers and those of this program, which counts from zero. A restarted switch
-/// renumbers the rounds.
+/// Offset between the job's round numbers and the numbers of this program, which counts rounds from zero. A restarted
+/// switch renumbers the rounds.
 struct Numbers {
     /// Number that the job gives to round 0 of this program.
     base: u32,
@@ -283,7 +286,7 @@ impl Numbers {
 }
 
 impl Outcome {
-    /// Compares the contents of a sum with the report of the switch about it.
+    /// Checks the number of gradients in a sum against the report of the switch, and counts incomplete rounds.
     fn count(
         &mut self,
         census: &Census,
@@ -295,13 +298,13 @@ impl Outcome {
         let Census { fewest, most } = *census;
         anyhow::ensure!(
             report.contributors == fewest && report.uniform == (fewest == most),
-            "round {round} reports {} gradients (uniform: {}), but contains {fewest} to {most}",
+            "the switch reports {} gradients for round {round} (uniform: {}), but segments contain {fewest} to {most}",
             report.contributors,
             report.uniform
         );
         anyhow::ensure!(
             fewest >= min_workers.unwrap_or(workers),
-            "round {round} contains only {fewest} gradients"
+            "a segment of round {round} contains only {fewest} gradients, fewer than --min-workers allows"
         );
         self.partial_rounds += u32::from(fewest < workers);
         self.mixed_rounds += u32::from(fewest < most);

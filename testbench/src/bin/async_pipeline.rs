@@ -15,7 +15,7 @@ use iswitch::pipeline::{
 };
 use iswitch::{AsyncWorker, JoinOptions};
 
-/// Fraction of the distance to the optimum that one mean gradient covers.
+/// Learning rate: the fraction of the distance to the optimum that an update with the mean gradient covers.
 const RATE: f32 = 0.01;
 
 /// Run the asynchronous pipeline on a toy problem
@@ -40,7 +40,7 @@ struct Cli {
     /// Time to run, in seconds
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Threshold H; 0 adapts it to the number of workers
+    /// Threshold H; if 0, H follows the number of workers
     #[arg(long, default_value_t = 0)]
     threshold: u16,
     /// Staleness bound S
@@ -65,7 +65,7 @@ impl LocalGradient for Quadratic {
     }
 }
 
-/// Gradient descent until a given time.
+/// The update half of the learner: gradient descent that ends at a given time.
 struct Descent {
     end: Instant,
 }

@@ -1,8 +1,9 @@
-//! A worker of an asynchronous job, or the job's parameter server. The job trains nothing; it measures how often the
-//! model is updated and how stale the gradients are. `testbench study replay --async` runs it in each namespace.
+//! A worker of an asynchronous job, or the job's parameter server. The job trains no policy; it measures how often the
+//! model is updated and how stale the gradients are. `testbench study replay --async` runs this program in each
+//! namespace.
 //!
-//! To compute a gradient, the worker sleeps for a fixed time; the update is a real one, of plain gradient descent. The
-//! switch and the server use the same two halves of the learner.
+//! To compute a gradient, the worker sleeps for a fixed time; the update is a real step of plain gradient descent. Runs
+//! with the switch and runs with the server use the same two halves of the learner.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ use iswitch_testbench::study::images::Images;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const RATE: f32 = 0.01;
 
-/// Update a model as an asynchronous job would, with replayed computation
+/// Run a worker or the server of an asynchronous job, with replayed computation
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 79)]
 struct Cli {
@@ -45,13 +46,13 @@ struct Cli {
     /// Rank of this worker
     #[arg(long, default_value_t = 0)]
     rank: u16,
-    /// Number of floats in each vector, including the tail of the learner
+    /// Number of floats in each vector, including the learner's trailing counters
     #[arg(long)]
     floats: u32,
     /// Time that a gradient takes, in microseconds
     #[arg(long)]
     compute_us: u64,
-    /// Number of gradients in the model after which the job ends
+    /// Number of applied gradients after which the job ends
     #[arg(long)]
     gradients: u64,
     /// Staleness bound S, in updates
@@ -59,7 +60,8 @@ struct Cli {
     staleness: u32,
 }
 
-/// Local half that sleeps and returns the gradient of half the squared distance to a point that only this worker knows.
+/// Local half of the learner. It sleeps, and then returns the gradient of half the squared distance to a point that
+/// only this worker knows.
 struct Sleeper {
     compute: Duration,
     target: f32,
@@ -91,10 +93,10 @@ impl LocalHalf for Sleeper {
     }
 }
 
-/// Time of each update, and the number of gradients in the model at that time.
+/// Time of each update, and the number of gradients applied to the model by that time.
 type Updates = Arc<Mutex<Vec<(Instant, u64)>>>;
 
-/// Shared half that performs gradient descent.
+/// Shared half of the learner, which performs gradient descent.
 struct Descent {
     updates: Updates,
 }
@@ -132,8 +134,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let vector_len = cli.floats as usize;
-    let gradient_len =
-        vector_len.checked_sub(Tail::LEN).context("--floats leaves no float for a gradient")?;
+    let gradient_len = vector_len
+        .checked_sub(Tail::LEN)
+        .context("--floats leaves no room for a gradient; specify a larger number")?;
     let updates = Updates::default();
     let model = vec![0.0; gradient_len];
     let local = Box::new(Sleeper {
@@ -171,7 +174,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     Ok(result)
 }
 
-/// Returns the results from the end of the first tenth of the updates to the last update.
+/// Returns the results of the last nine tenths of the updates, as JSON.
 fn render(updates: &Updates, staleness: &[u64], skipped: u64) -> serde_json::Value {
     let updates = updates.lock().unwrap_or_else(PoisonError::into_inner);
     let first = updates.len() / 10;

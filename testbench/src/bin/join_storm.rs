@@ -1,10 +1,10 @@
 //! Cost of a storm of forged Joins to the members of a job: memory of the switch, and goodput.
 //!
-//! Four workers in network namespaces sum vectors through an iswitchd without pause and check every sum. In alternate
-//! turns, a fifth namespace sends forged Joins. The goodput of a turn is what the switch has summed in it. The sender,
-//! the switch and the workers share the machine, so the processor time of the sender is lost to the workers regardless
-//! of the switch. The sender's rate therefore matters. With `--decoy`, the turns without forged Joins send the same
-//! number of frames, which the packet filter of the switch drops. Needs root.
+//! Four workers in network namespaces continuously sum vectors through an iswitchd and check every sum. In every
+//! second turn, a fifth namespace sends forged Joins. The goodput of a turn is the amount of gradient data that the
+//! switch sums in it. Because the sender, the switch and the workers share one machine, the processor time of the
+//! sender is lost to the workers regardless of how the switch behaves, so the sender's rate matters. With `--decoy`,
+//! the other turns send the same number of frames, which the packet filter of the switch drops. Needs root.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;
 
 const WORKERS: usize = 4;
-/// Maximum growth of the daemon's resident memory that is accepted, in KiB.
+/// Maximum accepted growth of the daemon's resident memory, in KiB.
 const MAX_RSS_GROWTH_KIB: i64 = 1024;
 const MIN_GOODPUT_RATIO: f64 = 0.9;
 /// Time for the workers to join and leave.
@@ -47,7 +47,7 @@ struct Cli {
     floats: u32,
     /// Send frames that are not for the switch in the turns without forged Joins
     ///
-    /// Their number and rate equal those of the forged Joins.
+    /// These frames have the same number and rate as the forged Joins.
     #[arg(long)]
     decoy: bool,
     /// Print the result as one line of JSON

@@ -1,7 +1,7 @@
 //! Cost of packet loss: rounds without loss and with 1 % loss, in alternating turns, on real frames between namespaces.
 //!
-//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long plus one timeout, and that a run
-//! sends at most [`PROMISED_PACKETS`] packets per packet needed.
+//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long with loss as without, plus one
+//! timeout, and that a run sends at most [`PROMISED_PACKETS`] packets per packet needed.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,7 +38,7 @@ struct Cli {
     json: bool,
 }
 
-/// A kind of round.
+/// Kind of round that is measured.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     floats: u32,
@@ -62,7 +62,7 @@ const LOADS: [Load; 4] = [
 struct Run {
     /// Median time of a round, in microseconds, of worker 0.
     us_p50: f64,
-    /// Packets sent per data packet that a job without loss sends.
+    /// Number of packets sent, divided by the number of data packets that a job without loss sends.
     packets: f64,
 }
 
@@ -83,7 +83,8 @@ struct Cost {
     lossy_us: Spread,
     /// Time of a lossy round divided by that of the lossless round of the same turn.
     ratio: Spread,
-    /// Time by which a lossy round exceeds [`PROMISED_RATIO`] lossless rounds of the same turn, in microseconds.
+    /// Time by which a lossy round exceeds [`PROMISED_RATIO`] times the lossless round of the same turn, in
+    /// microseconds.
     excess_us: Spread,
     packets: Spread,
 }

@@ -1,4 +1,5 @@
-//! Actors of one process that read the latest version of a model, all at the same moment. `testbench models` runs it.
+//! Actors, all in one process, that read the latest version of a model at the same moment. `testbench models` runs this
+//! program.
 //!
 //! The actors receive the bytes, check their CRC-32C, and drop them, because hundreds of models would not fit into the
 //! memory of one machine.
@@ -13,7 +14,7 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// Timeouts for a link that hundreds of actors share. Each of them is served only occasionally.
+/// Timeouts for a link that hundreds of actors share, so that each of them may wait long for data.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
 /// Read a model as many actors would
@@ -77,7 +78,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())
-        .context("--start-unix-ms has passed before the actors were ready; expected a later time")?;
+        .context("the time in --start-unix-ms passed before the actors were ready; specify a later time")?;
     let start = tokio::time::Instant::now() + wait;
     let mut actors = tokio::task::JoinSet::new();
     for actor in cli.first..cli.first + cli.actors {

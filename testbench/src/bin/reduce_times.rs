@@ -1,8 +1,9 @@
-//! One worker of a job that only sums vectors through the switch, a parameter server or a ring. It measures how long a
-//! sum takes and what it costs the process. `testbench peers` runs it in each worker namespace.
+//! A worker of a job that only sums vectors, through the switch, a parameter server or a ring. It measures the time of
+//! each sum, and the CPU time and the memory of the process. `testbench peers` runs this program in each worker
+//! namespace.
 //!
-//! There is no barrier between the rounds, as there is none in training: if a round begins while other workers are
-//! still in the previous one, its time includes waiting for them.
+//! As in training, there is no barrier between rounds: if a round begins while other workers are still in the previous
+//! one, its time includes waiting for them.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ struct Cli {
     /// Addresses on which the workers of a ring listen, by rank
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', required_if_eq("through", "ring"))]
     members: Vec<SocketAddrV4>,
-    /// Style in which the parameter server or the ring passes vectors on
+    /// How the parameter server or the ring passes vectors on
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
     /// Rank of this worker
@@ -151,7 +152,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     }))
 }
 
-/// Sleeps for the simulated computation, and returns how long it took, because a sleeper wakes late.
+/// Sleeps for the simulated computation. Returns the actual duration, because a sleeping thread wakes late.
 fn compute(cli: &Cli) -> Duration {
     let begin = Instant::now();
     if cli.compute_us > 0 {
@@ -190,8 +191,8 @@ fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
     })
 }
 
-/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order. With 16 bits, the
-/// sums of up to 23 workers have eight bits.
+/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order. With 16-bit
+/// elements, the sum over up to 23 workers fits in eight bits.
 fn value(wire: ElementTypes, rank: u16, at: u32) -> f32 {
     if wire == ElementTypes::F32 {
         (u32::from(rank) + 1 + at % 1024) as f32

@@ -1,7 +1,8 @@
-//! Actors of one process that write items to replay, each over its own connection. `testbench replay` runs it.
+//! Actors, all in one process, that write items to replay servers, each over its own connection. `testbench replay`
+//! runs this program.
 //!
 //! An actor pauses for a random time, inserts one item, and waits until the item is stored. Its first item is empty and
-//! only makes the connection. The program prints the latencies of the inserts that begin within the measured time.
+//! only establishes the connection. The program prints the latencies of the inserts that begin during the measurement.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,18 +17,18 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout for a link that thousands of actors share. Each of them is served only occasionally.
+/// Timeout for a link that thousands of actors share, so that each of them may wait long for an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Time before the start over which the actors make their connections, one after the other.
+/// Period before the start in which the actors establish their connections, one after the other.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// Write to replay as many actors would
+/// Write items to replay servers as many actors would
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 79)]
 struct Cli {
     /// Addresses of the servers
     ///
-    /// Each is http://HOST:PORT of a shard, or reverb://HOST:PORT of a Reverb server.
+    /// An address is http://HOST:PORT for a shard, or reverb://HOST:PORT for a Reverb server.
     #[arg(long, required = true, value_delimiter = ',')]
     shards: Vec<String>,
     /// Number of actors in this process
@@ -92,7 +93,7 @@ async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())
-        .context("--start-unix-ms has passed before the actors were ready; expected a later time")?;
+        .context("the time in --start-unix-ms passed before the actors were ready; specify a later time")?;
     let start = Instant::now() + wait;
     let begin = start + Duration::try_from_secs_f64(cli.warm_up_s).context("--warm-up-s")?;
     let end = begin + Duration::try_from_secs_f64(cli.measured_s).context("--measured-s")?;
@@ -136,7 +137,7 @@ async fn act(
     // The first insert is at a random point of the first pause.
     let mut next = times.start + Duration::from_secs_f64(times.think_s * rng.random_range(0.0..=1.0));
     loop {
-        // The actor does not sleep out its last pause, because nothing follows it.
+        // The actor skips its last pause, because no insert follows it.
         if next >= times.end {
             return Ok(latencies_ms);
         }
@@ -146,7 +147,7 @@ async fn act(
         if asked >= times.begin {
             latencies_ms.push(asked.elapsed().as_secs_f64() * 1e3);
         }
-        // The pause is 0.5 to 1.5 times the mean, so that actors do not fall into step.
+        // The pause is 0.5 to 1.5 times the mean, so that actors do not synchronize.
         next = Instant::now() + Duration::from_secs_f64(times.think_s * rng.random_range(0.5..=1.5));
     }
 }

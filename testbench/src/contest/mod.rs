@@ -1,5 +1,5 @@
-//! Framework of all benchmarks: contenders take turns on one testbed, a seed shuffles the order of each turn, and every
-//! figure is the median of the turns with the minimum and the maximum. The first contender is the reference.
+//! Framework of all benchmarks. Contenders take turns on one testbed, in an order that a seed shuffles for each turn.
+//! Every result is the median over the turns, with the minimum and the maximum. The first contender is the reference.
 //!
 //! Machines are shared and noisy, so contenders are compared only within a turn: [`Row::ratio_to`] divides the runs of
 //! the same turn and returns the median of the ratios.
@@ -80,7 +80,7 @@ impl<T: Display> Contest<T> {
     /// Runs each contender once in each turn, until a run fails.
     ///
     /// # Errors
-    /// The error of the first run that fails.
+    /// Returns the error of the first run that fails.
     pub fn try_hold<R, E>(
         self,
         progress: &Progress,

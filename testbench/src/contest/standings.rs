@@ -14,7 +14,7 @@ pub struct Standings<T, R> {
 /// Runs of one contender.
 #[derive(Clone, Debug)]
 pub struct Row<T, R> {
-    /// Contender.
+    /// The contender.
     pub contender: T,
     /// Runs of the contender, by turn.
     pub runs: Vec<R>,
@@ -61,7 +61,7 @@ impl<T, R> Standings<T, R> {
         rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))
     }
 
-    /// Returns a note on what figures show for each row, such as `median of 5 runs; whiskers: minimum to maximum`.
+    /// Returns a note that explains the values in a figure, such as `median of 5 runs; whiskers: minimum to maximum`.
     pub fn note(&self) -> String {
         match self.rows.first().map_or(0, |row| row.runs.len()) {
             1 => "one run".to_owned(),

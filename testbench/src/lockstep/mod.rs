@@ -57,7 +57,7 @@ impl fmt::Display for Outcome {
 /// Sends at least this number of packets, and compares the output.
 ///
 /// # Errors
-/// At the first difference. The error names the seed of its job.
+/// Fails at the first difference. The error contains the seed of the job in which it occurred.
 pub fn run<D: Device>(
     device: &mut D,
     build: Build,

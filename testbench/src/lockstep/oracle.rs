@@ -1,4 +1,4 @@
-//! Switch core, which determines what the accelerator must do.
+//! The switch core in the role of the oracle: it determines what the accelerator must do.
 
 use std::net::SocketAddrV4;
 

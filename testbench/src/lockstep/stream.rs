@@ -16,11 +16,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 
-/// Maximum number of packets of a job; a job whose segments must reuse slots has more.
+/// Maximum number of packets in a job. A job whose segments must reuse slots has more; see the next constant.
 const JOB_PACKETS: usize = 400;
 const LARGE_JOB_PACKETS: usize = 1_200;
-/// Number of segments that are in flight at once, and maximum distance of a stray packet from them. Together they are
-/// less than the number of slots, because a segment must be complete before the next one in its slot begins.
+/// Number of segments that are in flight at once. The next constant is the maximum distance of a stray packet from
+/// these segments. The sum of both is less than the number of slots, because a segment must be complete before the next
+/// segment in the same slot begins.
 const WINDOW_SEGMENTS: u32 = 60;
 const STRAY_SEGMENTS: u32 = 60;
 
@@ -108,14 +109,14 @@ impl Stream {
         self.random.random_range(0..end)
     }
 
-    /// Returns a full frame, and the number of its beats after which the board is reset.
+    /// Returns a full frame, and the number of bus beats of that frame after which the board is reset.
     pub(super) fn half_a_frame(&mut self) -> (Frame, u8) {
         let round = self.round;
         let payload = self.contribution(0, round, usize::from(MAX_FLOATS), 1);
         (self.frame(0, Class::Data, &payload), self.random.random_range(1..48))
     }
 
-    /// Returns this number of frames, each of which the core has received.
+    /// Returns this number of frames, and passes each of them to the core as well.
     pub(super) fn frames(&mut self, count: usize, oracle: &mut Oracle) -> Vec<Sent> {
         let mut sent = Vec::with_capacity(count);
         while sent.len() < count {

@@ -17,7 +17,7 @@ use iswitch_harness::scratch;
 #[derive(Debug)]
 pub struct Nginx {
     process: Process,
-    /// Directory of its cache.
+    /// Directory of the nginx cache.
     _directory: TempDir,
 }
 

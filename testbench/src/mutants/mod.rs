@@ -1,9 +1,9 @@
 //! Mutation tests: bugs that are planted into the real switch and the real worker, one at a time, and that simulations
 //! must find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
 //!
-//! They test the checker: a checker that reports no violation may check nothing. Each mutant is a file in
-//! `testbench/mutants/`; no mutant changes the checker. The simulations do not cover bugs that only an attacker can
-//! exploit: the file of such a mutant names the test of the switch core that must fail.
+//! Mutants test the checker, because a checker that never reports a violation may check nothing. Each mutant is a file
+//! in `testbench/mutants/`; no mutant changes the checker itself. The simulations do not cover bugs that only an
+//! attacker can exploit: the file of such a mutant names the test of the switch core that must fail.
 
 mod copy;
 mod trial;
@@ -84,7 +84,7 @@ impl Mutant {
         let Bug { file, search, replace, .. } = &bug;
         ensure!(
             bug.seed.is_none() || bug.test.is_none(),
-            "seed is given together with test; expected only one of them, because simulations cannot find such a bug"
+            "seed and test are both set, expected only one: simulations cannot find a bug that a test must find"
         );
         let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
         ensure!(is_in_place, "file is {file:?}, expected a file in {}", PLACES.join(", "));
@@ -102,7 +102,7 @@ impl Mutant {
         match source.matches(search.as_str()).count() {
             1 => Ok(source.replacen(search.as_str(), replace, 1)),
             count => bail!(
-                "search of {DIRECTORY}/{}.toml occurs {count} times in {file}, expected 1: the mutant no longer fits \
+                "`search` of {DIRECTORY}/{}.toml occurs {count} times in {file}, expected 1: the mutant no longer fits \
                  the code",
                 self.name
             ),
@@ -113,7 +113,7 @@ impl Mutant {
 /// Returns the mutants with these names, or all mutants if there are no names.
 ///
 /// # Errors
-/// Fails if a name is not that of a mutant.
+/// Fails if no mutant has one of the names.
 pub fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
     for name in names {
         let known: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();

@@ -20,7 +20,7 @@ const PROFILE: &str = "mutants";
 /// Name of the simulation's program.
 const SIMULATE: &str = "simulate";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Package and name of the tests that find the bugs that simulations cannot.
+/// Package and name of the tests for bugs that simulations cannot find.
 const TEST_PACKAGE: &str = "iswitch-switch";
 const TEST_SUITE: &str = "suite";
 /// Exit status of a test program if a test has failed.
@@ -53,7 +53,7 @@ pub struct Seeds {
 }
 
 impl Default for Seeds {
-    /// Returns several times the numbers of seeds after which the hardest mutants are found. The number for
+    /// Returns numbers of seeds that are several times as large as the hardest mutants need to be found. The number for
     /// asynchronous jobs is lower, because their simulations take longer.
     fn default() -> Self {
         Self { synchronous: 150_000, asynchronous: 300 }
@@ -61,7 +61,7 @@ impl Default for Seeds {
 }
 
 impl Seeds {
-    /// Returns the same number for both.
+    /// Returns the same number of seeds for synchronous and asynchronous jobs.
     pub fn of_each(count: u64) -> Self {
         Self { synchronous: count, asynchronous: count }
     }
@@ -165,8 +165,8 @@ impl Bench {
         Ok(Self { sources, target: scratch.join("target"), output, control, seeds, time_limit })
     }
 
-    /// Builds the simulation with the unchanged sources. A seed that shows a bug must not violate a rule there;
-    /// otherwise the violation does not show that the bug was found. Returns the seconds that the build took.
+    /// Builds the simulation with the unchanged sources. A seed that reveals a bug must not violate a rule in this
+    /// build; otherwise, the violation does not show that the bug was found. Returns the build time in seconds.
     ///
     /// # Errors
     /// Fails if the simulation does not build.
@@ -192,7 +192,7 @@ impl Bench {
         if let Outcome::Found { seed, .. } = outcome {
             let control = self.simulate(&self.control, bug.mode, &["--seed", &seed.to_string()])?;
             let is_clean = matches!(control, Outcome::Survived { .. });
-            ensure!(is_clean, "seed {seed} breaks a rule even without the bug: {control:?}");
+            ensure!(is_clean, "seed {seed} violates a rule even without the bug: {control:?}");
         }
         Ok(Trial { outcome, build_seconds, run_seconds: begin.elapsed().as_secs_f64() })
     }
@@ -234,7 +234,7 @@ impl Bench {
         command.current_dir(self.sources.directory());
         let output = command.output().with_context(|| format!("running {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the build fails:\n{}", last_lines(&errors));
+        ensure!(output.status.success(), "the build failed:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
         let program = messages.lines().filter_map(executable).find(|(built, _)| built == name);
         let (_, program) = program.with_context(|| format!("cargo did not build a program {name}"))?;

@@ -27,8 +27,8 @@ const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
 /// Number of floats in a segment whose data packet has 32 bytes.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
-/// Number of segments of the first asynchronous job that is tried. If it is refused, the number is halved; the memory
-/// that is left suffices for other jobs.
+/// Number of segments of the first asynchronous job that is tried. Whenever a job is refused, the number is halved; the
+/// memory that remains is sufficient for other jobs.
 const ASYNC_SEGMENTS: u32 = 1_000_000;
 /// Number of segments of a job that requests all of them at once, and the floats in each segment.
 const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
@@ -39,32 +39,32 @@ const FORGED_AT_ONCE: u64 = 1000;
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum number of open connections to the daemon; beyond it, the oldest is closed.
+/// Maximum number of open connections to the daemon. If it is exceeded, the oldest connection is closed.
 const CONNECTIONS: usize = 49;
 /// Time that a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Action of a tenant, a non-member or a client.
+/// Attack by a tenant, a non-member or a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Attack {
-    /// Joins of new instances to a large job, each of which restarts the member.
+    /// Joins with new instances to a large job. Each Join restarts the member.
     Rejoins,
-    /// Short packets to a large asynchronous job, each of which begins another vector.
+    /// Short packets to a large asynchronous job. Each packet begins another vector.
     AsyncVectors,
-    /// Scrapes of the metrics beside a large job that waits for 63 members.
+    /// Scrapes of the metrics while a large job waits for 63 members.
     Scrapes,
-    /// Status queries to the control socket beside a large job that waits for 63 members.
+    /// Status queries to the control socket while a large job waits for 63 members.
     Questions,
     /// Requests for 1,024 results that the member has already received.
     Helps,
     /// Joins that are refused, while the daemon's log is not read.
     Log,
-    /// Joins from many forged addresses, once the victim aggregates.
+    /// Joins from many forged addresses, sent once the victim aggregates.
     ForgedJoins,
-    /// Joins from many forged addresses before the victim has joined, when it is itself a non-member.
+    /// Joins from many forged addresses before the victim has joined, while the victim itself is a non-member.
     ForgedJoinsFirst,
-    /// A contribution to a large job and a Reset of it, alternately.
+    /// Contributions to a large job, alternating with Resets of that job.
     Resets,
     /// FBcasts of 1,024 segments of a large job.
     #[strum(to_string = "fbcasts")]
@@ -163,7 +163,7 @@ fn rejoins(target: &Target) -> Result<Act, String> {
     Ok(Box::new(move |number| {
         // The other instance must stay a member.
         let _ = &other;
-        // A Join that is refused or rate-limited has already taken the switch's time.
+        // A Join that is refused or rate-limited has already cost the switch time.
         let _ = member.join(large_join(2 + number as u32));
         drain_sometimes(&mut member, number);
     }))
@@ -205,7 +205,7 @@ fn scrapes(target: &Target) -> Result<Act, String> {
     let mut open = VecDeque::new();
     Ok(Box::new(move |_| {
         let _ = &members;
-        // A scrape that fails has already taken the daemon's time.
+        // A scrape that fails has already cost the daemon time.
         hold(&mut open, scrape(address));
     }))
 }

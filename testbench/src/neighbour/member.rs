@@ -13,12 +13,12 @@ use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr, JoinRepr, 
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
 
-/// Timeout of an answer, on a busy machine.
+/// Timeout of an answer, long enough for a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_millis(200);
 
-/// Socket, and the job that it joins.
+/// Attacker's member: a socket, and the job that it joins.
 #[derive(Debug)]
 pub(crate) struct Member {
     socket: UdpSocket,

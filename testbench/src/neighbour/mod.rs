@@ -33,10 +33,10 @@ const WRONG_SUM: i32 = 1;
 const STARVED_AFTER: Duration = Duration::from_secs(20);
 /// Interval at which the victim is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Number of bytes in the log pipe before the daemon writes to it, so that the pipe is soon full.
+/// Number of bytes that are written to the log pipe before the daemon starts, so that the daemon soon fills the pipe.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
 
-/// Victim, and the duration of its aggregation.
+/// Size of the victim, and the duration of its aggregation.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Number of workers.
@@ -155,7 +155,7 @@ fn finish(mut victim: Group, load: Load) -> Run {
     let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;
     while victim.is_any_running() {
         if begin.elapsed() > limit {
-            let failure = Some(format!("did not finish within {STARVED_AFTER:?} after its planned end"));
+            let failure = Some(format!("it did not finish within {STARVED_AFTER:?} after its planned end"));
             return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0, failure };
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -177,9 +177,9 @@ fn of_workers(workers: &[Finished]) -> Run {
 /// Condition that the victim runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Without another job.
+    /// The victim runs alone.
     Nobody,
-    /// With an attacker.
+    /// The victim runs under an attack.
     Attacker(Attack),
 }
 

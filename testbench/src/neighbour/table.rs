@@ -12,7 +12,7 @@ use crate::contest::{Markdown, Spread, Standings};
 pub struct Table {
     /// Load of the victim.
     pub load: Load,
-    /// For each attack, the runs alone and then those under attack.
+    /// For each attack, the runs of the victim alone, followed by those under attack.
     pub rows: Vec<(Attack, Standings<Condition, Run>)>,
 }
 

@@ -87,7 +87,7 @@ impl fmt::Display for Contender {
             Self::ParameterServer(how) => write!(f, "parameter server, {}", style(*how)),
             Self::Ring(how) => write!(f, "ring, {}", style(*how)),
         }?;
-        // 32 bits go without saying.
+        // Elements of 32 bits are the default and are not named.
         match self {
             Self::Switch(_, _, elements) if *elements != ElementTypes::F32 => write!(f, ", {elements}"),
             Self::Mpi(_, element) | Self::Gloo(element) if *element != ElementType::F32 => {
@@ -105,18 +105,18 @@ impl Contender {
     }
 
     /// Returns all contenders that can run on this machine with the given element types, the switch first. The
-    /// parameter server and the ring of this project have only 32 bits.
+    /// parameter server and the ring of this project support only 32-bit elements.
     pub fn all(tools: &Tools, wire: &[ElementTypes]) -> Vec<Self> {
         let styles = [Style::Paper, Style::Pipelined];
         let kinds: Vec<_> = PortKind::ALL.into_iter().chain(has_xdp().then_some(PortKind::Xdp)).collect();
         let setups = kinds.into_iter().map(|kind| (kind, Delivery::Unicast));
-        // A group needs the bridge of raw ports.
+        // Group delivery needs the bridge, which only raw ports have.
         let setups: Vec<_> = setups.chain([(PortKind::Raw, Delivery::Group)]).collect();
         let switches = wire
             .iter()
             .flat_map(|wire| setups.iter().map(|(kind, delivery)| Self::Switch(*kind, *delivery, *wire)));
         let own = styles.map(Self::ParameterServer).into_iter().chain(styles.map(Self::Ring));
-        // The peers have the same type in both directions.
+        // The peers use the same type in both directions.
         let uniform = |wire: &&ElementTypes| **wire == ElementTypes::uniform(wire.contributions());
         let elements = || wire.iter().filter(uniform).map(|wire| wire.contributions());
         let algorithms = || [None].into_iter().chain(MPI_ALGORITHMS.map(|(number, _)| Some(number)));
@@ -126,7 +126,7 @@ impl Contender {
         switches.chain(own).chain(mpi).chain(gloo).collect()
     }
 
-    /// Returns the length of the longer element that crosses a link, as a share of 32 bits.
+    /// Returns the length of the longer of the two element types, divided by 32 bits.
     pub fn wire_share(self) -> f64 {
         let len_bytes = match self {
             Self::Switch(_, _, elements) => elements.longest_len_bytes(),

@@ -34,7 +34,7 @@ impl FromStr for Rate {
         let gigabits = number.filter(|number| *number > 0.0 && number.is_finite());
         gigabits
             .map(|gigabits| Self { bits_per_s: gigabits * 1e9 })
-            .ok_or_else(|| format!("{text:?}, expected a rate such as 1gbit"))
+            .ok_or_else(|| format!("rate is {text:?}, expected a rate such as 1gbit"))
     }
 }
 
@@ -43,8 +43,8 @@ impl FromStr for Rate {
 pub struct Links {
     /// Rate; `None` if only the machine limits it.
     pub rate: Option<Rate>,
-    /// Delay of a frame; `None` if only the machine delays it. A relay in user space delays the frames; it has no
-    /// super-frames. See `iswitch_testbench::wire_relay`.
+    /// Delay of a frame; `None` if only the machine delays it. The frames are delayed by a relay in user space, which
+    /// turns off super-frames. See `iswitch_testbench::wire_relay`.
     pub delay: Option<Duration>,
 }
 
@@ -70,9 +70,9 @@ pub(crate) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
     run(&mut command);
 }
 
-/// Selects Reno for TCP, regardless of the machine's default, because it is the only algorithm that every kernel has
-/// and allows in a namespace. Without loss, Reno is as fast as other algorithms; only BBR, which paces, takes a fifth
-/// longer when several workers send to one server.
+/// Selects Reno as TCP congestion control, regardless of the machine's default, because it is the only algorithm that
+/// every kernel has and allows in a namespace. Without loss, Reno is as fast as the other algorithms, except that BBR,
+/// which paces its packets, takes a fifth longer when several workers send to one server.
 pub(crate) fn choose_congestion_control(namespace: &Namespace) {
     namespace.run(["sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"]);
 }

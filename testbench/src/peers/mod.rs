@@ -1,4 +1,4 @@
-//! Alternatives to the switch, measured against it: in the same namespaces, on the same links, in alternating turns.
+//! Comparison of the switch with its alternatives, in the same namespaces, on the same links, in alternating turns.
 
 pub mod contender;
 pub mod links;
@@ -61,7 +61,7 @@ const ROUNDS: (f64, f64) = (5.0, 1000.0);
 const SECONDS_IN_A_RUN: f64 = 6.0;
 
 impl Load {
-    /// Returns a load with the number of rounds that take a few seconds.
+    /// Returns a load whose rounds take a few seconds in total.
     pub fn of(floats: u32, rate: Option<Rate>, workers: usize) -> Self {
         let bytes = f64::from(floats) * size_of::<f32>() as f64;
         let share = 4.0 / workers as f64;
@@ -78,7 +78,7 @@ impl Load {
         f64::from(self.floats) * size_of::<f32>() as f64
     }
 
-    /// Returns the length of the vectors that a run sums over all rounds, in units of 10^9 bytes.
+    /// Returns the total length of the vectors that a run sums, in units of 10^9 bytes.
     pub fn gigabytes(&self) -> f64 {
         self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
     }

@@ -113,7 +113,7 @@ impl Network {
         }
     }
 
-    /// Returns the server, which is at the workers' switch or, with racks, at the parent switch.
+    /// Returns the server, which is connected to the workers' switch or, with racks, to the parent switch.
     pub fn server(&self) -> &Namespace {
         match &self.layout {
             Layout::Star(star) => &star.workers[star.workers.len() - 1],

@@ -8,7 +8,7 @@ use super::table::us_p50;
 use super::{Contender, Runs, Series, Table};
 use crate::contest::Spread;
 
-/// Quantity that figures of all-reduces show. The labels of the ticks have units.
+/// Quantity that the figures show. It has no unit, because the tick labels have units.
 const SUM: &str = "All-reduce time";
 
 /// Draws one bar for each contender: the median of its turns, with whiskers from the minimum to the maximum.
@@ -23,12 +23,12 @@ pub fn bars(table: &Table) -> String {
     bar_chart(title, note, SUM, bars, table.wire_us())
 }
 
-/// Returns a bar of microseconds whose first part ends at `first_us`.
+/// Returns a bar, in microseconds, whose first part ends at `first_us`.
 pub(crate) fn bar(name: String, first_us: f64, us: Spread, is_marked: bool) -> Bar {
     Bar { name, first: first_us, end: us.median, spread: us.ends(), is_marked }
 }
 
-/// Draws bars of microseconds, the first at the top, with a mark at `wire_us`.
+/// Draws bars, in microseconds, the first one at the top, with a mark at `wire_us`.
 pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_us: Option<f64>) -> String {
     let limit =
         |us: f64| Reference { name: format!("wire limit {}", time_text(us)), paint: Paint::RED, value: us };
@@ -85,7 +85,7 @@ fn paint(family: Family) -> Paint {
     }
 }
 
-/// Returns the label of a tick without digits after the point, which would all be zero.
+/// Returns the label of a tick without digits after the decimal point, because they would all be zero.
 pub(crate) fn tick_text(us: f64) -> String {
     time_text(us).replace(".0 ", " ")
 }

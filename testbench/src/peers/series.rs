@@ -33,7 +33,7 @@ impl Series {
         }
     }
 
-    /// Returns what the tables have in common, as a title.
+    /// Returns a title that states what the tables have in common.
     pub fn title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { " in racks" } else { "" };
@@ -43,7 +43,7 @@ impl Series {
         }
     }
 
-    /// Returns the common parts as a text for the title of a figure, with the length in bytes.
+    /// Returns a figure title that states what the tables have in common, with the vector length in bytes.
     pub(super) fn figure_title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { ", workers in racks" } else { "" };
@@ -53,7 +53,7 @@ impl Series {
         }
     }
 
-    /// Returns the common parts as a text for the name of a file.
+    /// Returns the part of a file name that states what the tables have in common.
     pub fn slug(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { "racks" } else { "workers" };
@@ -72,7 +72,8 @@ impl Series {
         }
     }
 
-    /// Returns the median times, and the best time of each kind as a multiple of the first row's time, as Markdown.
+    /// Returns two tables as Markdown: the median times, and the best time of each kind divided by the time of the
+    /// first row.
     pub fn text(&self) -> String {
         let mut times = self.columns("p50, us");
         for (at, row) in self.tables[0].standings.rows.iter().enumerate() {

@@ -59,12 +59,12 @@ impl Table {
         Some(self.wire_us()? * row.contender.wire_share() / us_p50(row).median)
     }
 
-    /// Returns a title: the vector, the workers and the links.
+    /// Returns a title that states the vector, the workers and the links.
     pub fn title(&self) -> String {
         format!("{} floats, {}", self.load.floats, self.setting())
     }
 
-    /// Returns a text for the title of a figure, with the length in bytes.
+    /// Returns a figure title, with the vector length in bytes.
     pub(super) fn figure_title(&self) -> String {
         format!("{}, {}", bytes_text(self.load.bytes()), self.setting())
     }

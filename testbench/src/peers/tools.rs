@@ -34,7 +34,7 @@ impl Tools {
         Self { directory, mpi, python: check_python(python) }
     }
 
-    /// Returns no tools, for contenders that need none.
+    /// Returns an empty set of tools, for contenders that need none.
     pub fn none() -> Self {
         let nobody_asked = || Err("not searched for".to_owned());
         Self { directory: scratch::directory(), mpi: nobody_asked(), python: nobody_asked() }
@@ -48,7 +48,7 @@ impl Tools {
     /// Writes a script with which mpirun starts its helper on another machine. The script enters the namespace with the
     /// address of that machine.
     ///
-    /// Each helper has its own directory for files, because helpers that believe that they are on the same machine
+    /// Each helper has its own directory for files, because helpers that assume that they run on the same machine
     /// create and remove each other's directories.
     ///
     /// # Panics

@@ -1,5 +1,6 @@
-//! Writes to replay: shards, each behind a link of the same rate, and actors that pause between their writes. Menger's
-//! figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
+//! Benchmark of writes to replay: shards, each behind a link of the same rate, and actors that pause between their
+//! writes. Menger (Google AI blog 2020) publishes the corresponding figure: the write latency of 16 to 2048 actors,
+//! with one shard and with several.
 
 pub mod contender;
 pub mod reverb;
@@ -18,10 +19,10 @@ use std::time::Duration;
 use crate::contest::{Contest, Latencies, Progress};
 use crate::peers::Rate;
 
-/// Fraction of the links' capacity that the largest number of actors offers to [`SHARDS_AT_EASE`] shards.
+/// Load that the largest number of actors offers to [`SHARDS_AT_EASE`] shards, as a fraction of their links' capacity.
 const SHARE_AT_EASE: f64 = 0.2;
 const SHARDS_AT_EASE: f64 = 8.0;
-/// Load of the links, as a fraction of their capacity. Above it, the queues grow until actors wait longer than their
+/// Load of the links, as a fraction of their capacity, above which the queues grow until actors wait longer than their
 /// pauses.
 const SHARE_FILLING: f64 = 0.7;
 
@@ -67,7 +68,7 @@ pub struct Load {
     pub rate: Rate,
     /// Number of interleaved measurements of each contender.
     pub turns: usize,
-    /// Minimum measured time of a turn.
+    /// Minimum duration of the measurement in a turn.
     pub least: Duration,
 }
 
@@ -78,14 +79,14 @@ pub struct Pace {
     pub think: Duration,
     /// Time from the first insert to the measurement.
     pub warm_up: Duration,
-    /// Measured time.
+    /// Duration of the measurement.
     pub measured: Duration,
 }
 
 impl Load {
-    /// Returns the mean pause of each actor between two inserts. It is the same for all numbers of actors and shards:
-    /// with it, the largest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity
-    /// of one link.
+    /// Returns the mean pause of each actor between two inserts. It is the same for all numbers of actors and shards.
+    /// With this pause, the load of the largest number of actors is a fifth of the capacity of eight links, and thus
+    /// exceeds the capacity of one link.
     pub fn think(&self) -> Duration {
         let most = self.actors.iter().copied().max().unwrap_or(1) as f64;
         Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))

@@ -47,7 +47,7 @@ impl Reverb {
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);
-        let wanted = || format!("Reverb in the Python that {VARIABLE} names (pip install dm-reverb==0.14.0)");
+        let wanted = || format!("Python with Reverb (set {VARIABLE}; pip install dm-reverb==0.14.0)");
         let python = python.ok_or_else(wanted)?;
         let missing = || {
             let import = ["-c", "import reverb"];

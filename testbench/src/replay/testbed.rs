@@ -21,8 +21,8 @@ const HEAD_START: Duration = Duration::from_secs(4);
 const TURN_TIMEOUT: Duration = Duration::from_secs(900);
 /// Size of the items of a shard, in bytes.
 const TABLE_BYTES: usize = 256 << 20;
-/// Memory limit of `replayd`. An eighth of it is reserved for requests. If many actors send at once, the requests
-/// beyond it wait in their connections.
+/// Memory limit of `replayd`. An eighth of it is reserved for requests. If many actors send at once, requests that
+/// exceed this share wait in their connections.
 const MEMORY_MAX: &str = "768MiB";
 
 /// Shards of both kinds, and a namespace for actors. Shards to which no actor writes are idle.

@@ -1,5 +1,5 @@
-//! Insert rate of one shard, and of one Reverb server, with actors that never pause, over the loopback interface of
-//! this machine, where the cores are the bottleneck.
+//! Insert rate of one shard, and of one Reverb server, with actors that never pause. The traffic uses the loopback
+//! interface of this machine, so that the CPU cores are the bottleneck.
 
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct Load {
     pub actors: usize,
     /// Number of interleaved measurements of each pair.
     pub turns: usize,
-    /// Measured time of a turn.
+    /// Duration of the measurement in a turn.
     pub measured: Duration,
 }
 

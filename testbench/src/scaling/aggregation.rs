@@ -1,10 +1,10 @@
 //! Simulation of a tree of switches: segments travel up, each switch sums those of its children, and the sums travel
 //! down.
 //!
-//! The simulation follows every super-frame of every worker, from the send to the sum; with hardware switches it
-//! follows every packet. If all workers begin at once, all children of a switch that have the same number of workers
-//! below them do the same at the same time. The simulation then follows one of them, which represents all (a folded
-//! tree, see [`Nodes::add`]). Of the copies of a sum that the switch sends, this child receives the last one.
+//! The simulation follows every super-frame of every worker, from its transmission to the sum; with hardware switches,
+//! it follows every packet. If all workers begin at once, all children of a switch with the same number of workers
+//! below them behave identically. The simulation then follows one of them, which represents all (a folded tree, see
+//! [`Nodes::add`]). Of the copies of a sum that the switch sends, this child receives the last one.
 
 use super::costs::{Costs, Line, to_picos};
 use super::resources::{Link, Processes};

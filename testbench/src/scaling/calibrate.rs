@@ -1,7 +1,7 @@
 //! Measures the costs of the model on this machine, over the loopback interface, without privileges.
 //!
 //! On the loopback interface, the kernel does the receiver's work within the sender's call. The measurement therefore
-//! does not separate the two sides well; only their sum is accurate.
+//! does not separate the costs of the two sides well; only the sum of both costs is accurate.
 
 use std::hint::black_box;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -28,7 +28,7 @@ const CALLS: usize = 3_000;
 const PASSES: usize = 15;
 /// Numbers of segments in the shortest and in the longest super-frame.
 const SEGMENTS: [usize; 2] = [1, 44];
-/// Length of the vectors, in floats: that of the paper's longest vector, of which the caches hold only a small part.
+/// Length of the vectors, in floats: that of the paper's longest vector. The CPU caches hold only a small part of it.
 const FLOATS: usize = 1_687_206;
 const MEMBERS: u8 = 4;
 /// Throughput of the paper's accelerator: 256 bits in each cycle of 200 MHz.

@@ -1,4 +1,4 @@
-//! Processing costs of a message at both ends. They are the only measured figures of the model.
+//! Processing costs of a message at both ends. They are the only measured inputs of the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// No time at all.
+    /// Line that is zero for any number of bytes.
     pub const ZERO: Self = Self { ns: 0.0, ns_per_byte: 0.0 };
 
     /// Returns the time for a number of bytes.
@@ -23,7 +23,7 @@ impl Line {
         to_picos(self.ns + self.ns_per_byte * bytes as f64)
     }
 
-    /// Returns the sum of both times.
+    /// Returns the sum of this time and another.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { ns: self.ns + other.ns, ns_per_byte: self.ns_per_byte + other.ns_per_byte }

@@ -1,5 +1,5 @@
-//! Calculates the same times as `packets` at the cost of simulating one worker: if all workers do the same at the same
-//! time, one represents all.
+//! Calculates the same times as `packets`, but simulates only one worker: if all workers behave identically, one of
+//! them represents all.
 //!
 //! A worker of a ring that sends to its successor receives a message of the same length from its predecessor at the
 //! same time, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
@@ -138,7 +138,7 @@ fn farthest(tree: &Tree) -> usize {
     tree.hops(0, tree.workers() - 1)
 }
 
-/// Server and its workers, which all do the same. The simulation follows the super-frames of the vector.
+/// Server and its workers, which all behave identically. The simulation follows the super-frames of the vector.
 struct Service {
     workers: usize,
     bytes: usize,

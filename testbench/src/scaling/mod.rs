@@ -3,7 +3,7 @@
 //! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
 //! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than a few hundred workers,
 //! this takes too long; `lockstep` then simulates one worker, which represents all. Processing times come from
-//! [`costs`]; no floats are moved.
+//! [`costs`]; no vectors are actually summed.
 
 mod aggregation;
 pub mod bounds;
@@ -34,7 +34,7 @@ use wire::Framing;
 /// Virtual time, in picoseconds.
 pub type Picos = u64;
 
-/// Maximum number of floats of a vector in a study.
+/// Maximum number of floats in the vector of a scenario.
 pub const MAX_FLOATS: u32 = 100_000_000;
 
 /// Algorithm that sums vectors over workers.
@@ -71,7 +71,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Returns whether switches sum.
+    /// Returns whether switches compute the sums.
     pub fn is_switch(self) -> bool {
         matches!(self, Self::Daemon | Self::Hardware)
     }

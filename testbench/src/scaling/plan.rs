@@ -1,4 +1,4 @@
-//! Algorithms without a summing switch, as plans of messages. Each message waits for others.
+//! Algorithms without a summing switch, as plans of messages. A message may wait until other messages have arrived.
 
 use super::wire::Framing;
 use super::{Algorithm, Scenario};
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans a ring, chunk by chunk or super-frame by super-frame of each chunk; each piece travels around twice, less
+    /// Plans a ring that passes on whole chunks, or each super-frame of a chunk; each piece travels around twice, less
     /// two steps.
     fn ring(mut self, is_pipelined: bool) -> Plan {
         let workers = self.scenario.workers;
@@ -216,7 +216,7 @@ impl<'a> Planner<'a> {
 pub(super) struct Step {
     /// Distance between the indices of partners.
     pub(super) distance: usize,
-    /// Divisor of the vector: the fraction of it that each partner sends to the other.
+    /// Divisor of the vector: each partner sends this fraction of the vector to the other.
     pub(super) divisor: usize,
     pub(super) is_added: bool,
 }

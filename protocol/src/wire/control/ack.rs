@@ -9,7 +9,7 @@ use crate::limits::MAX_PARTS;
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Length of an Ack without the bitmap of an answer to a Help or Confirm, in bytes.
+/// Length of an Ack without the bitmap that answers a Help or Confirm, in bytes.
 pub const ACK_LEN_BYTES: usize = 60;
 
 pub(super) mod field {
@@ -36,7 +36,7 @@ pub(super) mod field {
 const FORMED: u8 = 1;
 const ORPHANED: u8 = 2;
 const PINNED: u8 = 4;
-/// Position of the number of parts, minus one, in the flags.
+/// Bit position, in the flags, of the number of parts minus one.
 const PARTS_SHIFT: u32 = 4;
 
 const _: () = assert!(MAX_PARTS - 1 == (u8::MAX >> PARTS_SHIFT) as usize);
@@ -50,8 +50,8 @@ pub enum Standing {
     Fresh = 0,
     /// The member has missed nothing: its next round is the given one.
     Resumed = 1,
-    /// The member has missed nothing, but others lack the last sum that it holds. It sends that sum in the given
-    /// round and continues with its next round afterwards.
+    /// The member has missed nothing, but other members lack the last sum, which it holds. It sends that sum in the
+    /// given round, and then continues with its next round.
     Supplies = 2,
     /// The member lacks one sum that others hold and send in the given round. It waits for that sum instead of
     /// contributing.
@@ -76,7 +76,7 @@ impl Standing {
 pub struct AckRepr<'a> {
     /// Action that is acknowledged.
     pub action: Action,
-    /// Outcome: success, or the reason of the failure.
+    /// Outcome: success, or the reason for the failure.
     pub status: Status,
     /// Id of the member in the job.
     pub member: u16,
@@ -113,7 +113,7 @@ pub struct AckRepr<'a> {
     pub history: u64,
     /// Answer to a Join: another member of the job, from which the state of the learner can be fetched.
     pub peer: Option<SocketAddrV4>,
-    /// Number of workers that all members of the job stand for.
+    /// Total number of workers that the members of the job represent.
     pub weight: u16,
     /// Answer to a Help or Confirm: the requested segments that the switch is still missing from the member.
     pub missing: Option<SegmentSetRepr<'a>>,

@@ -7,7 +7,7 @@ use crate::wire::WireError;
 
 /// Length of a Group, in bytes.
 pub const GROUP_LEN_BYTES: usize = 20;
-/// Length of a Probe without padding and of a Heard without padding, in bytes.
+/// Length of a Probe or a Heard without padding, in bytes.
 pub const NONCE_LEN_BYTES: usize = 20;
 
 pub(super) mod field {

@@ -105,7 +105,7 @@ pub struct JoinRepr {
     pub mode: Mode,
     /// Kind of the member.
     pub kind: Kind,
-    /// Number of workers that the member stands for: 1 for a worker.
+    /// Number of workers that the member represents: 1 for a worker.
     pub weight: u16,
     /// Random number that each process draws. It distinguishes a restarted worker from a repeated Join.
     pub instance: u32,

@@ -90,7 +90,7 @@ pub enum Action {
     Help = 6,
     /// Suspend all members of the job.
     Halt = 7,
-    /// Report success, or the reason of a failure.
+    /// Report success, or the reason for a failure.
     Ack = 8,
     /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate took it.
     Confirm = 9,
@@ -168,12 +168,12 @@ pub enum ControlBody<'a> {
     Digest(DigestRepr),
     /// Sent by the switch: the multicast address and UDP port of the group of the job.
     Group(SocketAddrV4),
-    /// Sent by the switch to the group: the receiver confirms it.
+    /// Sent by the switch to the group; each receiver confirms it.
     Probe {
         /// Number that the confirmation repeats.
         nonce: u64,
     },
-    /// The sender has received a Probe through the group, or is ready to.
+    /// The sender has received a Probe through the group, or is ready to receive one.
     Heard {
         /// Number of the Probe; zero asks for a Probe.
         nonce: u64,
@@ -181,7 +181,7 @@ pub enum ControlBody<'a> {
 }
 
 impl ControlBody<'_> {
-    /// Reset of the current incarnation of the job, whichever it is. A retransmission may clear the next incarnation
+    /// Reset of whichever incarnation of the job is current. If it is retransmitted, it may clear the next incarnation
     /// too.
     pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
     /// Empty Help, which only renews the lease of a member.

@@ -14,14 +14,15 @@ pub enum Status {
     UnknownMember = 3,
     /// The sender is a member of another job; `expected` is that job.
     ForeignJob = 4,
-    /// The gradient length differs from that of the job's first Join; `expected` is the job's, in floats.
+    /// The gradient length differs from that of the job's first Join; `expected` is the job's gradient length, in
+    /// floats.
     GradientLenMismatch = 5,
-    /// The segment size differs from that of the job's first Join; `expected` is the job's, in floats.
+    /// The segment size differs from that of the job's first Join; `expected` is the job's segment size, in floats.
     SegmentSizeMismatch = 6,
     /// The mode differs from that of the job's first Join, or the request requires the other mode; `expected` is the
     /// job's mode.
     ModeMismatch = 7,
-    /// The number of workers differs from that of the job's first Join; `expected` is the job's.
+    /// The number of workers differs from that of the job's first Join; `expected` is the job's number of workers.
     WorkersMismatch = 8,
     /// The declared layout of the vector is invalid.
     BadLayout = 9,
@@ -41,7 +42,7 @@ pub enum Status {
     Halted = 15,
     /// The threshold H exceeds the maximum; `expected` is the maximum.
     BadThreshold = 16,
-    /// The length of a data packet is not that of its segment; `expected` is the correct length, in bytes.
+    /// A data packet has the wrong length for its segment; `expected` is the correct length, in bytes.
     LengthMismatch = 17,
     /// A worker's packet claims more than one gradient; `expected` is 1.
     BadWeight = 18,
@@ -49,7 +50,7 @@ pub enum Status {
     SegOutOfRange = 19,
     /// A query named a job that does not exist.
     UnknownJob = 20,
-    /// Switches are connected in a circle, or in more levels than allowed; `expected` is the maximum number of levels.
+    /// Switches are connected in a loop, or in more levels than allowed; `expected` is the maximum number of levels.
     TooManyLevels = 21,
     /// The packet is not authenticated with the job's key, or is authenticated although the job has none; `expected`
     /// is 1 if the job has a key, otherwise 0.
@@ -61,8 +62,8 @@ pub enum Status {
     TagMismatch = 24,
     /// The digest differs from that of another member; `expected` is the id of that member.
     Diverged = 25,
-    /// The element types differ from those of the job's first Join, or the switch does not have them; `expected` holds
-    /// the codes of the job's types, see [`ElementTypes::code`](crate::ElementTypes::code).
+    /// The element types differ from those of the job's first Join, or the switch does not support them; `expected`
+    /// holds the codes of the job's types, see [`ElementTypes::code`](crate::ElementTypes::code).
     ElementTypeMismatch = 26,
 }
 

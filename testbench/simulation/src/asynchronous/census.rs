@@ -11,8 +11,8 @@ use crate::checker::{Rule, Violation, violated};
 /// The members as reported by the switch.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// Time at which each member was last heard. Packets that may not renew the lease are ignored, so the true time
-    /// may be later.
+    /// Time at which the switch last heard each member. Packets that may or may not renew the lease are ignored, so the
+    /// true time may be later.
     pub(super) heard: BTreeMap<SocketAddrV4, Instant>,
     /// H if it is pinned.
     pub(super) pinned: Option<u16>,
@@ -22,8 +22,8 @@ pub(super) struct Census {
     stated: Option<(u16, u16)>,
     /// Current incarnation of the job.
     pub(super) epoch: u64,
-    /// Latest aggregate sent in this incarnation. `latest_before` is that of the previous incarnation in the same run
-    /// of the switch.
+    /// Latest aggregate sent in this incarnation. `latest_before` is the latest aggregate of the previous incarnation
+    /// in the same run of the switch.
     pub(super) latest: Option<Round>,
     pub(super) latest_before: Option<Round>,
     /// Aggregate and number of contributions of the last result.
@@ -37,12 +37,12 @@ pub(super) struct Finished {
     pub(super) contributions: u16,
 }
 
-/// Numbers of worker gradients that limit those of an aggregate in a tree (requirement V-14).
+/// Numbers of worker gradients that bound the number of gradients in an aggregate of a tree (requirement V-14).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
     /// H of the next aggregate, if the job is complete.
     pub(super) threshold: Option<u16>,
-    /// Maximum number in the vector of one member of the root.
+    /// Maximum number of gradients in one vector from a member of the root.
     pub(super) largest: u16,
 }
 
@@ -81,8 +81,8 @@ impl Census {
         }
     }
 
-    /// Applies a change of the members or of H. `is_open`: the aggregate being filled already contains a vector, so
-    /// its H is fixed.
+    /// Applies a change of the members or of H. If `is_open` is set, the aggregate being filled already contains a
+    /// vector, so its H is fixed.
     pub(super) fn change(&mut self, is_open: bool, change: impl FnOnce(&mut Self)) {
         if is_open {
             self.open = self.open.or(Some(self.threshold()));
@@ -128,8 +128,8 @@ impl Census {
         }
     }
 
-    /// Records that a member that stood for at most `largest` workers has departed from the root of a tree. It may have
-    /// been replaced at once, before the root could state a lower H.
+    /// Records that a member that represented at most `largest` workers has departed from the root of a tree. It may
+    /// have been replaced at once, before the root could state a lower H.
     pub(super) fn note_departure(&mut self, largest: u16) {
         if let Some((lowest, _)) = &mut self.stated {
             *lowest = lowest.saturating_sub(largest).max(1);

@@ -1,5 +1,5 @@
-//! Training loop of a worker: it computes and commits gradients (LGC) and applies sums in order (LWU). At the end,
-//! each sum is compared with the committed vectors.
+//! Training loop of a worker: it computes and commits gradients (local gradient computing, LGC) and applies sums in
+//! order (local weight update, LWU). At the end, each sum is compared with the committed vectors.
 
 use std::cmp::Reverse;
 
@@ -13,8 +13,8 @@ use super::upsets::begins_job;
 use super::{Aggregate, Scenario, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
-/// Maximum number of unconfirmed vectors in a sum for which the checker searches. The search is expensive, and few
-/// sums have more.
+/// Maximum number of unconfirmed vectors in one sum that the checker searches for. The search is expensive, and few
+/// sums contain more.
 const MOST_UNCONFIRMED: usize = 3;
 
 /// Number of aggregates whose sum equals that of committed vectors.
@@ -74,9 +74,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns the model of a peer that has just applied the last aggregate before `wanted`. If the workers that
-    /// could have had it were killed, returns the model before a later aggregate or, if there is none, the worker's
-    /// own.
+    /// Returns the model of a peer that has just applied the last aggregate before `wanted`. If all workers that could
+    /// have had that model were killed, returns the model before a later aggregate or, if there is none, the worker's
+    /// own model.
     fn state_for(&mut self, worker: usize, wanted: Round) -> Option<(Round, Vec<f32>)> {
         let acting = &self.workers[worker];
         let epoch = acting.epoch;
@@ -116,7 +116,7 @@ impl Simulation<'_> {
             })
     }
 
-    /// Returns whether the state that a worker wants is the one with which the job began.
+    /// Returns whether the state that a worker lacks is the initial state of the job.
     fn begins_with_job(&self, worker: usize, wanted: Round) -> bool {
         let SimulatedWorker { protocol, epoch, .. } = &self.workers[worker];
         let membership = protocol.membership().filter(|membership| membership.boot == *epoch);
@@ -171,8 +171,9 @@ impl Simulation<'_> {
             Some((vector, contributions)) => {
                 let is_same = *vector == sum.vector && *contributions == sum.contributions;
                 if !is_same || known.model != acting.model {
-                    let detail =
-                        format!("worker {worker} and another one have different sums or models for {number}");
+                    let detail = format!(
+                        "worker {worker} and another worker differ in the sum or model of aggregate {number}"
+                    );
                     return violated(Rule::Agreement, detail);
                 }
             }

@@ -60,7 +60,8 @@ pub(super) struct SimulatedWorker {
     pub(super) epoch: u64,
     /// Next aggregate to apply.
     pub(super) next: Option<Round>,
-    /// Next aggregate to apply if the worker has missed earlier ones and no peer has reached that state yet.
+    /// Aggregate before which the worker needs the state of a peer, because it has missed earlier aggregates and no
+    /// peer has reached that state yet.
     pub(super) awaits_state: Option<Round>,
     /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
     pub(super) is_ahead: bool,
@@ -78,9 +79,10 @@ pub(super) struct SimulatedWorker {
     pub(super) inbox: VecDeque<(Path, Class, Vec<u8>)>,
 }
 
-/// Upper bound of the elements of a vector in 16 bits: a sum of twelve is an integer of eight bits, and thus exact.
+/// Upper bound of the elements of a 16-bit vector: the sum of twelve vectors then has eight bits, and is thus exact.
 const SHORT_BOUND: u64 = 20;
-/// The same in a tree, whose aggregates may contain more gradients than H: a sum of 19 is exact.
+/// Upper bound of the elements of a 16-bit vector in a tree, whose aggregates may contain more gradients than H: the
+/// sum of 19 vectors is exact.
 const SHORT_BOUND_IN_TREE: u64 = 13;
 
 /// Returns a worker's vector of integers, whose sums are exact.
@@ -123,7 +125,8 @@ impl SimulatedWorker {
         }
     }
 
-    /// Starts another process, whose number over all workers is `life`. It has no state of the previous one.
+    /// Starts another process, numbered `life` among the processes of all workers. It keeps no state of the previous
+    /// one.
     pub(super) fn start(
         &mut self,
         scenario: &Scenario,

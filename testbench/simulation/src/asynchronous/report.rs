@@ -49,11 +49,11 @@ pub struct Departures {
     pub crashes: u64,
     /// Worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins refused because members that were gone still occupied the job's slots.
+    /// Joins refused because members that had ended still occupied the job's slots.
     pub turned_away: u64,
     /// Members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state because all workers with a later one were gone.
+    /// Workers that continued with their own state because all workers with a later state had ended.
     pub orphans: u64,
     /// Aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
@@ -90,11 +90,11 @@ pub struct Totals {
     pub crashes: u64,
     /// Worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins refused because members that were gone still occupied the job's slots.
+    /// Joins refused because members that had ended still occupied the job's slots.
     pub turned_away: u64,
     /// Members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state because all workers with a later one were gone.
+    /// Workers that continued with their own state because all workers with a later state had ended.
     pub orphans: u64,
     /// Aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,

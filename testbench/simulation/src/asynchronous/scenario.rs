@@ -58,8 +58,8 @@ impl Faults {
 pub struct Pace {
     /// Time to compute a gradient.
     pub compute: Duration,
-    /// Length of the periods in every second of which the worker is stalled: it does nothing, and arriving packets
-    /// wait.
+    /// Length of the periods that divide the worker's time; the worker is stalled in every second one. A stalled worker
+    /// does nothing, and arriving packets wait.
     pub stall: Option<Duration>,
 }
 
@@ -68,7 +68,7 @@ pub struct Pace {
 pub struct Scenario {
     /// Workers of the job.
     pub workers: Vec<Pace>,
-    /// Threshold H that the first worker sets; with 0, H follows the number of members.
+    /// Threshold H that the first worker sets; if zero, H follows the number of members.
     pub threshold: u16,
     /// Staleness bound S.
     pub staleness_bound: u32,
@@ -97,27 +97,27 @@ pub struct Scenario {
     /// Workers that hear the group of the job.
     #[serde(default)]
     pub groups: Groups,
-    /// Parent of each switch below the root: 0 stands for the root, i for the switch with index i - 1 here.
+    /// Parent of each switch below the root: 0 is the root, and i is the switch with index i - 1 in this list.
     #[serde(default)]
     pub racks: Vec<usize>,
-    /// Switch that each worker is connected to, numbered in the same way; workers without an entry are connected to the
+    /// Switch that each worker is connected to, numbered as in `racks`; workers without an entry are connected to the
     /// root.
     #[serde(default)]
     pub places: Vec<usize>,
-    /// Cost of the queued work of one turn of a switch.
+    /// Maximum cost of the queued work that a switch does in one turn.
     #[serde(default = "turns::long")]
     pub work_per_turn: u32,
 }
 
-/// Separates the draw of a tree from the others of a scenario, which thus stay the same.
+/// Salt of the random numbers that draw a tree. It keeps the other random numbers of a scenario unchanged.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
 
-/// Returns the vector length that scenarios without `gradient_len` use.
+/// Returns the vector length of stored scenarios that lack the field `gradient_len`.
 fn long_vector() -> u32 {
     150
 }
 
-/// Returns the lease of jobs whose workers are never killed.
+/// Returns the lease of jobs whose workers are never killed, in milliseconds.
 fn long_lease() -> u32 {
     Config::default().lease_ms
 }
@@ -195,7 +195,8 @@ impl Scenario {
     }
 
     /// Shortens the turns of the switches in some of the scenarios, so that vectors and requests wait in queues. In
-    /// these, no member may leave: the checker learns from the first result when an aggregate is finished.
+    /// these scenarios, no member may leave, because the checker learns only from the first result that an aggregate is
+    /// finished.
     fn draw_turns(&mut self, seed: u64) {
         if self.upsets.is_empty() {
             self.work_per_turn = turns::draw(seed);
@@ -228,8 +229,8 @@ impl Scenario {
         workers[1..].iter().copied().max().unwrap_or(1).max(1)
     }
 
-    /// Adds kills of worker processes and a lease that expels them. The lease also expels some workers that are only
-    /// slow.
+    /// Adds kills of worker processes, and a lease after which killed workers are expelled. The lease also expels some
+    /// workers that are only slow.
     fn draw_crashes(&mut self, draw: &mut Draw) {
         self.duration = self.duration.max(SHORTEST_WITH_CRASHES);
         let micros = self.duration.as_micros() as u64;

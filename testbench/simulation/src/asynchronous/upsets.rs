@@ -1,5 +1,5 @@
-//! Upsets during a job: restarts of the switch, Resets and killed workers; also determines the state of members that
-//! join afterwards.
+//! Upsets during a job (restarts of the switch, Resets and killed workers), and the state of members that join
+//! afterwards.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub enum Upset {
 /// Time since the start of the job and the upset that occurs then.
 pub type PlannedUpset = (Duration, Upset);
 
-/// Creates the switch `at` of the run with the given number; the root has the index 0.
+/// Creates run number `run` of the switch with index `at`; the root has index 0.
 pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Switch {
     let boot = match (at, run) {
         (0, 0) => seed + 1,
@@ -65,7 +65,7 @@ pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Swi
     Switch::with_keys(config, keys(boot, scenario.is_keyed))
 }
 
-/// Returns whether nothing was summed in the job before the member's first aggregate.
+/// Returns whether the member's first aggregate is the first aggregate of the job.
 pub(super) fn begins_job(membership: &Membership) -> bool {
     membership.history == history::begin(membership.boot, JOB, membership.start)
 }
@@ -76,7 +76,7 @@ impl Simulation<'_> {
         self.scenario.upsets.get(self.upsets).map(|(at, _)| self.begin.plus(*at))
     }
 
-    /// Returns whether any event has occurred that allows the switch to remove a live member.
+    /// Returns whether an event has occurred after which the switch may remove a live member.
     pub(super) fn is_disturbed(&self) -> bool {
         self.upsets > 0 || self.departures.expelled > 0
     }
@@ -143,7 +143,7 @@ impl Simulation<'_> {
         self.flush_worker(worker);
     }
 
-    /// Starts stopped workers at once: all of them if `all` is set, otherwise those that are due to return later.
+    /// Starts stopped workers at once: all of them if `all` is set, otherwise those whose start is scheduled for later.
     pub(super) fn start_stopped(&mut self, all: bool) {
         let now = self.now;
         for acting in self.workers.iter_mut().filter(|acting| !acting.is_running) {
@@ -155,8 +155,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns whether the Join of a worker was refused because members that are gone keep their slots until their
-    /// lease expires. If so, the worker's process ends and another one retries.
+    /// Returns whether the Join of a worker was refused because members that have ended keep their slots until their
+    /// lease expires. If so, the worker's process ends, and a new process tries again.
     pub(super) fn is_turned_away(&mut self, worker: usize) -> Result<bool, Violation> {
         let JoinProgress::Refused(status, expected) = self.workers[worker].protocol.join_progress() else {
             return Ok(false);
@@ -175,8 +175,8 @@ impl Simulation<'_> {
         Ok(true)
     }
 
-    /// Checks whether a worker has entered another incarnation of the job. All workers whose membership is Resumed
-    /// there have the same model.
+    /// Checks whether a worker has entered another incarnation of the job. All workers that resume in that incarnation
+    /// must have the same model.
     pub(super) fn note_admission(&mut self, worker: usize) -> Result<(), Violation> {
         let acting = &mut self.workers[worker];
         let Some(membership) = acting.protocol.membership().copied() else { return Ok(()) };
@@ -196,7 +196,8 @@ impl Simulation<'_> {
             return Ok(());
         }
         if acting.awaits_state.is_some() || acting.is_orphan {
-            // The protocol names the aggregate whose state the worker needs now, or the worker never obtains it.
+            // The protocol must name the aggregate whose state the worker needs now; otherwise the worker never obtains
+            // that state.
             return Ok(());
         }
         acting.next = Some(membership.start);
@@ -209,7 +210,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Returns the model before an aggregate, as a worker of the current incarnation had it.
+    /// Returns the model that workers of the current incarnation had before an aggregate.
     pub(super) fn model_before(&self, epoch: u64, next: Round) -> Option<Vec<f32>> {
         let applied = self.aggregates.get(&(epoch, next.previous().get()));
         let applied = applied.filter(|known| known.sum.is_some()).map(|known| &known.model);

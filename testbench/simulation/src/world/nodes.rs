@@ -23,9 +23,9 @@ use super::{BEGIN, World, switch_node};
 
 /// Memory of a switch in addition to that for the vector.
 const SWITCH_MEMORY_BYTES: usize = 64 << 10;
-/// Maximum memory per segment in both generations; the switch has one slot per 256 bytes.
+/// Maximum memory per segment, for both generations of slots; the switch has one slot per 256 bytes.
 const SEGMENT_MEMORY_BYTES: usize = 1 << 10;
-/// Port of the switch's members. `UPLINK` is the port that leads to its parent.
+/// Port on which a switch serves its members. `UPLINK` is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
 const FIRST_UDP_PORT: u16 = 5000;
@@ -231,8 +231,8 @@ impl World<'_> {
                 // An open round keeps the threshold with which it was opened.
                 self.was_reset = false;
             }
-            // The pinned H ended with the job. If the flag remained set, the operator would keep resetting the job of
-            // the others forever.
+            // The pinned H ended with the job. If the flag remained set, the operator would reset the job of the other
+            // members again and again.
             Event::JobEnded { .. } => self.switches[at].is_pinned = false,
             Event::GroupHeard { .. } => self.report.group_members += 1,
             Event::GroupLost { .. } => self.report.group_losses += 1,
@@ -357,7 +357,7 @@ impl World<'_> {
     }
 }
 
-/// Returns the workers of a switch that are subscribed to a group and that the packets to it reach.
+/// Returns the workers of a switch that are subscribed to a group and reached by its packets.
 fn subscribers<'a>(
     workers: &'a [WorkerNode],
     scenario: &'a Scenario,

@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         let rows: Vec<_> = outcomes.iter().map(row).collect();
         println!("{}", json!({ "attacks": rows, "failed": failed }));
     } else {
-        println!("{} attacks, {failed} of them break a promise", outcomes.len());
+        println!("{} attacks; {failed} of them broke a promise", outcomes.len());
     }
     ExitCode::from(u8::from(failed > 0))
 }

@@ -22,13 +22,13 @@ struct Team {
     rounds: usize,
 }
 
-/// Time of a turn for each packet of the whole vector, in nanoseconds.
+/// Time of a turn per packet of the whole vector, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     /// From the start of the first thread to the end of the last one.
     elapsed: f64,
-    /// Processor time of the thread that used most. Other processes on the machine do not add to it, apart from what
-    /// they displace from caches.
+    /// Processor time of the thread that used the most. Other processes on the machine affect it only in that they
+    /// displace data from the caches.
     processor: f64,
 }
 

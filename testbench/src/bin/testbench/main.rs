@@ -1,5 +1,5 @@
-//! The `testbench` program: random simulations of the switch and its workers, simulations that must find planted bugs,
-//! comparisons with simpler protocols, attacks, and benchmarks against other systems.
+//! The `testbench` program: random simulations of the switch and its workers, planted bugs that the simulations must
+//! find, comparisons with simpler protocols, attacks, and benchmarks against other systems.
 
 mod actors;
 mod attack;
@@ -34,11 +34,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run random scenarios and stop at the first that breaks a rule
+    /// Run random scenarios and stop at the first that violates a rule
     Simulate(search::Options),
     /// Plant bugs in the protocol, one at a time, and check that each is found
     ///
-    /// Random scenarios must find each bug, unless its file names a test that must find it.
+    /// Random scenarios must find each bug, unless the file of the bug names a test that must find it.
     Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
     Compare(compare::Options),
@@ -46,7 +46,7 @@ enum Command {
     ///
     /// Needs root.
     Peers(peers::Options),
-    /// Measure the same contenders as `peers` over racks of workers
+    /// Measure the same contenders as `peers`, with workers in racks
     ///
     /// Each rack has a child switch below one parent switch. Needs root.
     Scale(scale::Options),
@@ -66,7 +66,7 @@ enum Command {
     Lockstep(lockstep::Options),
     /// Measure how long actors take to read a model, directly and through cells
     ///
-    /// The actors read from the learner, or from cells, which cache models. Needs root.
+    /// The actors read from the learner, or from cells, which are caches of models. Needs root.
     Models(models::Options),
     /// Measure training time by number of actors
     ///
@@ -86,7 +86,7 @@ enum Command {
     ///
     /// Needs root.
     Replay(replay::Options),
-    /// Inject faults into the accelerator's RTL, and check that its tests find each
+    /// Inject faults into the accelerator's RTL, and check that the tests find them
     ///
     /// Needs Verilator and Icarus Verilog.
     RtlMutants(rtl_mutants::Options),

@@ -78,13 +78,13 @@ fn test(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
-        println!("without their mutants, the seeds that show the mutants break no rule");
+        println!("without the mutants, the seeds that reveal them violate no rule");
     }
     Ok(found == trials.len())
 }
 
-/// Builds the simulation without a mutant and runs the tests without a mutant, which must pass. Returns the seconds
-/// that this took.
+/// Builds the simulation and runs the tests, both without a mutant; the tests must pass. Returns the time that this
+/// took, in seconds.
 fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Result<f64> {
     let mut seconds = 0.0;
     if mutants.iter().any(|mutant| mutant.bug.test.is_none()) {
@@ -101,13 +101,13 @@ fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Resul
     Ok(seconds)
 }
 
-/// Returns the seconds of a trial without a mutant.
+/// Returns the duration of a trial without a mutant, in seconds.
 ///
 /// # Errors
-/// Fails if the trial found anything.
+/// Fails if the trial found a violation.
 fn check_control(name: &str, trial: &Trial, progress: &Progress) -> Result<f64> {
     if !trial.is_clean() {
-        bail!("the code breaks a rule without a mutant: {}", describe(trial));
+        bail!("the code violates a rule even without a mutant: {}", describe(trial));
     }
     progress.note(&format!("{name}: {}", describe(trial)));
     Ok(trial.build_seconds + trial.run_seconds)

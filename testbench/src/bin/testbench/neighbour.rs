@@ -21,7 +21,7 @@ pub(crate) struct Options {
     floats: u32,
     /// Duration of the victim's aggregation in each run, in seconds
     ///
-    /// The maximum is 8 seconds, because the switch expels members of the attacker after 10 seconds.
+    /// The maximum is 8 seconds, because the switch expels silent members of the attacker after 10 seconds.
     #[arg(long, default_value_t = 1.5, value_parser = seconds)]
     seconds: f64,
     /// Number of times that the victim runs alone and under each attack

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Options for the output of tables and figures.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
-    /// Directory to write a figure for each table to, as SVG
+    /// Directory in which to write an SVG figure for each table
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     /// Print each table as one line of JSON
@@ -49,7 +49,7 @@ impl Output {
     }
 }
 
-/// Options of benchmarks over shaped links that can also write every turn to a file.
+/// Options of benchmarks over shaped links, which can also write the result of every turn to a file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measured {
     /// Rate of each link, in each direction
@@ -58,7 +58,7 @@ pub(crate) struct Measured {
     /// Number of interleaved measurements of each contender
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns: u16,
-    /// File to write every turn of every contender to, as CSV
+    /// CSV file in which to write the result of every turn of every contender
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]

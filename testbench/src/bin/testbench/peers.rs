@@ -43,14 +43,14 @@ pub(crate) struct Options {
 /// Options common to `peers` and `scale`.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Rate of each link, such as 1gbit [default: as fast as the machine]
+    /// Rate of each link, such as 1gbit [default: unlimited]
     ///
     /// Repeatable.
     #[arg(long)]
     pub(crate) rate: Vec<Rate>,
     /// Delay of a frame on each link, in each direction, in microseconds
     ///
-    /// The relay that delays the frames adds a further delay.
+    /// The relay that delays the frames adds some delay of its own.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
     /// Number of interleaved measurements of each contender
@@ -64,8 +64,8 @@ pub(crate) struct Common {
     only: Vec<String>,
     /// Element types of the packets: f32, bf16, f16, bf16-f32, f16-f32
     ///
-    /// With several types, all contenders that have them take turns. The parameter server and the ring of this project
-    /// have only f32.
+    /// With several types, all contenders that support them take turns. The parameter server and the ring of this
+    /// project support only f32.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "f32")]
     wire: Vec<ElementTypes>,
     /// Python interpreter with PyTorch, for Gloo
@@ -94,7 +94,8 @@ impl Common {
     /// Finds the tools and selects the contenders.
     ///
     /// # Errors
-    /// Fails if the output directory cannot be created, or --only matches no contender; the text is for the user.
+    /// Fails if the output directory cannot be created, or if --only matches no contender. The error text is meant for
+    /// the user.
     fn prepare(&self) -> Result<Prepared, String> {
         self.output.prepare()?;
         let tools = Tools::find(&self.python);
@@ -107,7 +108,10 @@ impl Common {
         };
         let contenders: Vec<_> = Contender::all(&tools, &self.wire).into_iter().filter(is_chosen).collect();
         if contenders.is_empty() {
-            return Err(format!("--only {}: no contender's name contains any of these", self.only.join(",")));
+            return Err(format!(
+                "--only {}: no contender's name contains any of these words",
+                self.only.join(",")
+            ));
         }
         Ok((tools, contenders))
     }

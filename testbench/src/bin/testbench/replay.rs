@@ -31,15 +31,15 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u8).range(1..=32)
     )]
     shards: Vec<u8>,
-    /// Measured time of a turn, in seconds
+    /// Duration of the measurement in each turn, in seconds
     ///
-    /// If half of an actor's mean pause between two inserts is longer than this time, the turn measures for half the
-    /// pause instead.
+    /// If half of an actor's mean pause between two inserts is longer, the measurement lasts for half of the pause
+    /// instead.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=600))]
     seconds: u16,
     /// Measure the throughput of one server with this number of actors instead
     ///
-    /// The actors insert without pause, over the loopback interface of this machine.
+    /// The actors insert items without a pause, over the loopback interface of this machine.
     #[arg(long, value_name = "ACTORS", value_parser = clap::value_parser!(u16).range(1..=256))]
     throughput: Option<u16>,
     #[command(flatten)]

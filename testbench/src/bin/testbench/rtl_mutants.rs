@@ -1,4 +1,4 @@
-//! The subcommand `testbench rtl-mutants`: injects faults into the accelerator's RTL, which its checks must find.
+//! The subcommand `testbench rtl-mutants`: injects faults into the accelerator's RTL, which the checks must find.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -81,8 +81,8 @@ fn try_all(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!(
-            "\n{found} of {} faults found, and none in the unchanged RTL; {seconds:.0} s, of which compilation \
-             {build_seconds:.0} s",
+            "\n{found} of {} faults found, no error in the unchanged RTL; {seconds:.0} s, including \
+             {build_seconds:.0} s of compilation",
             trials.len()
         );
     }

@@ -17,7 +17,7 @@ pub(crate) struct Options {
     floats: Vec<u32>,
     /// Numbers of workers, in racks of three
     ///
-    /// Four workers are in racks of two.
+    /// Four workers form two racks of two.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=64)

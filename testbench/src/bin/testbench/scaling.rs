@@ -48,7 +48,7 @@ pub(crate) struct Options {
     delay_us: f64,
     /// Number of workers at each switch of the lowest level
     ///
-    /// In the paper it is three.
+    /// The paper uses three.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     rack: u16,
     /// Number of child switches of each switch of a higher level
@@ -73,7 +73,7 @@ pub(crate) struct Options {
     switch_threads: u8,
     /// Receive buffer of each switch, in MiB
     ///
-    /// The workers' windows are calculated from it.
+    /// The workers' windows are calculated from this size.
     #[arg(
         long, value_name = "MIB", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024)
@@ -81,8 +81,8 @@ pub(crate) struct Options {
     switch_buffer_mib: u16,
     /// Maximum random delay of a worker's start, in microseconds
     ///
-    /// Each worker's delay is drawn at random. With this option, only numbers of workers up to --packets-up-to are
-    /// calculated.
+    /// Each worker's delay is drawn at random. With this option, results are calculated only for numbers of workers up
+    /// to --packets-up-to.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
     /// Seed of the random delays
@@ -106,7 +106,7 @@ pub(crate) struct Options {
     /// The file is the output of `testbench peers --json`. Only the measured cases are calculated.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Number of cores of the machine that made the measurements of --against
+    /// Number of cores of the machine on which the file of --against was measured
     #[arg(
         long, default_value_t = 2, requires = "against",
         value_parser = clap::value_parser!(u16).range(1..)

@@ -82,13 +82,13 @@ struct Replayed {
     models: Vec<Model>,
     /// Rate of each link
     ///
-    /// At 1gbit, all computation takes ten times as long as at 10gbit.
+    /// On slower links, computation is stretched in proportion: at 1gbit, it takes ten times as long as at 10gbit.
     #[arg(long, value_delimiter = ',', default_values = ["1gbit", "10gbit"])]
     rate: Vec<Rate>,
     /// Origin of the computation times that are replayed
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["paper", "own"])]
     compute: Vec<Compute>,
-    /// Approximate time of a turn of the slowest contender, in seconds
+    /// Approximate duration of a turn of the slowest contender, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -111,15 +111,15 @@ struct ReplayOptions {
 
 #[derive(Debug, Args)]
 struct SplitOptions {
-    /// Numbers of workers that a batch is divided among
+    /// Numbers of workers among which a batch is divided
     ///
-    /// One of the workers is measured.
+    /// Only one of the workers is measured.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 1],
         value_parser = clap::value_parser!(u16).range(1..=64)
     )]
     workers: Vec<u16>,
-    /// Measured time of each algorithm in each turn, in seconds
+    /// Duration of the measurement of each algorithm in each turn, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -137,7 +137,7 @@ struct ConvergenceOptions {
     /// Number of seeds of each method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Environment steps of each run [default: those of the algorithm]
+    /// Environment steps of each run [default: the default of the algorithm]
     #[arg(long)]
     steps: Option<u64>,
     /// Kind of methods to train [default: both]
@@ -152,7 +152,7 @@ struct ElementsOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Element types; the others are compared with the first
+    /// Element types to train with; the others are compared with the first
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
     wire: Vec<ElementTypes>,
     /// Number of workers
@@ -180,7 +180,7 @@ enum Kind {
 struct RackOptions {
     /// Numbers of workers, in racks of three
     ///
-    /// Four workers are in racks of two.
+    /// Four workers form two racks of two.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=24)
@@ -254,7 +254,7 @@ impl Replayed {
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err("this machine does not have the requirements above".to_owned());
+            return Err("this machine does not meet the requirements above".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
@@ -304,7 +304,7 @@ fn compare_elements(options: &ElementsOptions) -> Result<(), String> {
     let progress = Progress::new();
     let ElementsOptions { workers, seeds, first_seed, .. } = *options;
     for task in &options.algorithms {
-        // On CartPole, PPO attains the maximum return with any elements.
+        // On CartPole, PPO reaches the maximum return with any element type.
         let task = if task.algorithm == HOPPER.algorithm { HOPPER } else { *task };
         let comparison =
             elements::measure(task, &options.wire, workers.into(), (first_seed, seeds), &progress);
