@@ -112,7 +112,7 @@ impl Table {
         if let Some((best, ratio)) = self.best_peer() {
             let _ = writeln!(
                 text,
-                "\nThe best peer is {best}: {} times the time of the first row.",
+                "\nThe best peer is {best}: its time is {} times that of the first row.",
                 ratio.text(2)
             );
         }

@@ -27,10 +27,10 @@ pub enum Pair {
     #[strum(to_string = "replayd")]
     Own,
     /// Client of this project and a Reverb server.
-    #[strum(to_string = "Reverb, from our client")]
+    #[strum(to_string = "Reverb, with the client of this project")]
     OwnToReverb,
     /// Client and server of Reverb.
-    #[strum(to_string = "Reverb, from its own client")]
+    #[strum(to_string = "Reverb, with its own client")]
     Reverb,
 }
 

@@ -264,8 +264,8 @@ impl AsyncReplay {
             ]);
         }
         format!(
-            "### {}\n\n{}\nThe paper's speed-up from start to the same return, fewer iterations included, on its \
-             machines: {:.2}.\n",
+            "### {}\n\n{}\nOn its own machines, the paper reports a speed-up of {:.2} from the start to the same \
+             return, which includes the lower number of iterations.\n",
             self.title(),
             rows.text(),
             self.scene.model.async_speed_up

@@ -238,7 +238,7 @@ impl Comparison {
         if let Some(ratio) = self.fewer_gradients() {
             let _ = writeln!(
                 text,
-                "\nGradients in the model until the return, first row / second row: {ratio:.2}."
+                "\nNumber of gradients in the model until the return, first row divided by second row: {ratio:.2}."
             );
         }
         text

@@ -69,7 +69,7 @@ def test_a_temporary_run_is_removed_with_the_agent():
 def test_the_error_of_the_command_is_raised():
     with pytest.raises(train.TrainingError, match=r"iswitch train: --set gama: no such hyper-parameter"):
         train.DQN("CartPole-v1", gama=0.9).learn(total_timesteps=1000)
-    with pytest.raises(train.TrainingError, match="not trained yet"):
+    with pytest.raises(train.TrainingError, match="not been trained yet"):
         train.DQN("CartPole-v1").predict(np.zeros(4))
     with pytest.raises(TypeError, match=r"env is 5, expected the id"):
         train.SAC(5)  # type: ignore[arg-type]

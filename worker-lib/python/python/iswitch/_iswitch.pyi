@@ -13,7 +13,7 @@ class Worker:
 
     The constructor returns when all `world_size` workers have joined. All workers must call the same methods, with
     arrays of the same lengths, in the same order. Only one thread may use a worker at a time. If an argument is
-    omitted, the environment variable in parentheses or else the default is used.
+    omitted, the worker uses the environment variable in parentheses or, if that is not set, the default.
 
     Args:
         switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH). If the value is "auto", rank 0
@@ -22,8 +22,7 @@ class Worker:
         world_size: Number of workers of the job, 1 to 64 (WORLD_SIZE).
         job: Number of the job on the switch; each additional array length takes the next number (ISWITCH_JOB, else 0).
         timeout: Timeout for the other workers, in seconds (ISWITCH_TIMEOUT, else 1800).
-        switch_timeout: Time that the switch may be silent, for example during a restart, in seconds
-            (ISWITCH_SWITCH_TIMEOUT, else 3).
+        switch_timeout: Time in seconds after which a silent switch is considered lost (ISWITCH_SWITCH_TIMEOUT, else 3).
         segment_floats: Number of floats in a packet, the same on all workers (ISWITCH_SEGMENT_FLOATS, else 366, for an
             MTU of 1500).
         key_file: File with the job's key, as created by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
@@ -32,9 +31,9 @@ class Worker:
             `iswitchd --non-finite sum` (ISWITCH_NON_FINITE, else "refuse").
         wire: Element types of the packets of all arrays, the same on all workers (ISWITCH_WIRE, else the type of each
             array): "bf16" and "f16" take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have
-            sums in 32 bits; "f32" is for switches that sum nothing else.
+            sums in 32 bits; "f32" is for switches that support no other type.
         threads: Number of threads that send and receive during a call, 1 to 16, if the switch runs several threads
-            (ISWITCH_THREADS, else one for each four cores of the machine).
+            (ISWITCH_THREADS, else one for every four cores of the machine).
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
@@ -65,35 +64,35 @@ class Worker:
 
         `array` is any contiguous, writable array of float32, float16 or bfloat16 in CPU memory that supports the buffer
         protocol (NumPy, array.array, memoryview) or DLPack (PyTorch). Its memory is used in place. Arrays of 16-bit
-        floats travel in half the bytes; the switch sums them in 32 bits and rounds each sum once. No other thread may
+        floats are sent in half the bytes; the switch sums them in 32 bits and rounds each sum once. No other thread may
         write to the array during the call; other Python threads keep running.
 
         Args:
             array: The array.
-            timeout: Time limit of this call, in seconds above 0, for whatever it waits: the switch, the other workers, or
-                both. The call ends at most half a second later. If omitted, the timeouts of the worker apply.
+            timeout: Time limit in seconds, above 0, for this call, whether it waits for the switch, for the other workers
+                or for both. The call ends at most half a second later. If omitted, the timeouts of the worker apply.
 
         Returns:
-            Number of gradients in the sum: `world_size`, or fewer if workers have left the job or were expelled (the
-            smallest number of any segment).
+            Number of gradients in the sum: `world_size`, or fewer if workers have left the job or were expelled (if
+            the segments differ, the smallest number).
 
         Raises:
             TypeError: The argument is not an array, or its elements are not float32, float16 or bfloat16.
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
             SwitchLostError, WorkersMissingError: The call has timed out while it waited for the switch or for the other
-                workers. Retry the call with the same array, unchanged; its beginning may already contain the sum.
+                workers. Retry the call with the same array, unchanged; its first part may already contain the sum.
             ExpelledError: The other workers continued without this one.
         """
 
     def all_reduce_mean_(self, array: Any, *, timeout: float | None = None) -> int:
         """Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
 
-        The sum of float16 reaches the workers in 32 bits, so that it does not overflow.
+        For float16 arrays, the switch sends the sum to the workers in 32 bits, so that it does not overflow.
         """
 
     def stats(self) -> dict[str, int]:
-        """Returns counters: `rounds`, `segments` sent for the first time, `retransmitted` segments, and `rejoins`."""
+        """Returns the counters `rounds`, `segments` (sent for the first time), `retransmitted` (segments) and `rejoins`."""
 
     def close(self) -> None:
         """Leaves the job. A call that waits in another thread raises ClosedError."""

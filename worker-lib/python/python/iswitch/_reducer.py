@@ -182,12 +182,12 @@ def _stop(
 class Reducer:
     """Sums tensors through a worker, in the order in which they are submitted, in a background thread.
 
-    Contiguous tensors on the CPU are summed in place. float16 and bfloat16 tensors travel as such; the switch sums them in
-    32 bits and rounds each sum once. Tensors on a GPU are copied through pinned CPU memory, on streams of their own.
+    Contiguous tensors on the CPU are summed in place. float16 and bfloat16 tensors are sent in 16 bits; the switch sums
+    them in 32 bits and rounds each sum once. Tensors on a GPU are copied through pinned CPU memory, on separate streams.
 
     If an operation times out, or is interrupted by Ctrl-C, the operations that are queued behind it fail with
-    `iswitch.UnfinishedError`, and so does every other operation until the same one is repeated with the same tensor,
-    unchanged.
+    `iswitch.UnfinishedError`. All other operations fail in the same way until the interrupted operation is repeated with
+    the same tensor, unchanged.
 
     Args:
         worker: The worker. The reducer takes ownership of it and closes it.
@@ -231,7 +231,7 @@ class Reducer:
 
         Raises:
             iswitch.Error: See `iswitch.Worker.all_reduce_`.
-            iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
+            iswitch.WorkersLostError: The sum is incomplete because workers have left the job or were expelled.
             iswitch.UnfinishedError: An earlier operation has failed and must be repeated first.
         """
         self.complete(self.stage(tensor), mean, timeout)
@@ -246,7 +246,7 @@ class Reducer:
         self._stop()
 
     def stage(self, tensor: torch.Tensor) -> Staged:
-        """Begins to bring the tensor into CPU memory, for `complete` or `begin`."""
+        """Begins to copy the tensor to CPU memory, for `complete` or `begin`."""
         return self._stager.stage(tensor)
 
     def complete(self, staged: Staged, mean: bool = False, timeout: float | None = None) -> None:

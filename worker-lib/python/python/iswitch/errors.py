@@ -1,4 +1,4 @@
-"""Errors of a worker. The message of a timeout says what the worker waited for, and for how long.
+"""Errors of a worker. The message of a timeout states what the worker waited for, and for how long.
 
 Each class states its reason by name in `reason`, for logs and metrics.
 """
@@ -11,7 +11,7 @@ class Error(RuntimeError):
 
 
 class TimedOutError(Error, TimeoutError):
-    """An operation has timed out; the subclass names what it waited for. The same operation may be repeated."""
+    """An operation has timed out; the subclass states what it waited for. The same operation may be repeated."""
 
     reason = "timed_out"
 
@@ -29,7 +29,7 @@ class WorkersMissingError(TimedOutError):
 
 
 class WorkersLostError(Error):
-    """A sum lacks the gradients of workers that have left the job or were expelled, or a rank has ended."""
+    """A sum is incomplete because workers have left the job or were expelled, or a rank has ended."""
 
     reason = "workers_lost"
 
@@ -41,7 +41,7 @@ class RefusedError(Error):
 
 
 class ExpelledError(Error):
-    """The other workers continued without this one, which lacks the sums of these rounds and must rejoin."""
+    """The other workers continued without this one, which has missed the sums of these rounds and must rejoin."""
 
     reason = "expelled"
 
@@ -59,7 +59,7 @@ class NonFiniteError(Error, ValueError):
 
 
 class UnfinishedError(Error, ValueError):
-    """The last call failed before its sum was complete; it must be repeated with the same array before any other."""
+    """An earlier call failed before its sum was complete; repeat it with the same array before any other call."""
 
     reason = "unfinished"
 

@@ -1,4 +1,4 @@
-"""Trained policies: loads the files that `iswitch export` writes, and acts with NumPy alone.
+"""Trained policies: loads the files that `iswitch export` writes, and runs the policies with NumPy alone.
 
 >>> policy = load_policy("policy.safetensors")
 >>> action = policy.act(observation)
@@ -63,12 +63,13 @@ class Policy:
         """Returns the actions for one observation or a batch of observations.
 
         Args:
-            observations: Observations as the environment returns them, of the shape in `config["observation"]`, which
-                a batch size may precede. Images have the shape [channels, height, width] and values from 0 to 255.
+            observations: Observations as the environment returns them, with the shape in `config["observation"]` or
+                with an additional first dimension for the batch. Images have the shape [channels, height, width] and
+                values from 0 to 255.
 
         Returns:
-            Actions as the environment takes them: for discrete actions, their numbers, int64, of the shape [] or
-            [batch]; for continuous actions, float32, of the shape [dim] or [batch, dim].
+            Actions as the environment takes them: for discrete actions, int64 action numbers of the shape [] or
+            [batch]; for continuous actions, float32 values of the shape [dim] or [batch, dim].
 
         Raises:
             ValueError: The observations have another shape.
@@ -89,7 +90,7 @@ class Policy:
             observations: Observations, as for `act`.
 
         Returns:
-            Scores, float32, of the shape [n] or [batch, n] for n actions.
+            Float32 scores of the shape [n] or [batch, n] for n actions.
 
         Raises:
             ValueError: The observations have another shape, or the actions are continuous.
@@ -159,7 +160,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
     """Loads a policy that `iswitch export` has written.
 
     Args:
-        path: File of the format safetensors or json, or folder of the format hub.
+        path: File in the format safetensors or json, or folder in the format hub.
 
     Returns:
         The policy.

@@ -1,7 +1,7 @@
 """Switches on this machine: runs the `iswitchd` that the wheel contains.
 
-`python -m iswitch.switch` runs iswitchd with the options that follow. If they name no port, the switch serves UDP port
-7711 of the loopback interface.
+`python -m iswitch.switch` runs iswitchd with the given options. If they name no port, the switch serves UDP port 7711 of
+the loopback interface.
 
 >>> import iswitch.switch
 >>> with iswitch.switch.LocalSwitch() as switch:
@@ -46,7 +46,7 @@ Runs iswitchd on this machine. If the options contain neither --udp nor --port n
 
 
 def find_iswitchd() -> str:
-    """Returns the path of iswitchd: the value of ISWITCHD, else that of the installed wheel, else the one on the PATH.
+    """Returns the path of iswitchd: the value of ISWITCHD, else the one in the installed wheel, else the one on the PATH.
 
     Raises:
         FileNotFoundError: There is no iswitchd.
@@ -76,14 +76,14 @@ def _installed_iswitchd() -> str | None:
 class LocalSwitch:
     """Private switch: an iswitchd on a free UDP port of the loopback interface, which needs no privileges.
 
-    It runs one thread for each four cores of the machine, unless `--threads` sets another number.
+    It runs one thread for every four cores of the machine, unless `--threads` sets another number.
 
-    The switch stops on `close`, or after the end of this process, however it ends: the switch then continues until the
-    workers of its jobs have left or their lease has expired (10 seconds unless `--lease-ms` sets another value). The
+    The switch stops on `close`, or after this process has ended, even if it was killed: the switch then continues until
+    the workers of its jobs have left or their lease has expired (10 seconds unless `--lease-ms` sets another value). The
     warnings of iswitchd appear on the standard error of this process.
 
     Args:
-        options: Further options of iswitchd, for example "--ordered".
+        options: Additional options of iswitchd, for example "--ordered".
 
     Raises:
         FileNotFoundError: There is no iswitchd; see `find_iswitchd`.
@@ -122,7 +122,7 @@ class LocalSwitch:
         return self._address
 
     def close(self) -> None:
-        """Stops the switch. Workers that still use it raise SwitchLostError."""
+        """Stops the switch. Calls of workers that still use it raise SwitchLostError."""
         self._process.terminate()
         self.detach()
         try:
@@ -133,7 +133,7 @@ class LocalSwitch:
         self._log.join()
 
     def detach(self) -> None:
-        """Lets the switch stop as soon as no job is left, and returns at once."""
+        """Makes the switch stop as soon as no job is left; returns immediately."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 

@@ -104,7 +104,7 @@ class _Done(dist._Work):
 
 
 def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a method of the process group that torch.compile must call as it is: it cannot trace access to the group."""
+    """Decorates a method that torch.compile must call without tracing, because it cannot trace access to the group."""
     return torch.compiler.disable(method)
 
 
@@ -208,10 +208,10 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return self._sum(staged, [], opts)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-        """Blocks until all ranks have entered the call. Rank 0 names the ranks that have not within the timeout.
+        """Blocks until all ranks have entered the call. After the timeout, rank 0 names the ranks that have not.
 
         Raises:
-            iswitch.TimedOutError: On rank 0, with the missing ranks.
+            iswitch.TimedOutError: On rank 0; the message names the missing ranks.
             iswitch.WorkersLostError: On the other ranks, if rank 0 has raised an error.
         """
         name, arguments = "monitored_barrier", (timeout or timedelta(0), wait_all_ranks)
@@ -221,15 +221,15 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         self._delegate.await_call(name, BlockingCall(lambda: gloo.monitored_barrier(*arguments)))
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Sets the timeout of all operations that begin from now on."""
+        """Sets the timeout of all operations that begin after this call."""
         self._others.set_timeout(timeout)
         if self._reducer is not None:
             self._reducer.timeout = seconds_of(timeout)
 
     @property
     def error(self) -> BaseException | None:
-        """Last error of this rank. An error of the switch is None after the operation has been repeated successfully; an
-        error of Gloo remains, because Gloo closes its connections."""
+        """Last error of this rank. An error of the switch is cleared (None) once the operation has been repeated
+        successfully; an error of Gloo is permanent, because Gloo closes its connections."""
         return (self._reducer and self._reducer.error) or self._delegate.error
 
     def get_error(self) -> ErrorType:
@@ -238,9 +238,9 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return ErrorType.COMM_ERROR if self._is_aborted else error_type(self.error)
 
     def abort(self) -> None:
-        """Ends every pending and later operation of this rank with `iswitch.AbortedError`, within half a second.
+        """Ends all pending and later operations of this rank with `iswitch.AbortedError`, within half a second.
 
-        The switch removes this rank from the group's job, so that the operations of the other ranks fail as well.
+        The switch removes this rank from the group's job, so the operations of the other ranks fail as well.
         """
         self._is_aborted = True
         self._delegate.abort()
@@ -248,7 +248,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
             self._reducer.abort()
 
     def shutdown(self) -> None:
-        """Leaves the group, whatever state the switch and the other ranks are in. Pending operations fail."""
+        """Leaves the group, regardless of the state of the switch and the other ranks. Pending operations fail."""
         # The delegate comes first, because a barrier in the reducer's thread may wait for a collective of Gloo.
         self._delegate.close()
         if self._reducer is not None:
@@ -261,7 +261,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @property
     def _switch(self) -> Reducer:
-        """The reducer of a group of several processes; collectives of a single process do not come this far."""
+        """The reducer of a group of several processes; collectives of a single process do not use it."""
         assert self._reducer is not None
         return self._reducer
 

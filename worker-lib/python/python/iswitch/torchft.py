@@ -1,15 +1,15 @@
-"""Fault tolerance in each step, with torchft: replicas may end and join while the others train on.
+"""Fault tolerance in each step, with torchft: replicas may end and join while the others continue to train.
 
-torchft's lighthouse determines, before each step, which replicas take part in it; a replica that joins receives the model,
-the optimizer and the step from another one. The switch sums the gradients of these replicas:
+Before each step, torchft's lighthouse determines which replicas take part in it. A replica that joins receives the model,
+the optimizer and the step number from another one. The switch sums the gradients of these replicas:
 
 >>> group = iswitch.torchft.ProcessGroup()
 >>> manager = torchft.Manager(group, load, save, min_replica_size=1, use_async_quorum=False)
 >>> model = iswitch.torchft.DistributedDataParallel(manager, module)
 >>> optimizer = torchft.Optimizer(manager, torch.optim.Adam(module.parameters()))
 
-With torchft's default, the asynchronous quorum, the first mean is too small: it counts replicas that are still receiving the
-weights. This module requires torchft (`pip install torchft`).
+With torchft's default, the asynchronous quorum, the first mean is too small, because its divisor counts replicas that are
+still receiving the weights. This module requires torchft (`pip install torchft`).
 """
 
 import torch
@@ -25,9 +25,9 @@ __all__ = ["DistributedDataParallel", "ProcessGroup"]
 class ProcessGroup(ProcessGroupWrapper):
     """Process group of torchft whose sums the switch computes.
 
-    Each change of the replicas replaces the `iswitch.torch.ProcessGroupISwitch` inside, which is a new job on the switch.
-    A sum that lacks the gradient of a replica is an error, so the number by which torchft divides is always the number of
-    gradients in the sum.
+    Each change of the set of replicas replaces the inner `iswitch.torch.ProcessGroupISwitch`, which is a new job on the
+    switch. If the gradient of a replica is missing, the sum fails with an error, so the number by which torchft divides is
+    always the number of gradients in the sum.
 
     Args:
         timeout: Timeout of each operation, and of the replacement (`datetime.timedelta`, 60 s if omitted).
@@ -37,7 +37,7 @@ class ProcessGroup(ProcessGroupWrapper):
         return "torchft-iswitch"
 
     def errored(self) -> Exception | None:
-        """Returns the last error of the present group, after which torchft replaces it."""
+        """Returns the last error of the current group. If there is one, torchft replaces the group."""
         error = getattr(self._pg, "error", None)
         return error if isinstance(error, Exception) else None
 
@@ -53,8 +53,8 @@ class ProcessGroup(ProcessGroupWrapper):
 class DistributedDataParallel(torchft.DistributedDataParallel):
     """torchft's DistributedDataParallel, which also survives an error in a model with several buckets.
 
-    After the first error of a step, torchft 0.2 skips the sums of the remaining buckets, but returns futures for them with
-    which its own communication hook fails.
+    After the first error in a step, torchft 0.2 skips the sums of the remaining buckets, but returns futures for these
+    buckets that make its own communication hook fail.
     """
 
     @staticmethod

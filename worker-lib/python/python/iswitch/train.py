@@ -1,4 +1,4 @@
-"""Training from Python, with the names of Stable-Baselines3. The command `iswitch` does the work.
+"""Training from Python, with the names of Stable-Baselines3. The command `iswitch` performs the training.
 
 >>> model = iswitch.train.PPO("Pendulum-v1", workers=4)
 >>> model.learn(total_timesteps=200_000)
@@ -62,14 +62,14 @@ def find_iswitch() -> str:
 
 
 class Algorithm:
-    """Agent that an algorithm trains. Use one of the subclasses, such as `PPO`.
+    """Agent and the algorithm that trains it. Use one of the subclasses, such as `PPO`.
 
     Args:
-        env: Id of the environment, as for `iswitch train --env`: a built-in one, one of Gymnasium, or `module:Id-v0`.
+        env: Id of the environment, as for `iswitch train --env`: built in, from Gymnasium, or `module:Id-v0`.
         workers: Number of workers. With more than one, a switch on this machine sums their gradients.
         seed: Seed of all random numbers.
-        directory: Directory of the run. By default, a temporary one, which is removed with this object.
-        options: Further options of `iswitch train`, such as `["--async"]`.
+        directory: Directory of the run. By default, a temporary directory that is deleted together with this object.
+        options: Additional options of `iswitch train`, such as `["--async"]`.
         hyper_parameters: Hyper-parameters by name, as `iswitch train ALGORITHM --list-parameters` prints them. Those
             that are absent have the values of the environment's preset.
 
@@ -117,22 +117,22 @@ class Algorithm:
 
     @property
     def steps(self) -> int:
-        """Number of environment steps that the agent was trained for."""
+        """Number of environment steps for which the agent was trained."""
         return self._steps
 
     @property
     def result(self) -> dict[str, Any]:
-        """Result of the last call of `learn`, as `iswitch train --json` prints it. Empty before."""
+        """Result of the last call of `learn`, as `iswitch train --json` prints it. Empty before the first call."""
         return self._result
 
     def learn(self, total_timesteps: int | None = None, *, progress_bar: bool = False) -> Self:
-        """Trains the agent. A further call continues the training.
+        """Trains the agent. Another call continues the training.
 
         An interrupt, such as Ctrl-C, saves a checkpoint before KeyboardInterrupt is raised.
 
         Args:
-            total_timesteps: Number of environment steps, over all workers; rounded up to whole rollouts. By default,
-                the number in the environment's preset.
+            total_timesteps: Number of environment steps of all workers together, rounded up to whole rollouts. By
+                default, the number in the environment's preset.
             progress_bar: Whether the command reports its progress on stderr.
 
         Returns:
@@ -157,10 +157,10 @@ class Algorithm:
 
     @property
     def policy(self) -> "Policy":
-        """Trained policy, which acts with NumPy.
+        """Trained policy, which runs with NumPy.
 
         Raises:
-            TrainingError: The agent was not trained yet.
+            TrainingError: The agent has not been trained yet.
         """
         if self._policy is None:
             from iswitch.policy import load_policy
@@ -190,7 +190,7 @@ class Algorithm:
 
         Raises:
             ValueError: The observations have another shape, or `deterministic` is False.
-            TrainingError: The agent was not trained yet.
+            TrainingError: The agent has not been trained yet.
         """
         if not deterministic:
             raise ValueError("deterministic is False, expected True: actions are not sampled")
@@ -208,7 +208,7 @@ class Algorithm:
             and others.
 
         Raises:
-            TrainingError: The agent was not trained yet, or the command has failed.
+            TrainingError: The agent has not been trained yet, or the command has failed.
         """
         self._require_training()
         return self._run("eval", str(self._directory), f"--episodes={episodes}", f"--seed={seed}", "--json")
@@ -217,11 +217,11 @@ class Algorithm:
         """Returns the metrics of the training over time.
 
         Returns:
-            One dictionary for each report, by the names that TensorBoard shows, with the number of environment steps as
-            `step`. Metrics without a value are absent.
+            One dictionary for each report, which maps the names in TensorBoard to values; `step` is the number of
+            environment steps. Metrics without a value are absent.
 
         Raises:
-            TrainingError: The agent was not trained yet.
+            TrainingError: The agent has not been trained yet.
         """
         self._require_training()
         with (self._directory / _PROGRESS).open(newline="") as file:
@@ -231,24 +231,24 @@ class Algorithm:
         """Writes the policy to a file, replacing an existing one.
 
         Args:
-            path: The file, or the folder of the format hub.
-            format: onnx, safetensors, json or hub. By default, that of the extension.
+            path: The file, or the folder for the format hub.
+            format: onnx, safetensors, json or hub. By default, the extension determines the format.
 
         Raises:
-            TrainingError: The agent was not trained yet, or the file cannot be written.
+            TrainingError: The agent has not been trained yet, or the file cannot be written.
         """
         self._require_training()
         formats = [] if format is None else [f"--format={format}"]
         self._run("export", str(self._directory), f"--out={os.fspath(path)}", "--force", "--json", *formats)
 
     def save(self, directory: str | PathLike[str]) -> None:
-        """Copies the run, with which `load` continues.
+        """Copies the run directory; `load` continues the run from the copy.
 
         Args:
             directory: Directory that does not exist yet.
 
         Raises:
-            TrainingError: The agent was not trained yet.
+            TrainingError: The agent has not been trained yet.
             FileExistsError: The directory exists.
         """
         self._require_training()
@@ -256,7 +256,7 @@ class Algorithm:
 
     def _require_training(self) -> None:
         if self._steps == 0:
-            raise TrainingError("the agent was not trained yet; call learn first")
+            raise TrainingError("the agent has not been trained yet; call learn first")
 
     def _run(self, *arguments: str, is_shown: bool = False) -> dict[str, Any]:
         """Runs a command of iswitch, and returns the JSON object that it prints last."""
@@ -322,7 +322,7 @@ _ALGORITHMS: dict[str, type[Algorithm]] = {kind.name: kind for kind in (PPO, A2C
 
 
 def load(directory: str | PathLike[str]) -> Algorithm:
-    """Opens the directory of a run, of `iswitch train` or of `Algorithm.save`. Further training continues that run.
+    """Opens a run directory that `iswitch train` or `Algorithm.save` has written. Further training continues that run.
 
     Args:
         directory: Directory of the run.
