@@ -5,10 +5,10 @@ from itertools import cycle
 
 import cocotb
 from bench import (
-    CONTROL_TOS, IDENTITY, OFFSETS, RESULT_PORTS, Host, contribution, payload, port_bit, power_up, result, single,
-    stream, sums, tuser,
+    CONTROL_TOS, DATA_TOS, HOST_PORT, IDENTITY, OFFSETS, Host, contribution, payload, port_bit, power_up, result, result_ports,
+    single, stream, sums, tuser,
 )
-from cocotb.triggers import ClockCycles, with_timeout
+from cocotb.triggers import ClockCycles, FallingEdge, with_timeout
 from cocotbext.axi import AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
 BASE = 7
@@ -70,8 +70,9 @@ async def ordinary_traffic_is_untouched(dut, source, sink):
     await there.host.configure(members=4, floats=3, threshold=4)
     rng = random.Random(1)
     frames = [rng.randbytes(length) for length in LENGTHS + LENGTHS[::-1]]
-    # These frames differ from contributions only in the ToS or in the port.
+    # These frames differ from contributions only in the ToS, in the port or in the destination address.
     frames += [contribution(0, b"x" * 40, tos=0), contribution(0, b"x" * 40).replace(b"\x1e\x1f", b"\x1e\x1e", 1)]
+    frames += [contribution(0, b"x" * 40, tos, to="10.0.0.2") for tos in (DATA_TOS, CONTROL_TOS)]
     for frame in frames:
         await there.send(frame, port=2)
     for frame in frames:
@@ -114,7 +115,7 @@ async def four_workers_make_one_result(dut, floats, pauses):
     for number, vector in enumerate(given):
         await there.send(contribution(number, payload(0, BASE, 1, vector)), port=number)
     expected = result(payload(0, BASE, 4, sums(given)))
-    assert await there.receive() == (expected, tuser(expected, 0, RESULT_PORTS))
+    assert await there.receive() == (expected, tuser(expected, 0, result_ports(4)))
     await there.nothing_more()
     assert await there.host.counter("SUMMED") == 3
     assert await there.host.counter("COMPLETED") == 1
@@ -163,7 +164,9 @@ async def control_packets_go_on_and_results_take_turns(dut):
     control = contribution(0, bytes(20), tos=CONTROL_TOS)
     ordinary.append(control)
     await there.send(control)
-    received = [(await there.receive())[0] for _ in range(len(ordinary) + len(expected))]
+    both = [await there.receive() for _ in range(len(ordinary) + len(expected))]
+    received = [frame for frame, _ in both]
+    assert (control, tuser(control, port_bit(0), HOST_PORT)) in both, "the host receives a control packet"
     results = [frame for frame in received if frame in expected]
     assert results == expected
     assert [frame for frame in received if frame not in expected] == ordinary
@@ -171,18 +174,92 @@ async def control_packets_go_on_and_results_take_turns(dut):
 
 
 @cocotb.test()
-async def frames_that_end_too_early_harm_no_other(dut):
-    """Every other frame ends too early. The sums of the frames between them are correct, even if the output is slow."""
-    there = await board(dut, sink=(1, 1, 1, 0))
+@cocotb.parametrize(sink=PAUSES)
+async def frames_that_end_too_early_are_dropped(dut, sink):
+    """Every other frame ends before the length in `tuser`, after whole beats or within one. None of them is summed: each
+    round has one result, that of the whole frame that follows."""
+    there = await board(dut, sink=sink)
     await there.host.configure(members=1, floats=366, threshold=1, base=BASE)
-    given = vectors(6, 366, 8)
-    for turn, vector in enumerate(given):
+    ends = [42, 50, 64, 65, 96, 1024, 1503, 1504, 1505, 1513]
+    given = vectors(len(ends), 366, 8)
+    for turn, (vector, end) in enumerate(zip(given, ends)):
         frame = contribution(0, payload(0, BASE + turn, 1, vector))
-        sent = frame if turn % 2 == 0 else frame[: 32 * (2 + turn // 2)]
-        await there.source.send(AxiStreamFrame(sent, tuser=tuser(frame, port_bit(0))))
-    received = [(await there.receive())[0] for _ in given]
+        user = tuser(frame, port_bit(0))
+        await there.source.send(AxiStreamFrame(frame[:end], tuser=user))
+        await there.source.send(AxiStreamFrame(frame, tuser=user))
     for turn, vector in enumerate(given):
-        expected = result(payload(0, BASE + turn, 1, vector))
-        assert len(received[turn]) == len(expected)
-        assert turn % 2 == 1 or received[turn] == expected, f"result {turn}"
+        assert (await there.receive())[0] == result(payload(0, BASE + turn, 1, vector)), f"result {turn}"
     await there.nothing_more()
+    assert await there.host.counter("MALFORMED") == len(ends)
+    assert await there.host.counter("COMPLETED") == len(ends)
+
+
+@cocotb.test()
+async def results_keep_the_header_of_their_job(dut):
+    """A job begins while results of the one before it wait. They leave with the addresses of their own job."""
+    there = await board(dut)
+    await there.host.configure(members=1, floats=3, threshold=1, base=BASE)
+    there.sink.pause = True
+    old = vectors(8, 3, 9)
+    for turn, vector in enumerate(old):
+        await there.send(contribution(0, payload(0, BASE + turn, 1, vector)))
+    await there.source.wait()
+    await ClockCycles(dut.axis_aclk, 40)
+    assert await there.host.read(OFFSETS["STATUS"]) & 1 << 11, "busy"
+    await there.host.configure(members=1, floats=3, threshold=1, base=BASE + 100)
+    new_port = 0x2222
+    await there.host.write(OFFSETS["PORTS"], new_port | new_port << 16)
+    there.sink.pause = False
+    new = vectors(3, 3, 10)
+    for turn, vector in enumerate(new):
+        await there.send(contribution(0, payload(0, BASE + 100 + turn, 1, vector)))
+    for turn, vector in enumerate(old):
+        assert (await there.receive())[0] == result(payload(0, BASE + turn, 1, vector)), f"old result {turn}"
+    for turn, vector in enumerate(new):
+        expected = bytearray(result(payload(0, BASE + 100 + turn, 1, vector)))
+        expected[34:38] = b"\x22" * 4
+        assert (await there.receive())[0] == expected, f"new result {turn}"
+    await there.nothing_more()
+    assert not await there.host.read(OFFSETS["STATUS"]) & 1 << 11
+
+
+@cocotb.test()
+async def values_out_of_range_are_refused(dut):
+    """A value out of its range changes nothing, and a bit of STATUS shows that it was refused."""
+    there = await board(dut)
+    await there.host.configure(members=4, floats=9, threshold=4, base=BASE)
+    wrong = [("THRESHOLD", 0), ("THRESHOLD", 65), ("THRESHOLD", 300), ("BASE_ROUND", 1 << 24), ("LAST_INDEX", 1 << 24),
+             ("FLOATS", 0), ("FLOATS", 367 | 1 << 16), ("FLOATS", 3 | 4 << 16), ("FLOATS", 3), ("FINISH_COUNT", 1025)]
+    for name, value in wrong:
+        before = await there.host.read(OFFSETS[name])
+        await there.host.write(OFFSETS[name], value)
+        assert await there.host.read(OFFSETS[name]) == before, (name, value)
+        assert await there.host.read(OFFSETS["STATUS"]) == 4 | 1 << 12, (name, value)
+        await there.host.write(OFFSETS["RESET"], 1)
+        assert await there.host.read(OFFSETS["STATUS"]) == 4, "clearing the counters clears the bit"
+    for name, value in [("THRESHOLD", 64), ("THRESHOLD", 1 << 31 | 1), ("FLOATS", 366 | 1 << 16)]:
+        await there.host.write(OFFSETS[name], value)
+        assert not await there.host.read(OFFSETS["STATUS"]) & 1 << 12, (name, value)
+
+
+@cocotb.test()
+async def a_reset_of_one_cycle_suffices(dut):
+    """After one cycle of reset in the middle of frames, no beat from before it leaves, and whole frames pass again."""
+    there = await board(dut)
+    frame = bytes(range(250))
+    for offset in range(16):
+        for _ in range(3):
+            await there.send(frame, port=1)
+        await ClockCycles(dut.axis_aclk, 10 + offset)
+        dut.axis_resetn.value = 0
+        await ClockCycles(dut.axis_aclk, 1)
+        dut.axis_resetn.value = 1
+        await FallingEdge(dut.axis_aclk)
+        assert not dut.m_axis_tvalid.value, "no beat leaves in the cycle after a reset"
+        assert not dut.s_axis_tready.value, "no beat is taken in the cycle after a reset"
+        there.source.clear()
+        there.sink.clear()
+        await ClockCycles(dut.axis_aclk, 350)
+        assert there.sink.empty(), "nothing is left from before the reset"
+        await there.send(frame, port=2)
+        assert await there.receive() == (frame, tuser(frame, port_bit(2)))

@@ -19,7 +19,9 @@ SWITCH_MAC = "02:00:00:00:00:53"
 SWITCH_ADDRESS = "10.0.0.1"
 BROADCAST_ADDRESS = "10.0.0.255"
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
-RESULT_PORTS = 0x55
+NETWORK_PORTS = 0x55
+HOST_PORT = 0x02
+PACE_10G = 25
 MIN_FRAME_LEN_BYTES = 60
 
 
@@ -50,6 +52,14 @@ def tuser(frame, source=0, destination=0):
     return len(frame) | source << 16 | destination << 24
 
 
+def result_ports(members):
+    """Returns the `tuser` destination of the results of a job with this number of members: their ports, and the host."""
+    ports = HOST_PORT
+    for number in range(members):
+        ports |= port_bit(number % 4)
+    return ports
+
+
 def padded(frame):
     """Returns a frame padded to the minimum length."""
     return bytes(frame).ljust(MIN_FRAME_LEN_BYTES, b"\0")
@@ -71,9 +81,9 @@ def payload(index, round_number, contributions, floats):
     return struct.pack("<Q", seg) + struct.pack(f"<{len(floats)}f", *floats)
 
 
-def contribution(number, data, tos=DATA_TOS):
+def contribution(number, data, tos=DATA_TOS, to=SWITCH_ADDRESS):
     """Returns the frame of a worker's contribution."""
-    ip = IP(src=worker_address(number), dst=SWITCH_ADDRESS, tos=tos, flags="DF", id=0, ttl=64)
+    ip = IP(src=worker_address(number), dst=to, tos=tos, flags="DF", id=0, ttl=64)
     udp = UDP(sport=4000, dport=PORT)
     return padded(Ether(src=worker_mac(number), dst=SWITCH_MAC) / ip / udp / data)
 
@@ -128,7 +138,7 @@ class Host:
         """Returns the counter of an event. The names are those in records.rs."""
         return await self.read(OFFSETS["COUNTERS"] + 4 * EVENTS[event])
 
-    async def configure(self, members, floats, threshold, base=7, segments=1, job=3):
+    async def configure(self, members, floats, threshold, base=7, segments=1, job=3, pace=PACE_10G):
         """Starts a job with the same writes, in the same order, as `JobSetup::writes`."""
         head = result(b"\0" * 8)
         word = lambda at: struct.unpack_from("<I", head, at)[0]
@@ -137,12 +147,12 @@ class Host:
         for _ in range(2):
             checksum = (checksum & 0xFFFF) + (checksum >> 16)
         writes = [
-            ("CONTROL", 0b10), ("THRESHOLD", threshold), ("BASE_ROUND", base), ("LAST_INDEX", segments - 1),
+            ("CONTROL", 0b11), ("THRESHOLD", threshold), ("BASE_ROUND", base), ("LAST_INDEX", segments - 1),
             ("FLOATS", floats | floats << 16), ("JOB", job),
             ("FILTER", DATA_TOS | CONTROL_TOS << 8 | swapped(PORT) << 16),
             ("TO_MAC", word(0)), ("MACS", word(4)), ("FROM_MAC", word(8)),
             ("FROM_ADDRESS", word(26)), ("TO_ADDRESS", word(30)), ("PORTS", half(34) | half(36) << 16),
-            ("RESULT", DATA_TOS | RESULT_PORTS << 8 | checksum << 16),
+            ("RESULT", DATA_TOS | HOST_PORT << 8 | checksum << 16),
         ]
         for name, value in writes:
             await self.write(OFFSETS[name], value)
@@ -151,11 +161,11 @@ class Host:
             if row < members:
                 address = bytes(int(part) for part in worker_address(row).split("."))
                 await self.write(at, int.from_bytes(address, "little"))
-                await self.write(at + 4, swapped(4000) | 1 << 16)
+                await self.write(at + 4, swapped(4000) | 1 << 16 | port_bit(row % 4) << 24)
             else:
                 await self.write(at + 4, 0)
         await self.write(OFFSETS["RESET"], 1 << 4)
-        await self.write(OFFSETS["CONTROL"], 0b01)
+        await self.write(OFFSETS["CONTROL"], 0b01 | pace << 8)
         while await self.read(OFFSETS["STATUS"]) & 1 << 9:
             pass
 

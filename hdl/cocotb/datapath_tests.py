@@ -1,17 +1,22 @@
 """Tests of the accelerator in a small model of the reference switch: four workers, their results, other traffic."""
 
 import random
+from itertools import cycle
 
 import cocotb
 from bench import (
-    BROADCAST_MAC, RESULT_PORTS, Host, contribution, payload, port_bit, power_up, result, single, stream, sums, tuser,
-    worker_mac,
+    BROADCAST_MAC, CONTROL_TOS, NETWORK_PORTS, OFFSETS, PACE_10G, Host, contribution, payload, port_bit, power_up, result,
+    result_ports, single, stream, sums, tuser, worker_mac,
 )
-from cocotb.triggers import ClockCycles, with_timeout
+from cocotb.triggers import ClockCycles, Timer, with_timeout
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiStreamFrame, AxiStreamSink, AxiStreamSource
 
 BASE = 7
 PORTS = range(4)
+CYCLE_NS = 5
+# With preamble, checksum and gap, a frame of 60 bytes takes 84 bytes on the wire.
+SHORT_FRAME_CYCLES = 84 / 1.25 / CYCLE_NS
 
 
 class Switch:
@@ -55,11 +60,11 @@ def floats_of(count, rng):
     return [single(rng.uniform(-4, 4)) for _ in range(count)]
 
 
-async def switch(dut, floats):
-    """Returns a board with a job of four workers, one at each port. The switch has learned their addresses."""
+async def switch(dut, floats, members=4, **job):
+    """Returns a board with a job, with one worker at each of the first ports. The switch has learned all addresses."""
     there = Switch(dut)
     await power_up(dut)
-    await there.host.configure(members=4, floats=floats, threshold=4, base=BASE)
+    await there.host.configure(members=members, floats=floats, threshold=members, base=BASE, **job)
     rng = random.Random(0)
     for port in PORTS:
         hello = ordinary(BROADCAST_MAC, worker_mac(port), 60, rng)
@@ -102,7 +107,7 @@ async def ordinary_frames_go_where_they_belong(dut):
     unknown = ordinary("02:00:00:00:09:09", worker_mac(2), 70, rng)
     await there.send(2, unknown)
     for port in (0, 1, 3):
-        assert await there.receive(port) == (unknown, tuser(unknown, port_bit(2), RESULT_PORTS & ~port_bit(2)))
+        assert await there.receive(port) == (unknown, tuser(unknown, port_bit(2), NETWORK_PORTS & ~port_bit(2)))
     await there.settled()
     assert there.dropped() == [0, 0, 0, 0]
 
@@ -119,7 +124,7 @@ async def four_contributions_go_in_and_each_worker_gets_the_result(dut, floats):
         assert (await there.receive(1))[0] == aside
         expected = await contribute(there, turn, floats, rng)
         for port in PORTS:
-            assert await there.receive(port) == (expected, tuser(expected, 0, RESULT_PORTS))
+            assert await there.receive(port) == (expected, tuser(expected, 0, result_ports(4)))
         await there.settled()
     assert await there.host.counter("COMPLETED") == 3
     assert there.dropped() == [0, 0, 0, 0]
@@ -144,3 +149,89 @@ async def a_burst_of_results_overruns_a_slow_port(dut):
     assert [(await there.receive(slow))[0] for _ in range(2)] == expected[:2]
     await there.settled()
     assert await there.host.counter("COMPLETED") == 4, "the switch does not retransmit by itself"
+
+
+@cocotb.test()
+async def results_go_to_the_ports_of_members_only(dut):
+    """A job with workers at two of the four ports: its results leave through these two ports."""
+    there = await switch(dut, floats=5, members=2)
+    vectors = [floats_of(5, random.Random(number)) for number in range(2)]
+    for number, vector in enumerate(vectors):
+        await there.send(number, contribution(number, payload(0, BASE, 1, vector)))
+        await there.sources[number].wait()
+    expected = result(payload(0, BASE, 2, sums(vectors)))
+    for port in (0, 1):
+        assert await there.receive(port) == (expected, tuser(expected, 0, result_ports(2)))
+    await there.settled()
+
+
+@cocotb.test()
+@cocotb.parametrize(pace=[PACE_10G, 0])
+async def paced_results_fit_into_the_output_queues(dut, pace):
+    """The host finishes eight segments at once. With the pace of the ports, none of the results is lost; without it, the
+    queues overflow."""
+    there = await switch(dut, floats=366, segments=8, pace=pace)
+    for sink in there.sinks:
+        # One beat of 32 bytes in five cycles is 10.24 Gb/s.
+        sink.set_pause_generator(cycle((0, 1, 1, 1, 1)))
+    vector = floats_of(366, random.Random(4))
+    for index in range(8):
+        await there.send(0, contribution(0, payload(index, BASE, 1, vector)))
+    await there.sources[0].wait()
+    await ClockCycles(dut.axis_aclk, 200)
+    for name, value in (("FINISH_ROUND", BASE), ("FINISH_FIRST", 0), ("FINISH_COUNT", 8)):
+        await there.host.write(OFFSETS[name], value)
+    await ClockCycles(dut.axis_aclk, 3000)
+    received = [sink.count() for sink in there.sinks]
+    assert await there.host.counter("FORCED") == 8
+    if pace:
+        assert (there.dropped(), received) == ([0] * 4, [8] * 4)
+    else:
+        assert min(there.dropped()) > 0 and max(received) < 8
+
+
+@cocotb.test()
+@cocotb.parametrize(kind=["stranger", "duplicate", "wrong_length", "late", "control"])
+async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
+    """Three ports send tagged frames of minimum length at line rate, the fourth ordinary frames. The ordinary frames
+    enter and leave at line rate."""
+    there = await switch(dut, floats=1, members=3)
+    frame = flood(kind)
+    if kind == "duplicate":
+        await there.send(0, frame)
+    if kind == "late":
+        for number in range(3):
+            await there.send(number, contribution(number, payload(0, BASE, 1, [1.0])))
+        for port in range(3):
+            await there.receive(port)
+    await ClockCycles(dut.axis_aclk, 200)
+    count = 200
+    rng = random.Random(5)
+    sent = [ordinary(worker_mac(1), worker_mac(3), 60, rng) for _ in range(count)]
+    begin = get_sim_time("ns")
+    for port in PORTS:
+        cocotb.start_soon(at_line_rate(there, port, sent if port == 3 else [frame] * count))
+    for expected in sent:
+        while (await there.receive(1))[0] != expected:
+            assert kind == "control", "the frames of the flood leave only if they are control packets"
+    cycles = (get_sim_time("ns") - begin) / CYCLE_NS
+    assert cycles < SHORT_FRAME_CYCLES * count + 100, f"{cycles} cycles"
+
+
+def flood(kind):
+    """Returns a tagged frame of minimum length."""
+    own = payload(0, BASE, 1, [1.0])
+    return {
+        "stranger": contribution(9, own),
+        "duplicate": contribution(0, own),
+        "wrong_length": contribution(0, own[:8]),
+        "late": contribution(0, own),
+        "control": contribution(0, bytes(12), tos=CONTROL_TOS),
+    }[kind]
+
+
+async def at_line_rate(there, port, frames):
+    """Puts frames of minimum length into the receive queue of a port at 10 Gb/s."""
+    for frame in frames:
+        await there.send(port, frame)
+        await Timer(round(1000 * SHORT_FRAME_CYCLES * CYCLE_NS), "ps")

@@ -135,18 +135,20 @@ void reset() {
     for (unsigned i = 0; i < kWakeCycles; i++) step(false);
 }
 
-void queue_frame() {
+// Queues a frame, or only its first bytes if `cut` is smaller than its length.
+void queue_frame(uint16_t cut = UINT16_MAX) {
     uint16_t len = get<uint16_t>();
     uint8_t source = get<uint8_t>(), destination = get<uint8_t>();
     std::vector<uint8_t> bytes(len);
     get(bytes.data(), len);
-    for (size_t at = 0; at < len; at += kBeat) {
+    size_t end = cut < len ? cut : len;
+    for (size_t at = 0; at < end; at += kBeat) {
         Beat beat;
-        size_t count = len - at < kBeat ? len - at : kBeat;
+        size_t count = end - at < kBeat ? end - at : kBeat;
         std::memset(beat.data, 0xee, kBeat);
         std::memcpy(beat.data, &bytes[at], count);
         beat.keep = 0xffffffffu >> (kBeat - count);
-        beat.last = at + kBeat >= len;
+        beat.last = at + kBeat >= end;
         beat.len = len;
         beat.source = source;
         beat.destination = destination;
@@ -202,6 +204,10 @@ int main(int argc, char** argv) {
         switch (get<uint8_t>()) {
             case 'S':
                 queue_frame();
+                send_queued();
+                break;
+            case 'C':
+                queue_frame(get<uint16_t>());
                 send_queued();
                 break;
             case 'X': {

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 QUEUES = {
     path: f"datapath/{path}"
-    for path in ("ingress/beats", "ingress/lasts", "ingress/headers", "decisions", "results", "bursts", "places",
-                 "sums", "leaving")
+    for path in ("ingress/beats", "ingress/lasts", "ingress/headers", "decisions", "results", "templates", "bursts",
+                 "places", "sums", "leaving")
 }
 
 
@@ -53,7 +53,7 @@ def queues_in(top, name, says, depth, paths, cut):
 
 SCOREBOARD = "datapath/accumulator/scoreboard"
 LOOP = tuple(f"datapath/accumulator/{part}" for part in ("adders", "buffer", "first_zero", "write_zero"))
-PARTS = ("ingress", "control", "walker", "counter", "decisions", "results", "separator", "bursts", "places",
+PARTS = ("ingress", "control", "walker", "counter", "decisions", "results", "templates", "separator", "bursts", "places",
          "accumulator", "sums", "output_module", "merge", "leaving")
 
 
@@ -69,7 +69,7 @@ def proof(name, says, top, depth, *files, **more):
 
 COUNTER = "datapath/counter"
 STEP = {
-    COUNTER: ("seg_counter.v",),
+    COUNTER: ("counter_steps.v", "seg_counter.v"),
     f"{COUNTER}/lookup": ("seg_lookup.v",),
     f"{COUNTER}/lookup/slots": ("slot_table.v",),
 }
@@ -90,6 +90,12 @@ INGRESS = queues_in(
     ("ingress/beats", "ingress/lasts", "ingress/headers"), ("datapath/ingress/member_table",),
 )
 INGRESS.properties["datapath/ingress"] = ("ingress.v",)
+DECIDED = queues_in(
+    "datapath", "decided", "the queues of decisions and results never overflow", 9, ("decisions", "results"),
+    (*all_but("counter", "decisions", "results", "separator", "output_module"),
+     f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header"),
+)
+DECIDED.properties.update({COUNTER: ("counter_steps.v",), "datapath": ("decided.v",)})
 
 PROOFS = [
     proof("scoreboard", "no burst is issued while its address is in flight, nor without credit; bounded wait",
@@ -105,10 +111,7 @@ PROOFS = [
     proof("memory-block", "a read returns what was last written", WORDS[0], 2, "block_ram.v"),
     SUMS,
     INGRESS,
-    queues_in("datapath", "decided", "the queues of decisions and results never overflow", 9,
-              ("decisions", "results"),
-              (*all_but("counter", "decisions", "results", "separator", "output_module"),
-               f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header")),
+    DECIDED,
     BURSTS,
     queues_in("datapath", "leaving", "the output queue never overflows; m_axis conforms to AXI-Stream", 4,
               ("leaving",), all_but("merge", "leaving")),

@@ -16,6 +16,8 @@ pub struct Member {
     pub address: SocketAddrV4,
     /// Whether the member is a switch, whose contributions may contain the gradients of several workers.
     pub is_switch: bool,
+    /// Port of the board that leads to the member, as a bit of `tuser`.
+    pub port: u8,
 }
 
 /// Configuration of a job in the registers.
@@ -31,6 +33,8 @@ pub struct JobSetup {
     pub threshold: u8,
     /// Members of the job, at most eight.
     pub members: Vec<Member>,
+    /// Rate of results, in quarters of a byte per cycle of the board; 0 is unlimited. [`PACE_10G`] suits the board.
+    pub pace: u8,
 }
 
 /// Reason why the hardware cannot run a job.
@@ -44,22 +48,33 @@ pub enum SetupError {
     SegmentTooLong(u16),
 }
 
-/// Addresses in results. The destination is a broadcast, which the switch floods.
+/// Addresses in results. The destination is a broadcast, which all workers accept; `tuser` limits it to their ports.
 pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
     source_mac: [0x02, 0, 0, 0, 0, 0x53],
     destination_mac: [0xff; 6],
     source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), DEFAULT_PORT),
     destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 255), DEFAULT_PORT),
 };
-/// `tuser` destination of results: the four network ports.
-pub const RESULT_PORTS: u8 = 0x55;
+/// Port of the host as a bit of `tuser`: its first DMA queue. Control packets and results also go there.
+pub const HOST_PORT: u8 = 0x02;
+/// [`JobSetup::pace`] for ports of 10 Gb/s and a clock of 200 MHz: 6.25 bytes per cycle.
+pub const PACE_10G: u8 = 25;
+/// Bits of [`offset::CONTROL`]: the job's frames are taken, and dropped as long as the job is halted.
+const TAKES: u32 = 1;
+const HALTED: u32 = 1 << 1;
 /// Size of the headers before the floats, in bytes.
 pub const HEADER_LEN_BYTES: usize = 50;
 /// Size of the shortest Ethernet frame without its checksum, in bytes.
 pub const MIN_FRAME_LEN_BYTES: usize = 60;
 
 impl JobSetup {
-    /// Returns the register writes in order; the last ones clear old sums and start the job.
+    /// Returns the `tuser` destination of results: the ports of all members, and the host.
+    pub fn result_ports(&self) -> u8 {
+        self.members.iter().fold(HOST_PORT, |ports, member| ports | member.port)
+    }
+
+    /// Returns the register writes in order; the last ones clear old sums and start the job. Until then, the job's frames
+    /// are dropped, so that none of them passes as ordinary traffic. Results of an earlier job keep its header.
     pub fn writes(&self) -> Result<Vec<(u16, u32)>, SetupError> {
         if self.members.len() > MEMBERS {
             return Err(SetupError::TooManyMembers(self.members.len()));
@@ -71,7 +86,7 @@ impl JobSetup {
         let last_floats = self.layout.gradient_len() - last * u32::from(self.layout.segment_floats());
         let port = u32::from(DEFAULT_PORT.swap_bytes());
         let mut writes = vec![
-            (offset::CONTROL, 0b10),
+            (offset::CONTROL, TAKES | HALTED),
             (offset::THRESHOLD, u32::from(self.threshold)),
             (offset::BASE_ROUND, self.base.get()),
             (offset::LAST_INDEX, last),
@@ -88,10 +103,11 @@ impl JobSetup {
             };
             let port = u32::from(member.address.port().swap_bytes());
             writes.push((at, u32::from_le_bytes(member.address.ip().octets())));
-            writes.push((at + 4, port | 1 << 16 | u32::from(member.is_switch) << 17));
+            let flags = 1 << 16 | u32::from(member.is_switch) << 17 | u32::from(member.port) << 24;
+            writes.push((at + 4, port | flags));
         }
         writes.push((offset::RESET, 1 << 4));
-        writes.push((offset::CONTROL, 0b01));
+        writes.push((offset::CONTROL, TAKES | u32::from(self.pace) << 8));
         Ok(writes)
     }
 }
@@ -114,7 +130,7 @@ fn template_writes() -> [(u16, u32); 7] {
         (offset::FROM_ADDRESS, word(26)),
         (offset::TO_ADDRESS, word(30)),
         (offset::PORTS, ports),
-        (offset::RESULT, u32::from(DEFAULT_DATA_TOS) | u32::from(RESULT_PORTS) << 8 | folded << 16),
+        (offset::RESULT, u32::from(DEFAULT_DATA_TOS) | u32::from(HOST_PORT) << 8 | folded << 16),
     ]
 }
 

@@ -45,6 +45,11 @@ enum Owner {
 }
 
 const POP: &str = "datapath.bursts.pop";
+/// State of the Seg counter, which is named after the step of the request that it reads.
+const STATE: &str = "datapath.counter.state.q";
+/// The Seg counter judges a contribution.
+const DECIDES_DATA: [(&str, &str); 2] =
+    [("datapath.counter.has_deciding.q", "1"), ("datapath.counter.decides_ordinary.q", "0")];
 
 const fn stage(
     name: &'static str,
@@ -55,13 +60,11 @@ const fn stage(
 }
 
 /// Stages in the order in which a contribution passes them.
-const STAGES: [Stage; 16] = [
+const STAGES: [Stage; 14] = [
     stage("input", &[("s_axis_tvalid", "1"), ("s_axis_tready", "1")], Owner::Entering),
-    stage("Seg counter: read", &[("datapath.counter.state.q", "Read")], Owner::Interval),
-    stage("Seg counter: compare", &[("datapath.counter.state.q", "Compare")], Owner::Interval),
-    stage("Seg counter: weigh", &[("datapath.counter.state.q", "Weigh")], Owner::Interval),
-    stage("Seg counter: judge", &[("datapath.counter.state.q", "Judge")], Owner::Interval),
-    stage("Seg counter: decide", &[("datapath.counter.state.q", "Decide")], Owner::Interval),
+    stage("Seg counter: weigh", &[(STATE, "Weigh"), DECIDES_DATA[0], DECIDES_DATA[1]], Owner::Interval),
+    stage("Seg counter: judge", &[(STATE, "Read"), DECIDES_DATA[0], DECIDES_DATA[1]], Owner::Interval),
+    stage("Seg counter: decide", &[(STATE, "Compare"), DECIDES_DATA[0], DECIDES_DATA[1]], Owner::Interval),
     stage("decision", &[("datapath.decisions.push", "1")], Owner::Decision),
     stage("burst separated", &[("datapath.separator.burst_push", "1")], Owner::Burst),
     stage("burst waits (hazard)", &[("datapath.hazard", "1")], Owner::NextBurst),

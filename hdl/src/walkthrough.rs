@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::accelerator::Build;
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::adder::add;
-use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
+use crate::host::{JobSetup, Member, PACE_10G, SetupError, contribution, member_frame, result_frame};
 use crate::simulation::{
     BoardError, CYCLE_PS, Command, Device as _, Frame, FrameSpan, FrameSpans, RustDevice,
 };
@@ -162,8 +162,9 @@ impl Walkthrough {
             base: Round::new(0),
             threshold: self.workers,
             members: (0..self.workers)
-                .map(|number| Member { address: address(number), is_switch: false })
+                .map(|number| Member { address: address(number), is_switch: false, port: port(number) })
                 .collect(),
+            pace: PACE_10G,
         }
     }
 
@@ -181,7 +182,7 @@ impl Walkthrough {
             let floats: Vec<_> = sum.iter().map(|_| random.random_range(-1.0_f32..1.0).to_bits()).collect();
             sum = sum.iter().zip(&floats).map(|(a, b)| add(*a, *b)).collect();
             let bytes = member_frame(address(number), Class::Data, &contribution(seg(1), &floats));
-            commands.push(Command::Send(Frame { bytes, source: 1 << (2 * (number % 4)), destination: 0 }));
+            commands.push(Command::Send(Frame { bytes, source: port(number), destination: 0 }));
         }
         let mut ordinary = vec![0; ORDINARY_LEN_BYTES];
         random.fill_bytes(&mut ordinary);
@@ -191,6 +192,11 @@ impl Walkthrough {
         commands.insert(commands.len() - 1, Command::Send(frame));
         (commands, [ordinary, result_frame(&contribution(seg(u16::from(self.workers)), &sum))])
     }
+}
+
+/// Returns the network port of a worker as a bit of `tuser`.
+fn port(number: u8) -> u8 {
+    1 << (2 * (number % 4))
 }
 
 fn address(number: u8) -> SocketAddrV4 {

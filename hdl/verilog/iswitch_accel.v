@@ -38,7 +38,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  datapath$clock;
     reg  datapath$reset;
     reg  datapath$is_packed;
-    reg  [32:0] datapath$filter;
+    reg  [64:0] datapath$filter;
     reg  [97:0] datapath$job;
     reg  [223:0] datapath$template;
     reg  datapath$clear;
@@ -50,6 +50,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  [23:0] datapath$finish_round;
     reg  [23:0] datapath$finish_first;
     wire  datapath$finishing;
+    wire  datapath$busy;
+    reg  [7:0] datapath$pace;
     reg  [5:0] datapath$word;
     reg  [31:0] datapath$data;
     wire  [7:0] datapath$threshold;
@@ -75,7 +77,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  registers$frame_in;
     reg  registers$frame_out;
     reg  registers$hazard;
-    wire  [32:0] registers$filter;
+    wire  [64:0] registers$filter;
     wire  [97:0] registers$job;
     wire  [223:0] registers$template;
     wire  [23:0] registers$finish_round;
@@ -86,6 +88,9 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     wire  registers$clears_sums;
     wire  registers$clears_counters;
     wire  registers$sets_member;
+    wire  [7:0] registers$pace;
+    wire  registers$refused;
+    wire  registers$clearing;
     reg  counters$clock;
     reg  counters$reset;
     reg  [3:0] counters$event_code;
@@ -94,6 +99,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     wire  [31:0] counters$value;
     reg  axi$clock;
     reg  axi$reset;
+    reg  axi$hold;
     reg  [11:0] axi$AWADDR;
     reg  axi$AWVALID;
     wire  axi$AWREADY;
@@ -121,6 +127,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  [31:0] halted;
     reg  [31:0] clearing;
     reg  [31:0] finishing;
+    reg  [31:0] busy;
+    reg  [31:0] refused;
     // Sub module instances
     iswitch_accel$datapath datapath(
         .clock(datapath$clock),
@@ -138,6 +146,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         .finish_round(datapath$finish_round),
         .finish_first(datapath$finish_first),
         .finishing(datapath$finishing),
+        .busy(datapath$busy),
+        .pace(datapath$pace),
         .word(datapath$word),
         .data(datapath$data),
         .threshold(datapath$threshold),
@@ -175,7 +185,10 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         .starts_finish(registers$starts_finish),
         .clears_sums(registers$clears_sums),
         .clears_counters(registers$clears_counters),
-        .sets_member(registers$sets_member)
+        .sets_member(registers$sets_member),
+        .pace(registers$pace),
+        .refused(registers$refused),
+        .clearing(registers$clearing)
     );
     iswitch_accel$counters counters(
         .clock(counters$clock),
@@ -188,6 +201,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     iswitch_accel$axi axi(
         .clock(axi$clock),
         .reset(axi$reset),
+        .hold(axi$hold),
         .AWADDR(axi$AWADDR),
         .AWVALID(axi$AWVALID),
         .AWREADY(axi$AWREADY),
@@ -224,6 +238,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         datapath$reset = reset$q;
         registers$reset = reset$q;
         axi$reset = reset$q;
+        axi$hold = registers$clearing;
         counters$reset = reset$q | registers$clears_counters;
         datapath$is_packed = is_packed;
         datapath$flit_in[(64'h0)+:(256)] = s_axis_tdata;
@@ -231,12 +246,12 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         datapath$flit_in[(64'h120)+:(128)] = s_axis_tuser;
         datapath$flit_in[(64'h1a0)+:(1)] = s_axis_tlast;
         datapath$valid_in = s_axis_tvalid;
-        s_axis_tready = datapath$ready_in;
+        s_axis_tready = datapath$ready_in & ~reset$q;
         m_axis_tdata = datapath$flit_out[(64'h0)+:(256)];
         m_axis_tkeep = datapath$flit_out[(64'h100)+:(32)];
         m_axis_tuser = datapath$flit_out[(64'h120)+:(128)];
         m_axis_tlast = datapath$flit_out[(64'h1a0)+:(1)];
-        m_axis_tvalid = datapath$valid_out;
+        m_axis_tvalid = datapath$valid_out & ~reset$q;
         datapath$ready_out = m_axis_tready;
         axi$AWADDR = S_AXI_AWADDR;
         axi$AWVALID = S_AXI_AWVALID;
@@ -245,14 +260,14 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         axi$WVALID = S_AXI_WVALID;
         S_AXI_WREADY = axi$WREADY;
         S_AXI_BRESP = 32'h0;
-        S_AXI_BVALID = axi$BVALID;
+        S_AXI_BVALID = axi$BVALID & ~reset$q;
         axi$BREADY = S_AXI_BREADY;
         axi$ARADDR = S_AXI_ARADDR;
         axi$ARVALID = S_AXI_ARVALID;
         S_AXI_ARREADY = axi$ARREADY;
         S_AXI_RDATA = axi$RDATA;
         S_AXI_RRESP = 32'h0;
-        S_AXI_RVALID = axi$RVALID;
+        S_AXI_RVALID = axi$RVALID & ~reset$q;
         axi$RREADY = S_AXI_RREADY;
         registers$write = axi$write;
         registers$write_word = axi$write_word;
@@ -263,6 +278,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         halted = 32'h0;
         clearing = 32'h0;
         finishing = 32'h0;
+        busy = 32'h0;
+        refused = 32'h0;
         if (datapath$halted) begin
             halted = 32'h100;
         end
@@ -272,7 +289,13 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         if (datapath$finishing) begin
             finishing = 32'h400;
         end
-        registers$status = flags | halted | clearing | finishing;
+        if (datapath$busy) begin
+            busy = 32'h800;
+        end
+        if (registers$refused) begin
+            refused = 32'h1000;
+        end
+        registers$status = flags | halted | clearing | finishing | busy | refused;
         registers$counter = counters$value;
         counters$selected = axi$read_word[(32'h0)+:(4)];
         counters$event_code = datapath$event_code;
@@ -281,6 +304,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         registers$frame_out = datapath$valid_out & m_axis_tready & datapath$flit_out[(64'h1a0)+:(1)];
         registers$hazard = datapath$hazard;
         datapath$filter = registers$filter;
+        datapath$pace = registers$pace;
         datapath$job = registers$job;
         datapath$template = registers$template;
         datapath$clear = registers$clears_sums;
@@ -294,10 +318,11 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         datapath$data = axi$write_data;
     end
 endmodule // iswitch_accel
-module iswitch_accel$axi(clock,reset,AWADDR,AWVALID,AWREADY,WDATA,WVALID,WREADY,BVALID,BREADY,ARADDR,ARVALID,ARREADY,RDATA,RVALID,RREADY,write,write_word,write_data,read_word,read_data);
+module iswitch_accel$axi(clock,reset,hold,AWADDR,AWVALID,AWREADY,WDATA,WVALID,WREADY,BVALID,BREADY,ARADDR,ARVALID,ARREADY,RDATA,RVALID,RREADY,write,write_word,write_data,read_word,read_data);
     // Module arguments
     input wire  clock;
     input wire  reset;
+    input wire  hold;
     input wire  [11:0] AWADDR;
     input wire  AWVALID;
     output reg  AWREADY;
@@ -403,7 +428,7 @@ module iswitch_accel$axi(clock,reset,AWADDR,AWVALID,AWREADY,WDATA,WVALID,WREADY,
         reading$d = reading$q;
         shown$d = shown$q;
         shows$d = shows$q;
-        accepts = AWVALID & WVALID & ~answers$q & ~reset;
+        accepts = AWVALID & WVALID & ~answers$q & ~reset & ~hold;
         AWREADY = accepts;
         WREADY = accepts;
         writes$d = accepts;
@@ -419,7 +444,7 @@ module iswitch_accel$axi(clock,reset,AWADDR,AWVALID,AWREADY,WDATA,WVALID,WREADY,
         write = writes$q;
         write_word = word$q;
         write_data = data$q;
-        ARREADY = ~|reading$q & ~shows$q & ~reset;
+        ARREADY = ~|reading$q & ~shows$q & ~reset & ~hold;
         if (ARREADY & ARVALID) begin
             asked$d = ARADDR[(32'h2)+:(10)];
             reading$d = 32'h1;
@@ -746,12 +771,12 @@ module iswitch_accel$counters$sweeping(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$counters$sweeping
-module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,clearing,set_threshold,set_halted,set_member,start_finish,finish_round,finish_first,finishing,word,data,threshold,halted,event_code,event_valid,hazard,flit_in,valid_in,ready_in,flit_out,valid_out,ready_out);
+module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,clearing,set_threshold,set_halted,set_member,start_finish,finish_round,finish_first,finishing,busy,pace,word,data,threshold,halted,event_code,event_valid,hazard,flit_in,valid_in,ready_in,flit_out,valid_out,ready_out);
     // Module arguments
     input wire  clock;
     input wire  reset;
     input wire  is_packed;
-    input wire  [32:0] filter;
+    input wire  [64:0] filter;
     input wire  [97:0] job;
     input wire  [223:0] template;
     input wire  clear;
@@ -763,6 +788,8 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     input wire  [23:0] finish_round;
     input wire  [23:0] finish_first;
     output reg  finishing;
+    output reg  busy;
+    input wire  [7:0] pace;
     input wire  [5:0] word;
     input wire  [31:0] data;
     output reg  [7:0] threshold;
@@ -779,11 +806,12 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     // Stub signals
     reg  ingress$clock;
     reg  ingress$reset;
-    reg  [32:0] ingress$filter;
+    reg  [64:0] ingress$filter;
     reg  ingress$set_member;
     reg  [3:0] ingress$word;
     reg  [31:0] ingress$data;
     wire  [7:0] ingress$members;
+    wire  [7:0] ingress$ports;
     wire  [7:0] ingress$switches;
     reg  [416:0] ingress$flit;
     reg  ingress$valid;
@@ -814,6 +842,8 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  [23:0] walker$first;
     reg  [10:0] walker$count;
     reg  walker$only_complete;
+    reg  walker$free;
+    wire  walker$walking;
     wire  [86:0] walker$key;
     wire  walker$valid;
     reg  walker$advance;
@@ -835,7 +865,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  counter$force_valid;
     wire  counter$force_next;
     reg  counter$room;
-    wire  [27:0] counter$decision;
+    wire  [28:0] counter$decision;
     wire  counter$decision_push;
     wire  [72:0] counter$result;
     wire  counter$result_push;
@@ -844,9 +874,9 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  counter$control;
     reg  decisions$clock;
     reg  decisions$reset;
-    reg  [27:0] decisions$data_in;
+    reg  [28:0] decisions$data_in;
     reg  decisions$push;
-    wire  [27:0] decisions$data_out;
+    wire  [28:0] decisions$data_out;
     wire  decisions$valid;
     wire  decisions$empty;
     reg  decisions$pop;
@@ -860,9 +890,18 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  results$empty;
     reg  results$pop;
     wire  results$room;
+    reg  templates$clock;
+    reg  templates$reset;
+    reg  [223:0] templates$data_in;
+    reg  templates$push;
+    wire  [223:0] templates$data_out;
+    wire  templates$valid;
+    wire  templates$empty;
+    reg  templates$pop;
+    wire  templates$room;
     reg  separator$clock;
     reg  separator$reset;
-    reg  [27:0] separator$decision;
+    reg  [28:0] separator$decision;
     reg  separator$decision_valid;
     wire  separator$decision_pop;
     reg  [416:0] separator$flit;
@@ -870,6 +909,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  separator$flit_pop;
     wire  separator$bypass_valid;
     reg  separator$bypass_ready;
+    wire  separator$bypass_copied;
     wire  [271:0] separator$burst;
     wire  separator$burst_push;
     reg  separator$burst_room;
@@ -911,6 +951,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  sums$room;
     reg  output_module$clock;
     reg  output_module$reset;
+    reg  [7:0] output_module$pace;
     reg  [223:0] output_module$template;
     reg  [72:0] output_module$info;
     reg  output_module$info_valid;
@@ -922,10 +963,14 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  [416:0] output_module$flit;
     wire  output_module$valid;
     reg  output_module$ready;
+    wire  output_module$busy;
+    wire  output_module$free;
     reg  merge$clock;
     reg  merge$reset;
     reg  [416:0] merge$ordinary;
     reg  merge$ordinary_valid;
+    reg  merge$ordinary_copied;
+    reg  [7:0] merge$host_ports;
     wire  merge$ordinary_ready;
     reg  [416:0] merge$result;
     reg  merge$result_valid;
@@ -951,6 +996,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .word(ingress$word),
         .data(ingress$data),
         .members(ingress$members),
+        .ports(ingress$ports),
         .switches(ingress$switches),
         .flit(ingress$flit),
         .valid(ingress$valid),
@@ -985,6 +1031,8 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .first(walker$first),
         .count(walker$count),
         .only_complete(walker$only_complete),
+        .free(walker$free),
+        .walking(walker$walking),
         .key(walker$key),
         .valid(walker$valid),
         .advance(walker$advance)
@@ -1038,6 +1086,17 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .pop(results$pop),
         .room(results$room)
     );
+    iswitch_accel$datapath$templates templates(
+        .clock(templates$clock),
+        .reset(templates$reset),
+        .data_in(templates$data_in),
+        .push(templates$push),
+        .data_out(templates$data_out),
+        .valid(templates$valid),
+        .empty(templates$empty),
+        .pop(templates$pop),
+        .room(templates$room)
+    );
     iswitch_accel$datapath$separator separator(
         .clock(separator$clock),
         .reset(separator$reset),
@@ -1049,6 +1108,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .flit_pop(separator$flit_pop),
         .bypass_valid(separator$bypass_valid),
         .bypass_ready(separator$bypass_ready),
+        .bypass_copied(separator$bypass_copied),
         .burst(separator$burst),
         .burst_push(separator$burst_push),
         .burst_room(separator$burst_room)
@@ -1100,6 +1160,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     iswitch_accel$datapath$output_module output_module(
         .clock(output_module$clock),
         .reset(output_module$reset),
+        .pace(output_module$pace),
         .template(output_module$template),
         .info(output_module$info),
         .info_valid(output_module$info_valid),
@@ -1110,13 +1171,17 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .sum_pop(output_module$sum_pop),
         .flit(output_module$flit),
         .valid(output_module$valid),
-        .ready(output_module$ready)
+        .ready(output_module$ready),
+        .busy(output_module$busy),
+        .free(output_module$free)
     );
     iswitch_accel$datapath$merge merge(
         .clock(merge$clock),
         .reset(merge$reset),
         .ordinary(merge$ordinary),
         .ordinary_valid(merge$ordinary_valid),
+        .ordinary_copied(merge$ordinary_copied),
+        .host_ports(merge$host_ports),
         .ordinary_ready(merge$ordinary_ready),
         .result(merge$result),
         .result_valid(merge$result_valid),
@@ -1144,6 +1209,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         counter$clock = clock;
         decisions$clock = clock;
         results$clock = clock;
+        templates$clock = clock;
         separator$clock = clock;
         bursts$clock = clock;
         places$clock = clock;
@@ -1158,6 +1224,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         counter$reset = reset;
         decisions$reset = reset;
         results$reset = reset;
+        templates$reset = reset;
         separator$reset = reset;
         bursts$reset = reset;
         accumulator$reset = reset;
@@ -1187,7 +1254,8 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         walker$count = data[(32'h0)+:(11)];
         walker$only_complete = data[32'h1f];
         walker$advance = counter$force_next;
-        finishing = walker$valid;
+        finishing = walker$walking;
+        walker$free = output_module$free;
         counter$is_packed = is_packed;
         counter$job = job;
         counter$clear = clear;
@@ -1232,7 +1300,13 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         hazard = accumulator$hazard;
         sums$data_in = accumulator$sum;
         sums$push = accumulator$sum_push;
-        output_module$template = template;
+        output_module$template = templates$data_out;
+        templates$data_in = template;
+        templates$data_in[(64'hc8)+:(8)] = template[(64'hc8)+:(8)] | ingress$ports;
+        templates$push = counter$result_push;
+        templates$pop = output_module$info_pop;
+        output_module$pace = pace;
+        busy = output_module$busy;
         output_module$info = results$data_out;
         output_module$info_valid = results$valid;
         results$pop = output_module$info_pop;
@@ -1243,6 +1317,8 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         output_module$ready = merge$result_ready;
         merge$ordinary = ingress$oldest;
         merge$ordinary_valid = separator$bypass_valid;
+        merge$ordinary_copied = separator$bypass_copied;
+        merge$host_ports = template[(64'hc8)+:(8)];
         merge$result = output_module$flit;
         merge$result_valid = output_module$valid;
         merge$room = leaving$room;
@@ -12471,7 +12547,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     input wire  force_valid;
     output reg  force_next;
     input wire  room;
-    output reg  [27:0] decision;
+    output reg  [28:0] decision;
     output reg  decision_push;
     output reg  [72:0] result;
     output reg  result_push;
@@ -12479,32 +12555,48 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     output reg  event_valid;
     output reg  control;
     // Enums
-    localparam CounterState$Idle = 0;
+    localparam CounterState$Weigh = 0;
     localparam CounterState$Read = 1;
     localparam CounterState$Compare = 2;
-    localparam CounterState$Weigh = 3;
-    localparam CounterState$Judge = 4;
-    localparam CounterState$Decide = 5;
-    localparam CounterState$Clear = 6;
+    localparam CounterState$Settle = 3;
+    localparam CounterState$Clear = 4;
     // Stub signals
     reg  [2:0] state$d;
     wire  [2:0] state$q;
     reg  state$clock;
-    reg  idle$d;
-    wire  idle$q;
-    reg  idle$clock;
+    reg  takes$d;
+    wire  takes$q;
+    reg  takes$clock;
     reg  keeps_key$d;
     wire  keeps_key$q;
     reg  keeps_key$clock;
-    reg  decides$d;
-    wire  decides$q;
-    reg  decides$clock;
+    reg  compares$d;
+    wire  compares$q;
+    reg  compares$clock;
     reg  clears$d;
     wire  clears$q;
     reg  clears$clock;
-    reg  [86:0] key$d;
-    wire  [86:0] key$q;
-    reg  key$clock;
+    reg  [86:0] reading$d;
+    wire  [86:0] reading$q;
+    reg  reading$clock;
+    reg  [86:0] deciding$d;
+    wire  [86:0] deciding$q;
+    reg  deciding$clock;
+    reg  has_reading$d;
+    wire  has_reading$q;
+    reg  has_reading$clock;
+    reg  has_deciding$d;
+    wire  has_deciding$q;
+    reg  has_deciding$clock;
+    reg  reads_ordinary$d;
+    wire  reads_ordinary$q;
+    reg  reads_ordinary$clock;
+    reg  decides_ordinary$d;
+    wire  decides_ordinary$q;
+    reg  decides_ordinary$clock;
+    reg  decides$d;
+    wire  decides$q;
+    reg  decides$clock;
     reg  asked$d;
     wire  asked$q;
     reg  asked$clock;
@@ -12521,20 +12613,24 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     reg  lookup$halted;
     reg  [7:0] lookup$members;
     reg  [7:0] lookup$switches;
-    reg  [86:0] lookup$key;
+    reg  [86:0] lookup$reading;
+    reg  [86:0] lookup$deciding;
     reg  lookup$commit;
     reg  lookup$sweeping;
     reg  [7:0] lookup$sweep;
     wire  lookup$accept;
     wire  [3:0] lookup$event_code;
-    wire  [27:0] lookup$decision;
+    wire  [28:0] lookup$decision;
     wire  [72:0] lookup$result;
-    reg  bypass$ordinary;
-    wire  [27:0] bypass$decision;
+    reg  bypass$copied;
+    wire  [28:0] bypass$decision;
     // Local signals
+    reg  may_take;
     reg  takes_force;
     reg  takes_header;
     reg  passes;
+    reg  follows;
+    reg  accepts;
     reg  concludes;
     // Sub module instances
     iswitch_accel$datapath$counter$state state(
@@ -12542,30 +12638,60 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         .q(state$q),
         .clock(state$clock)
     );
-    iswitch_accel$datapath$counter$idle idle(
-        .d(idle$d),
-        .q(idle$q),
-        .clock(idle$clock)
+    iswitch_accel$datapath$counter$takes takes(
+        .d(takes$d),
+        .q(takes$q),
+        .clock(takes$clock)
     );
     iswitch_accel$datapath$counter$keeps_key keeps_key(
         .d(keeps_key$d),
         .q(keeps_key$q),
         .clock(keeps_key$clock)
     );
-    iswitch_accel$datapath$counter$decides decides(
-        .d(decides$d),
-        .q(decides$q),
-        .clock(decides$clock)
+    iswitch_accel$datapath$counter$compares compares(
+        .d(compares$d),
+        .q(compares$q),
+        .clock(compares$clock)
     );
     iswitch_accel$datapath$counter$clears clears(
         .d(clears$d),
         .q(clears$q),
         .clock(clears$clock)
     );
-    iswitch_accel$datapath$counter$key key(
-        .d(key$d),
-        .q(key$q),
-        .clock(key$clock)
+    iswitch_accel$datapath$counter$reading reading(
+        .d(reading$d),
+        .q(reading$q),
+        .clock(reading$clock)
+    );
+    iswitch_accel$datapath$counter$deciding deciding(
+        .d(deciding$d),
+        .q(deciding$q),
+        .clock(deciding$clock)
+    );
+    iswitch_accel$datapath$counter$has_reading has_reading(
+        .d(has_reading$d),
+        .q(has_reading$q),
+        .clock(has_reading$clock)
+    );
+    iswitch_accel$datapath$counter$has_deciding has_deciding(
+        .d(has_deciding$d),
+        .q(has_deciding$q),
+        .clock(has_deciding$clock)
+    );
+    iswitch_accel$datapath$counter$reads_ordinary reads_ordinary(
+        .d(reads_ordinary$d),
+        .q(reads_ordinary$q),
+        .clock(reads_ordinary$clock)
+    );
+    iswitch_accel$datapath$counter$decides_ordinary decides_ordinary(
+        .d(decides_ordinary$d),
+        .q(decides_ordinary$q),
+        .clock(decides_ordinary$clock)
+    );
+    iswitch_accel$datapath$counter$decides decides(
+        .d(decides$d),
+        .q(decides$q),
+        .clock(decides$clock)
     );
     iswitch_accel$datapath$counter$asked asked(
         .d(asked$d),
@@ -12590,7 +12716,8 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         .halted(lookup$halted),
         .members(lookup$members),
         .switches(lookup$switches),
-        .key(lookup$key),
+        .reading(lookup$reading),
+        .deciding(lookup$deciding),
         .commit(lookup$commit),
         .sweeping(lookup$sweeping),
         .sweep(lookup$sweep),
@@ -12600,27 +12727,39 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         .result(lookup$result)
     );
     iswitch_accel$datapath$counter$bypass bypass(
-        .ordinary(bypass$ordinary),
+        .copied(bypass$copied),
         .decision(bypass$decision)
     );
     // Update code
     always @(*) begin
         state$clock = clock;
-        idle$clock = clock;
+        takes$clock = clock;
         keeps_key$clock = clock;
-        decides$clock = clock;
+        compares$clock = clock;
         clears$clock = clock;
-        key$clock = clock;
         asked$clock = clock;
         sweep$clock = clock;
         state$d = state$q;
-        idle$d = idle$q;
+        takes$d = takes$q;
         keeps_key$d = keeps_key$q;
-        decides$d = decides$q;
+        compares$d = compares$q;
         clears$d = clears$q;
-        key$d = key$q;
         asked$d = asked$q;
         sweep$d = sweep$q;
+        reading$clock = clock;
+        deciding$clock = clock;
+        has_reading$clock = clock;
+        has_deciding$clock = clock;
+        reads_ordinary$clock = clock;
+        decides_ordinary$clock = clock;
+        decides$clock = clock;
+        reading$d = reading$q;
+        deciding$d = deciding$q;
+        has_reading$d = has_reading$q;
+        has_deciding$d = has_deciding$q;
+        reads_ordinary$d = reads_ordinary$q;
+        decides_ordinary$d = decides_ordinary$q;
+        decides$d = decides$q;
         lookup$clock = clock;
         decoder$header = header;
         lookup$is_packed = is_packed;
@@ -12630,46 +12769,58 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         lookup$halted = halted;
         lookup$members = members;
         lookup$switches = switches;
-        lookup$key = key$q;
-        lookup$commit = decides$q;
+        lookup$reading = reading$q;
+        lookup$deciding = deciding$q;
+        lookup$commit = decides$q & ~decides_ordinary$q;
         lookup$sweeping = clears$q;
         lookup$sweep = sweep$q;
-        takes_force = idle$q & ~asked$q & force_valid & room;
-        takes_header = idle$q & ~asked$q & ~force_valid & header_valid & room;
+        may_take = takes$q & ~asked$q & room;
+        takes_force = may_take & force_valid;
+        takes_header = may_take & ~force_valid & header_valid & (~header[(64'h1)+:(1)] | ~has_deciding$q);
         force_next = takes_force;
         header_pop = takes_header;
         if (~keeps_key$q) begin
-            key$d = decoder$key;
+            reading$d = decoder$key;
             if (force_valid) begin
-                key$d = force_key;
+                reading$d = force_key;
             end
+            reads_ordinary$d = ~header[(64'h0)+:(1)] & ~force_valid;
         end
-        passes = takes_header & ~header[(64'h0)+:(1)];
+        if (compares$q) begin
+            deciding$d = reading$q;
+            decides_ordinary$d = reads_ordinary$q;
+        end
+        passes = takes_header & ~header[(64'h0)+:(1)] & ~has_deciding$q;
+        follows = takes_force | (takes_header & ~passes);
         control = passes & header[(64'h1)+:(1)];
-        concludes = decides$q & (lookup$accept | ~key$q[(64'h55)+:(1)]);
-        bypass$ordinary = ~header[(64'h0)+:(1)];
+        accepts = decides$q & ~decides_ordinary$q & lookup$accept;
+        concludes = decides$q & (lookup$accept | ~deciding$q[(64'h55)+:(1)] | decides_ordinary$q);
+        bypass$copied = control;
         decision = bypass$decision;
         event_code = 32'h0;
-        if (header[(64'h1)+:(1)]) begin
+        if (control) begin
             event_code = 32'h1;
         end
-        if (decides$q) begin
+        if (decides$q & ~decides_ordinary$q) begin
             decision = lookup$decision;
             event_code = lookup$event_code;
         end
         decision_push = passes | concludes;
         event_valid = passes | concludes;
         result = lookup$result;
-        result_push = decides$q & lookup$accept & lookup$decision[(64'h4)+:(1)];
+        result_push = accepts & lookup$decision[(64'h4)+:(1)];
         clearing = asked$q;
         case (state$q)
-            CounterState$Idle:
+            CounterState$Weigh:
                 begin
-                    if (asked$q) begin
-                        state$d = CounterState$Clear;
+                    if (follows) begin
+                        has_reading$d = 1'b1;
                     end
-                    else if (takes_force | (takes_header & header[(64'h0)+:(1)])) begin
+                    if (has_deciding$q | follows) begin
                         state$d = CounterState$Read;
+                    end
+                    else if (asked$q) begin
+                        state$d = CounterState$Clear;
                     end
                 end
             CounterState$Read:
@@ -12679,30 +12830,29 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
             CounterState$Compare:
                 begin
                     state$d = CounterState$Weigh;
+                    has_deciding$d = has_reading$q;
+                    has_reading$d = 1'b0;
+                    if (accepts & has_reading$q & ~reads_ordinary$q) begin
+                        state$d = CounterState$Settle;
+                        has_deciding$d = 1'b0;
+                        has_reading$d = 1'b1;
+                    end
                 end
-            CounterState$Weigh:
+            CounterState$Settle:
                 begin
-                    state$d = CounterState$Judge;
-                end
-            CounterState$Judge:
-                begin
-                    state$d = CounterState$Decide;
-                end
-            CounterState$Decide:
-                begin
-                    state$d = CounterState$Idle;
+                    state$d = CounterState$Read;
                 end
             CounterState$Clear:
                 begin
                     sweep$d = sweep$q + 32'h1;
                     if (&sweep$q) begin
-                        state$d = CounterState$Idle;
+                        state$d = CounterState$Weigh;
                         asked$d = 1'b0;
                     end
                 end
             default:
                 begin
-                    state$d = CounterState$Idle;
+                    state$d = CounterState$Weigh;
                 end
         endcase
         if (clear | reset) begin
@@ -12710,11 +12860,14 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
             sweep$d = 32'h0;
         end
         if (reset) begin
-            state$d = CounterState$Idle;
+            state$d = CounterState$Weigh;
+            has_reading$d = 1'b0;
+            has_deciding$d = 1'b0;
         end
-        idle$d = state$d == CounterState$Idle;
-        keeps_key$d = state$d != CounterState$Idle;
-        decides$d = state$d == CounterState$Decide;
+        takes$d = state$d == CounterState$Weigh;
+        keeps_key$d = state$d != CounterState$Weigh;
+        compares$d = state$d == CounterState$Compare;
+        decides$d = (state$d == CounterState$Compare) & has_deciding$d;
         clears$d = state$d == CounterState$Clear;
     end
 endmodule // iswitch_accel$datapath$counter
@@ -12731,13 +12884,13 @@ module iswitch_accel$datapath$counter$asked(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$asked
-module iswitch_accel$datapath$counter$bypass(ordinary,decision);
+module iswitch_accel$datapath$counter$bypass(copied,decision);
     // Module arguments
-    input wire  ordinary;
-    output reg  [27:0] decision;
+    input wire  copied;
+    output reg  [28:0] decision;
     // Update code
     always @(*) begin
-        decision[(64'h0)+:(1)] = ordinary;
+        decision[(64'h0)+:(1)] = 1'b1;
         decision[(64'h1)+:(1)] = 1'b0;
         decision[(64'h2)+:(1)] = 1'b0;
         decision[(64'h3)+:(1)] = 1'b0;
@@ -12745,6 +12898,7 @@ module iswitch_accel$datapath$counter$bypass(ordinary,decision);
         decision[(64'h5)+:(14)] = 32'h0;
         decision[(64'h13)+:(6)] = 32'h0;
         decision[(64'h19)+:(3)] = 32'h0;
+        decision[(64'h1c)+:(1)] = copied;
     end
 endmodule // iswitch_accel$datapath$counter$bypass
 module iswitch_accel$datapath$counter$clears(d,q,clock);
@@ -12760,6 +12914,19 @@ module iswitch_accel$datapath$counter$clears(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$clears
+module iswitch_accel$datapath$counter$compares(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$compares
 module iswitch_accel$datapath$counter$decides(d,q,clock);
     // Module arguments
     input wire  d;
@@ -12773,6 +12940,32 @@ module iswitch_accel$datapath$counter$decides(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$decides
+module iswitch_accel$datapath$counter$decides_ordinary(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$decides_ordinary
+module iswitch_accel$datapath$counter$deciding(d,q,clock);
+    // Module arguments
+    input wire  [86:0] d;
+    output reg  [86:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 87'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$deciding
 module iswitch_accel$datapath$counter$decoder(header,key);
     // Module arguments
     input wire  [102:0] header;
@@ -12807,7 +13000,7 @@ module iswitch_accel$datapath$counter$decoder(header,key);
         key[(64'h56)+:(1)] = 1'b0;
     end
 endmodule // iswitch_accel$datapath$counter$decoder
-module iswitch_accel$datapath$counter$idle(d,q,clock);
+module iswitch_accel$datapath$counter$has_deciding(d,q,clock);
     // Module arguments
     input wire  d;
     output reg  q;
@@ -12819,7 +13012,20 @@ module iswitch_accel$datapath$counter$idle(d,q,clock);
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$counter$idle
+endmodule // iswitch_accel$datapath$counter$has_deciding
+module iswitch_accel$datapath$counter$has_reading(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$has_reading
 module iswitch_accel$datapath$counter$keeps_key(d,q,clock);
     // Module arguments
     input wire  d;
@@ -12833,20 +13039,7 @@ module iswitch_accel$datapath$counter$keeps_key(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$keeps_key
-module iswitch_accel$datapath$counter$key(d,q,clock);
-    // Module arguments
-    input wire  [86:0] d;
-    output reg  [86:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 87'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$counter$key
-module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_threshold,halted,members,switches,key,commit,sweeping,sweep,accept,event_code,decision,result);
+module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_threshold,halted,members,switches,reading,deciding,commit,sweeping,sweep,accept,event_code,decision,result);
     // Module arguments
     input wire  clock;
     input wire  is_packed;
@@ -12856,13 +13049,14 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     input wire  halted;
     input wire  [7:0] members;
     input wire  [7:0] switches;
-    input wire  [86:0] key;
+    input wire  [86:0] reading;
+    input wire  [86:0] deciding;
     input wire  commit;
     input wire  sweeping;
     input wire  [7:0] sweep;
     output reg  accept;
     output reg  [3:0] event_code;
-    output reg  [27:0] decision;
+    output reg  [28:0] decision;
     output reg  [72:0] result;
     // Stub signals
     reg  limits$clock;
@@ -12888,6 +13082,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     wire  rounds$has_place;
     wire  [7:0] rounds$needed;
     wire  [7:0] rounds$participants;
+    reg  rounds$decided_parity;
     reg  rounds$open;
     reg  rounds$finish;
     reg  slots$clock;
@@ -12930,14 +13125,23 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     reg  [13:0] outcome$address;
     wire  [71:0] outcome$entry;
     wire  [71:0] outcome$empty;
-    wire  [27:0] outcome$decision;
+    wire  [28:0] outcome$decision;
     wire  [72:0] outcome$result;
+    reg  may_open$d;
+    wire  may_open$q;
+    reg  may_open$clock;
     reg  opening$d;
     wire  opening$q;
     reg  opening$clock;
     reg  finishing$d;
     wire  finishing$q;
     reg  finishing$clock;
+    reg  parity$d;
+    wire  parity$q;
+    reg  parity$clock;
+    // Local signals
+    reg  [23:0] index;
+    reg  [23:0] round;
     // Sub module instances
     iswitch_accel$datapath$counter$lookup$limits limits(
         .clock(limits$clock),
@@ -12967,6 +13171,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .has_place(rounds$has_place),
         .needed(rounds$needed),
         .participants(rounds$participants),
+        .decided_parity(rounds$decided_parity),
         .open(rounds$open),
         .finish(rounds$finish)
     );
@@ -13018,6 +13223,11 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .decision(outcome$decision),
         .result(outcome$result)
     );
+    iswitch_accel$datapath$counter$lookup$may_open may_open(
+        .d(may_open$d),
+        .q(may_open$q),
+        .clock(may_open$clock)
+    );
     iswitch_accel$datapath$counter$lookup$opening opening(
         .d(opening$d),
         .q(opening$q),
@@ -13028,34 +13238,43 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .q(finishing$q),
         .clock(finishing$clock)
     );
+    iswitch_accel$datapath$counter$lookup$parity parity(
+        .d(parity$d),
+        .q(parity$q),
+        .clock(parity$clock)
+    );
     // Update code
     always @(*) begin
+        may_open$clock = clock;
         opening$clock = clock;
         finishing$clock = clock;
+        parity$clock = clock;
+        may_open$d = may_open$q;
         opening$d = opening$q;
         finishing$d = finishing$q;
+        parity$d = parity$q;
         limits$clock = clock;
         addresses$clock = clock;
         rounds$clock = clock;
         slots$clock = clock;
         verdict$clock = clock;
         limits$job = job;
-        limits$index = key[(64'h0)+:(24)];
-        limits$udp_len = key[(64'h40)+:(16)];
+        limits$index = reading[(64'h0)+:(24)];
+        limits$udp_len = reading[(64'h40)+:(16)];
         addresses$is_packed = is_packed;
-        addresses$index = key[(64'h0)+:(24)];
+        addresses$index = reading[(64'h0)+:(24)];
         rounds$clear = sweeping;
         rounds$job = job;
         rounds$threshold = threshold;
         rounds$fix_threshold = fix_threshold;
         rounds$members = members;
-        rounds$round = key[(64'h18)+:(24)];
+        rounds$round = reading[(64'h18)+:(24)];
         slots$is_packed = is_packed;
         slots$job = job;
         slots$slot = addresses$slot;
-        slots$index = key[(64'h0)+:(24)];
-        slots$round = key[(64'h18)+:(24)];
-        verdict$key = key;
+        slots$index = reading[(64'h0)+:(24)];
+        slots$round = reading[(64'h18)+:(24)];
+        verdict$key = deciding;
         verdict$entry = slots$entry;
         verdict$relation = slots$relation;
         verdict$halted = halted;
@@ -13065,7 +13284,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         verdict$needed = rounds$needed;
         verdict$participants = rounds$participants;
         verdict$switches = switches;
-        outcome$key = key;
+        outcome$key = deciding;
         outcome$accept = verdict$accept;
         outcome$first = verdict$first;
         outcome$last = verdict$last;
@@ -13074,16 +13293,24 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         outcome$wraps = slots$wraps;
         outcome$floats = limits$floats;
         outcome$address = addresses$address;
+        index = deciding[(64'h0)+:(24)];
+        round = deciding[(64'h18)+:(24)];
         slots$write = commit & verdict$accept;
-        slots$write_slot = addresses$slot;
+        slots$write_slot = ((index[(32'h0)+:(7)]) & 8'hff);
+        if (is_packed) begin
+            slots$write_slot = index[(32'h0)+:(8)];
+        end
         slots$write_entry = outcome$entry;
         if (sweeping) begin
             slots$write = 1'b1;
             slots$write_slot = sweep;
             slots$write_entry = outcome$empty;
         end
-        opening$d = commit & verdict$accept & rounds$opens;
+        may_open$d = rounds$opens;
+        opening$d = commit & verdict$accept & may_open$q;
         finishing$d = commit & verdict$accept & verdict$last;
+        parity$d = round[32'h0];
+        rounds$decided_parity = parity$q;
         rounds$open = opening$q;
         rounds$finish = finishing$q;
         accept = verdict$accept;
@@ -13357,6 +13584,19 @@ module iswitch_accel$datapath$counter$lookup$limits$wrong(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$limits$wrong
+module iswitch_accel$datapath$counter$lookup$may_open(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$may_open
 module iswitch_accel$datapath$counter$lookup$opening(d,q,clock);
     // Module arguments
     input wire  d;
@@ -13383,7 +13623,7 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
     input wire  [13:0] address;
     output reg  [71:0] entry;
     output reg  [71:0] empty;
-    output reg  [27:0] decision;
+    output reg  [28:0] decision;
     output reg  [72:0] result;
     // Local signals
     reg  [23:0] index;
@@ -13420,6 +13660,7 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
         decision[(64'h5)+:(14)] = address;
         decision[(64'h13)+:(6)] = before_last[(32'h3)+:(6)];
         decision[(64'h19)+:(3)] = floats[(32'h0)+:(3)];
+        decision[(64'h1c)+:(1)] = 1'b0;
         raw[(64'h0)+:(16)] = index[(32'h0)+:(16)];
         round_low = ((round[(32'h0)+:(8)]) & 16'hffff) << 32'h8;
         raw[(64'h10)+:(16)] = ((index[(32'h10)+:(8)]) & 16'hffff) | round_low;
@@ -13432,7 +13673,20 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
         result[(64'h40)+:(9)] = floats;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$outcome
-module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,needed,participants,open,finish);
+module iswitch_accel$datapath$counter$lookup$parity(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$parity
+module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,needed,participants,decided_parity,open,finish);
     // Module arguments
     input wire  clock;
     input wire  clear;
@@ -13445,6 +13699,7 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     output reg  has_place;
     output reg  [7:0] needed;
     output reg  [7:0] participants;
+    input wire  decided_parity;
     input wire  open;
     input wire  finish;
     // Stub signals
@@ -13486,6 +13741,8 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     reg  parity;
     reg  there$0;
     reg  there$1;
+    reg  decided$0;
+    reg  decided$1;
     reg  [24:0] left$0;
     reg  [24:0] left$1;
     // Sub module instances
@@ -13560,6 +13817,8 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         parity = round[32'h0];
         there$0 = ~parity;
         there$1 = parity;
+        decided$0 = ~decided_parity;
+        decided$1 = decided_parity;
         is_next$d = round == next_round$q;
         is_free$d = 1'b0;
         out_needed$d = threshold;
@@ -13573,13 +13832,13 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         if (fix_threshold) begin
             needs$0$d = threshold;
         end
-        if (there$0 & open) begin
+        if (decided$0 & open) begin
             left$0 = segments;
             needs$0$d = threshold;
             takes_part$0$d = members;
         end
         unfinished$0$d = left$0;
-        if (there$0 & finish) begin
+        if (decided$0 & finish) begin
             unfinished$0$d = left$0 - 32'h1;
         end
         if (there$0 & ~|unfinished$0$q) begin
@@ -13601,13 +13860,13 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         if (fix_threshold) begin
             needs$1$d = threshold;
         end
-        if (there$1 & open) begin
+        if (decided$1 & open) begin
             left$1 = segments;
             needs$1$d = threshold;
             takes_part$1$d = members;
         end
         unfinished$1$d = left$1;
-        if (there$1 & finish) begin
+        if (decided$1 & finish) begin
             unfinished$1$d = left$1 - 32'h1;
         end
         if (there$1 & ~|unfinished$1$q) begin
@@ -13814,6 +14073,9 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     reg  [4:0] held$d;
     wire  [4:0] held$q;
     reg  held$clock;
+    reg  early_wraps$d;
+    wire  early_wraps$q;
+    reg  early_wraps$clock;
     reg  held_wraps$d;
     wire  held_wraps$q;
     reg  held_wraps$clock;
@@ -13872,6 +14134,11 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         .q(held$q),
         .clock(held$clock)
     );
+    iswitch_accel$datapath$counter$lookup$slots$early_wraps early_wraps(
+        .d(early_wraps$d),
+        .q(early_wraps$q),
+        .clock(early_wraps$clock)
+    );
     iswitch_accel$datapath$counter$lookup$slots$held_wraps held_wraps(
         .d(held_wraps$d),
         .q(held_wraps$q),
@@ -13885,13 +14152,15 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         below_base$clock = clock;
         held_entry$clock = clock;
         held$clock = clock;
-        held_wraps$clock = clock;
         tag_before$d = tag_before$q;
         round_before$d = round_before$q;
         at_base$d = at_base$q;
         below_base$d = below_base$q;
         held_entry$d = held_entry$q;
         held$d = held$q;
+        early_wraps$clock = clock;
+        held_wraps$clock = clock;
+        early_wraps$d = early_wraps$q;
         held_wraps$d = held_wraps$q;
         words$clock = clock;
         words$read_address = slot;
@@ -13928,7 +14197,8 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         held_entry$d = found;
         successor = ((index) & 25'h1ffffff) + slots;
         last_index = ((job[(64'h18)+:(24)]) & 25'h1ffffff);
-        held_wraps$d = successor > last_index;
+        early_wraps$d = successor > last_index;
+        held_wraps$d = early_wraps$q;
         entry = held_entry$q;
         relation = held$q;
         wraps = held_wraps$q;
@@ -13960,6 +14230,19 @@ module iswitch_accel$datapath$counter$lookup$slots$below_base(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$below_base
+module iswitch_accel$datapath$counter$lookup$slots$early_wraps(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$early_wraps
 module iswitch_accel$datapath$counter$lookup$slots$held(d,q,clock);
     // Module arguments
     input wire  [4:0] d;
@@ -14434,19 +14717,43 @@ module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$weighed
+module iswitch_accel$datapath$counter$reading(d,q,clock);
+    // Module arguments
+    input wire  [86:0] d;
+    output reg  [86:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 87'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$reading
+module iswitch_accel$datapath$counter$reads_ordinary(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$reads_ordinary
 module iswitch_accel$datapath$counter$state(d,q,clock);
     // Module arguments
     input wire  [2:0] d;
     output reg  [2:0] q;
     input wire  clock;
     // Enums
-    localparam CounterState$Idle = 0;
+    localparam CounterState$Weigh = 0;
     localparam CounterState$Read = 1;
     localparam CounterState$Compare = 2;
-    localparam CounterState$Weigh = 3;
-    localparam CounterState$Judge = 4;
-    localparam CounterState$Decide = 5;
-    localparam CounterState$Clear = 6;
+    localparam CounterState$Settle = 3;
+    localparam CounterState$Clear = 4;
     // Update code (custom)
     initial begin
        q = 64'h0;
@@ -14468,13 +14775,26 @@ module iswitch_accel$datapath$counter$sweep(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$sweep
+module iswitch_accel$datapath$counter$takes(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$takes
 module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [27:0] data_in;
+    input wire  [28:0] data_in;
     input wire  push;
-    output reg  [27:0] data_out;
+    output reg  [28:0] data_out;
     output reg  valid;
     output reg  empty;
     input wire  pop;
@@ -14484,10 +14804,10 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
     // Stub signals
     reg  ram$clock;
     reg  [3:0] ram$write_address;
-    reg  [27:0] ram$write_data;
+    reg  [28:0] ram$write_data;
     reg  ram$write_enable;
     reg  [3:0] ram$read_address;
-    wire  [27:0] ram$read_data;
+    wire  [28:0] ram$read_data;
     reg  [3:0] write_at$d;
     wire  [3:0] write_at$q;
     reg  write_at$clock;
@@ -14659,12 +14979,12 @@ module iswitch_accel$datapath$decisions$ram(clock,write_address,write_data,write
     // Module arguments
     input wire  clock;
     input wire  [3:0] write_address;
-    input wire  [27:0] write_data;
+    input wire  [28:0] write_data;
     input wire  write_enable;
     input wire  [3:0] read_address;
-    output reg  [27:0] read_data;
+    output reg  [28:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [27:0] words[15:0];
+    (* ram_style = "distributed" *) reg [28:0] words[15:0];
     integer i;
     initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
@@ -14696,15 +15016,16 @@ module iswitch_accel$datapath$decisions$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$decisions$write_at
-module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,switches,flit,valid,ready,header,header_valid,header_pop,oldest,oldest_valid,pop);
+module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,flit,valid,ready,header,header_valid,header_pop,oldest,oldest_valid,pop);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [32:0] filter;
+    input wire  [64:0] filter;
     input wire  set_member;
     input wire  [3:0] word;
     input wire  [31:0] data;
     output reg  [7:0] members;
+    output reg  [7:0] ports;
     output reg  [7:0] switches;
     input wire  [416:0] flit;
     input wire  valid;
@@ -14747,13 +15068,17 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     reg  capture$reset;
     reg  [416:0] capture$flit;
     reg  capture$accept;
-    wire  [256:0] capture$raw;
+    wire  [288:0] capture$raw;
     wire  capture$valid;
+    wire  capture$whole;
+    wire  capture$short;
     reg  classifier$clock;
     reg  classifier$reset;
-    reg  [32:0] classifier$filter;
-    reg  [256:0] classifier$raw;
+    reg  [64:0] classifier$filter;
+    reg  [288:0] classifier$raw;
     reg  classifier$valid;
+    reg  classifier$whole;
+    reg  classifier$short;
     reg  classifier$known;
     reg  [2:0] classifier$member;
     wire  [102:0] classifier$header;
@@ -14771,6 +15096,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     wire  [2:0] member_table$member;
     wire  [7:0] member_table$members;
     wire  [7:0] member_table$switches;
+    wire  [7:0] member_table$all_ports;
     reg  open$d;
     wire  open$q;
     reg  open$clock;
@@ -14816,7 +15142,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .flit(capture$flit),
         .accept(capture$accept),
         .raw(capture$raw),
-        .valid(capture$valid)
+        .valid(capture$valid),
+        .whole(capture$whole),
+        .short(capture$short)
     );
     iswitch_accel$datapath$ingress$classifier classifier(
         .clock(classifier$clock),
@@ -14824,6 +15152,8 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .filter(classifier$filter),
         .raw(classifier$raw),
         .valid(classifier$valid),
+        .whole(classifier$whole),
+        .short(classifier$short),
         .known(classifier$known),
         .member(classifier$member),
         .header(classifier$header),
@@ -14842,7 +15172,8 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .known(member_table$known),
         .member(member_table$member),
         .members(member_table$members),
-        .switches(member_table$switches)
+        .switches(member_table$switches),
+        .all_ports(member_table$all_ports)
     );
     iswitch_accel$datapath$ingress$open open(
         .d(open$d),
@@ -14885,12 +15216,15 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         member_table$data = data;
         member_table$address0 = capture$raw[(64'h50)+:(16)];
         member_table$address1 = capture$raw[(64'h60)+:(16)];
-        member_table$port = capture$raw[(64'h80)+:(16)];
+        member_table$port = capture$raw[(64'ha0)+:(16)];
         members = member_table$members;
+        ports = member_table$all_ports;
         switches = member_table$switches;
         classifier$filter = filter;
         classifier$raw = capture$raw;
         classifier$valid = capture$valid;
+        classifier$whole = capture$whole;
+        classifier$short = capture$short;
         classifier$known = member_table$known;
         classifier$member = member_table$member;
         headers$data_in = classifier$header;
@@ -14912,19 +15246,19 @@ module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,va
     input wire  pop;
     output reg  room;
     // Constant declarations
-    localparam  limit = 8'h1a;
+    localparam  limit = 8'h3d;
     // Stub signals
     reg  ram$clock;
-    reg  [4:0] ram$write_address;
+    reg  [5:0] ram$write_address;
     reg  [416:0] ram$write_data;
     reg  ram$write_enable;
-    reg  [4:0] ram$read_address;
+    reg  [5:0] ram$read_address;
     wire  [416:0] ram$read_data;
-    reg  [4:0] write_at$d;
-    wire  [4:0] write_at$q;
+    reg  [5:0] write_at$d;
+    wire  [5:0] write_at$q;
     reg  write_at$clock;
-    reg  [4:0] read_at$d;
-    wire  [4:0] read_at$q;
+    reg  [5:0] read_at$d;
+    wire  [5:0] read_at$q;
     reg  read_at$clock;
     reg  [7:0] count$d;
     wire  [7:0] count$q;
@@ -15090,26 +15424,26 @@ endmodule // iswitch_accel$datapath$ingress$beats$is_empty
 module iswitch_accel$datapath$ingress$beats$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
-    input wire  [4:0] write_address;
+    input wire  [5:0] write_address;
     input wire  [416:0] write_data;
     input wire  write_enable;
-    input wire  [4:0] read_address;
+    input wire  [5:0] read_address;
     output reg  [416:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [416:0] words[31:0];
+    (* ram_style = "distributed" *) reg [416:0] words[63:0];
     integer i;
-    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    initial for (i = 0; i <= 63; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$datapath$ingress$beats$ram
 module iswitch_accel$datapath$ingress$beats$read_at(d,q,clock);
     // Module arguments
-    input wire  [4:0] d;
-    output reg  [4:0] q;
+    input wire  [5:0] d;
+    output reg  [5:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 5'h0;
+       q = 6'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -15117,36 +15451,54 @@ module iswitch_accel$datapath$ingress$beats$read_at(d,q,clock);
 endmodule // iswitch_accel$datapath$ingress$beats$read_at
 module iswitch_accel$datapath$ingress$beats$write_at(d,q,clock);
     // Module arguments
-    input wire  [4:0] d;
-    output reg  [4:0] q;
+    input wire  [5:0] d;
+    output reg  [5:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 5'h0;
+       q = 6'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$beats$write_at
-module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid);
+module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid,whole,short);
     // Module arguments
     input wire  clock;
     input wire  reset;
     input wire  [416:0] flit;
     input wire  accept;
-    output reg  [256:0] raw;
+    output reg  [288:0] raw;
     output reg  valid;
+    output reg  whole;
+    output reg  short;
     // Stub signals
     reg  [1:0] beat$d;
     wire  [1:0] beat$q;
     reg  beat$clock;
-    reg  [256:0] held$d;
-    wire  [256:0] held$q;
+    reg  [288:0] held$d;
+    wire  [288:0] held$q;
     reg  held$clock;
     reg  complete$d;
     wire  complete$q;
     reg  complete$clock;
+    reg  [10:0] left$d;
+    wire  [10:0] left$q;
+    reg  left$clock;
+    reg  [4:0] rest$d;
+    wire  [4:0] rest$q;
+    reg  rest$clock;
+    reg  ends$d;
+    wire  ends$q;
+    reg  ends$clock;
+    reg  lacks$d;
+    wire  lacks$q;
+    reg  lacks$clock;
     // Local signals
+    reg  [15:0] before_last;
+    reg  [31:0] from_rest;
+    reg  is_full;
+    reg  arrives;
     reg  [255:0] data;
     reg  [127:0] user;
     reg  [63:0] seg;
@@ -15166,14 +15518,42 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
         .q(complete$q),
         .clock(complete$clock)
     );
+    iswitch_accel$datapath$ingress$capture$left left(
+        .d(left$d),
+        .q(left$q),
+        .clock(left$clock)
+    );
+    iswitch_accel$datapath$ingress$capture$rest rest(
+        .d(rest$d),
+        .q(rest$q),
+        .clock(rest$clock)
+    );
+    iswitch_accel$datapath$ingress$capture$ends ends(
+        .d(ends$d),
+        .q(ends$q),
+        .clock(ends$clock)
+    );
+    iswitch_accel$datapath$ingress$capture$lacks lacks(
+        .d(lacks$d),
+        .q(lacks$q),
+        .clock(lacks$clock)
+    );
     // Update code
     always @(*) begin
         beat$clock = clock;
         held$clock = clock;
         complete$clock = clock;
+        left$clock = clock;
+        rest$clock = clock;
+        ends$clock = clock;
+        lacks$clock = clock;
         beat$d = beat$q;
         held$d = held$q;
         complete$d = complete$q;
+        left$d = left$q;
+        rest$d = rest$q;
+        ends$d = ends$q;
+        lacks$d = lacks$q;
         data = flit[(64'h0)+:(256)];
         user = flit[(64'h120)+:(128)];
         seg[(64'h0)+:(16)] = data[(64'h50)+:(16)];
@@ -15186,7 +15566,7 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
             complete$d = flit[(64'h1a0)+:(1)];
         end
         if (beat$q == 32'h0) begin
-            held$d[(64'h100)+:(1)] = flit[(64'h1a0)+:(1)];
+            held$d[(64'h120)+:(1)] = flit[(64'h1a0)+:(1)];
             held$d[(64'h0)+:(16)] = data[(64'h60)+:(16)];
             held$d[(64'h10)+:(16)] = data[(64'h70)+:(16)];
             held$d[(64'h20)+:(16)] = data[(64'h80)+:(16)];
@@ -15195,17 +15575,39 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
             held$d[(64'h50)+:(16)] = data[(64'hd0)+:(16)];
             held$d[(64'h60)+:(16)] = data[(64'he0)+:(16)];
             held$d[(64'h70)+:(16)] = user[(64'h0)+:(16)];
+            held$d[(64'h80)+:(16)] = data[(64'hf0)+:(16)];
         end
         if (accept & (beat$q == 32'h1)) begin
             beat$d = 32'h2;
             complete$d = 1'b1;
         end
         if (beat$q == 32'h1) begin
-            held$d[(64'h80)+:(16)] = data[(64'h10)+:(16)];
-            held$d[(64'h90)+:(16)] = data[(64'h20)+:(16)];
-            held$d[(64'ha0)+:(16)] = data[(64'h30)+:(16)];
-            held$d[(64'hb0)+:(64)] = seg;
-            held$d[(64'hf0)+:(16)] = data[(64'hb0)+:(16)];
+            held$d[(64'h90)+:(16)] = data[(64'h0)+:(16)];
+            held$d[(64'ha0)+:(16)] = data[(64'h10)+:(16)];
+            held$d[(64'hb0)+:(16)] = data[(64'h20)+:(16)];
+            held$d[(64'hc0)+:(16)] = data[(64'h30)+:(16)];
+            held$d[(64'hd0)+:(64)] = seg;
+            held$d[(64'h110)+:(16)] = data[(64'hb0)+:(16)];
+        end
+        before_last = user[(64'h0)+:(16)] - 32'h1;
+        from_rest = flit[(64'h100)+:(32)] >> ((rest$q) & 32'hffffffff);
+        is_full = from_rest[32'h0] | ~flit[(64'h1a0)+:(1)];
+        arrives = flit[(64'h1a0)+:(1)] | (left$q == 32'h1);
+        ends$d = 1'b0;
+        lacks$d = (left$q > 32'h1) | ~is_full;
+        if (accept & |left$q) begin
+            left$d = left$q - 32'h1;
+        end
+        if (beat$q == 32'h0) begin
+            left$d = before_last[(32'h5)+:(11)];
+            rest$d = before_last[(32'h0)+:(5)];
+            ends$d = accept & flit[(64'h1a0)+:(1)];
+        end
+        if (accept & (beat$q == 32'h1)) begin
+            ends$d = arrives | ~|left$q;
+        end
+        if (accept & beat$q[32'h1] & |left$q) begin
+            ends$d = arrives;
         end
         if (accept & flit[(64'h1a0)+:(1)]) begin
             beat$d = 32'h0;
@@ -15213,7 +15615,10 @@ module iswitch_accel$datapath$ingress$capture(clock,reset,flit,accept,raw,valid)
         if (reset) begin
             beat$d = 32'h0;
             complete$d = 1'b0;
+            ends$d = 1'b0;
         end
+        whole = ends$q;
+        short = lacks$q;
         raw = held$q;
         valid = complete$q;
     end
@@ -15244,40 +15649,103 @@ module iswitch_accel$datapath$ingress$capture$complete(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$capture$complete
-module iswitch_accel$datapath$ingress$capture$held(d,q,clock);
+module iswitch_accel$datapath$ingress$capture$ends(d,q,clock);
     // Module arguments
-    input wire  [256:0] d;
-    output reg  [256:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 257'h0;
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$ends
+module iswitch_accel$datapath$ingress$capture$held(d,q,clock);
+    // Module arguments
+    input wire  [288:0] d;
+    output reg  [288:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 289'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$capture$held
-module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,known,member,header,push);
+module iswitch_accel$datapath$ingress$capture$lacks(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$lacks
+module iswitch_accel$datapath$ingress$capture$left(d,q,clock);
+    // Module arguments
+    input wire  [10:0] d;
+    output reg  [10:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 11'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$left
+module iswitch_accel$datapath$ingress$capture$rest(d,q,clock);
+    // Module arguments
+    input wire  [4:0] d;
+    output reg  [4:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 5'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$capture$rest
+module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,whole,short,known,member,header,push);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [32:0] filter;
-    input wire  [256:0] raw;
+    input wire  [64:0] filter;
+    input wire  [288:0] raw;
     input wire  valid;
+    input wire  whole;
+    input wire  short;
     input wire  known;
     input wire  [2:0] member;
     output reg  [102:0] header;
     output reg  push;
     // Stub signals
-    reg  [256:0] held$d;
-    wire  [256:0] held$q;
+    reg  [288:0] held$d;
+    wire  [288:0] held$q;
     reg  held$clock;
-    reg  [5:0] marks$d;
-    wire  [5:0] marks$q;
+    reg  [6:0] marks$d;
+    wire  [6:0] marks$q;
     reg  marks$clock;
     reg  checked$d;
     wire  checked$q;
     reg  checked$clock;
+    reg  arrived$d;
+    wire  arrived$q;
+    reg  arrived$clock;
+    reg  was_short$d;
+    wire  was_short$q;
+    reg  was_short$clock;
+    reg  waiting$d;
+    wire  waiting$q;
+    reg  waiting$clock;
     reg  [15:0] swapped$half;
     wire  [15:0] swapped$swapped;
     reg  [15:0] udp_swapped$half;
@@ -15285,6 +15753,7 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,kn
     reg  [15:0] held_swapped$half;
     wire  [15:0] held_swapped$swapped;
     // Local signals
+    reg  waits;
     reg  [15:0] ip_len;
     reg  [15:0] udp_len;
     reg  [15:0] version_tos;
@@ -15293,9 +15762,13 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,kn
     reg  [5:0] tos;
     reg  [7:0] data_byte;
     reg  [7:0] control_byte;
-    reg  [15:0] with_ip;
-    reg  [15:0] with_ethernet;
+    reg  [16:0] with_ip;
+    reg  [16:0] with_ethernet;
+    reg  [16:0] wide_ip_len;
+    reg  [16:0] frame_len;
     reg  ours;
+    reg  is_data;
+    reg  is_control;
     // Sub module instances
     iswitch_accel$datapath$ingress$classifier$held held(
         .d(held$d),
@@ -15311,6 +15784,21 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,kn
         .d(checked$d),
         .q(checked$q),
         .clock(checked$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$arrived arrived(
+        .d(arrived$d),
+        .q(arrived$q),
+        .clock(arrived$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$was_short was_short(
+        .d(was_short$d),
+        .q(was_short$q),
+        .clock(was_short$clock)
+    );
+    iswitch_accel$datapath$ingress$classifier$waiting waiting(
+        .d(waiting$d),
+        .q(waiting$q),
+        .clock(waiting$clock)
     );
     iswitch_accel$datapath$ingress$classifier$swapped swapped(
         .half(swapped$half),
@@ -15329,13 +15817,19 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,kn
         held$clock = clock;
         marks$clock = clock;
         checked$clock = clock;
+        arrived$clock = clock;
+        was_short$clock = clock;
+        waiting$clock = clock;
         held$d = held$q;
         marks$d = marks$q;
         checked$d = checked$q;
+        arrived$d = arrived$q;
+        was_short$d = was_short$q;
+        waiting$d = waiting$q;
         held$d = raw;
         checked$d = valid & ~reset;
         swapped$half = raw[(64'h20)+:(16)];
-        udp_swapped$half = raw[(64'ha0)+:(16)];
+        udp_swapped$half = raw[(64'hc0)+:(16)];
         ip_len = swapped$swapped;
         udp_len = udp_swapped$swapped;
         version_tos = raw[(64'h10)+:(16)];
@@ -15344,27 +15838,52 @@ module iswitch_accel$datapath$ingress$classifier(clock,reset,filter,raw,valid,kn
         tos = version_tos[(32'ha)+:(6)];
         data_byte = filter[(64'h1)+:(8)];
         control_byte = filter[(64'h9)+:(8)];
-        with_ip = udp_len + 32'h14;
-        with_ethernet = ip_len + 32'he;
-        marks$d[(64'h0)+:(1)] = ~raw[(64'h100)+:(1)] & (raw[(64'h0)+:(16)] == 32'h8) & (version_tos[(32'h0)+:(8)] == 32'h45) & (protocol[(32'h8)+:(8)] == 32'h11);
+        wide_ip_len = ((ip_len) & 17'h1ffff);
+        frame_len = ((raw[(64'h70)+:(16)]) & 17'h1ffff);
+        with_ip = ((udp_len) & 17'h1ffff) + 32'h14;
+        with_ethernet = wide_ip_len + 32'he;
+        marks$d[(64'h0)+:(1)] = ~raw[(64'h120)+:(1)] & (raw[(64'h0)+:(16)] == 32'h8) & (version_tos[(32'h0)+:(8)] == 32'h45) & (protocol[(32'h8)+:(8)] == 32'h11);
         marks$d[(64'h1)+:(1)] = tos == data_byte[(32'h2)+:(6)];
         marks$d[(64'h2)+:(1)] = tos == control_byte[(32'h2)+:(6)];
-        marks$d[(64'h3)+:(1)] = raw[(64'h90)+:(16)] == filter[(64'h11)+:(16)];
-        marks$d[(64'h4)+:(1)] = |fragment[(32'h0)+:(6)] | |fragment[(32'h8)+:(8)];
-        marks$d[(64'h5)+:(1)] = (with_ip == ip_len) & (raw[(64'h70)+:(16)] >= with_ethernet);
-        ours = filter[(64'h0)+:(1)] & marks$q[(64'h0)+:(1)];
-        header[(64'h0)+:(1)] = ours & marks$q[(64'h1)+:(1)] & (marks$q[(64'h3)+:(1)] | marks$q[(64'h4)+:(1)]);
-        header[(64'h1)+:(1)] = ours & marks$q[(64'h2)+:(1)] & marks$q[(64'h3)+:(1)] & ~marks$q[(64'h4)+:(1)];
-        header[(64'h2)+:(1)] = marks$q[(64'h4)+:(1)] | ~marks$q[(64'h5)+:(1)];
+        marks$d[(64'h3)+:(1)] = raw[(64'hb0)+:(16)] == filter[(64'h11)+:(16)];
+        marks$d[(64'h4)+:(1)] = (raw[(64'h80)+:(16)] == filter[(64'h21)+:(16)]) & (raw[(64'h90)+:(16)] == filter[(64'h31)+:(16)]);
+        marks$d[(64'h5)+:(1)] = |fragment[(32'h0)+:(6)] | |fragment[(32'h8)+:(8)];
+        marks$d[(64'h6)+:(1)] = (with_ip == wide_ip_len) & (frame_len >= with_ethernet) & (frame_len <= 32'h600);
+        ours = filter[(64'h0)+:(1)] & marks$q[(64'h0)+:(1)] & marks$q[(64'h4)+:(1)];
+        is_data = ours & marks$q[(64'h1)+:(1)] & (marks$q[(64'h3)+:(1)] | marks$q[(64'h5)+:(1)]);
+        is_control = ours & marks$q[(64'h2)+:(1)] & marks$q[(64'h3)+:(1)] & ~marks$q[(64'h5)+:(1)];
+        header[(64'h0)+:(1)] = is_data;
+        header[(64'h1)+:(1)] = is_control;
+        header[(64'h2)+:(1)] = marks$q[(64'h5)+:(1)] | ~marks$q[(64'h6)+:(1)] | was_short$q;
         header[(64'h3)+:(1)] = known;
         header[(64'h4)+:(3)] = member;
-        header[(64'h7)+:(64)] = held$q[(64'hb0)+:(64)];
-        held_swapped$half = held$q[(64'ha0)+:(16)];
+        header[(64'h7)+:(64)] = held$q[(64'hd0)+:(64)];
+        held_swapped$half = held$q[(64'hc0)+:(16)];
         header[(64'h47)+:(16)] = held_swapped$swapped;
-        header[(64'h57)+:(16)] = held$q[(64'hf0)+:(16)];
-        push = checked$q;
+        header[(64'h57)+:(16)] = held$q[(64'h110)+:(16)];
+        arrived$d = whole;
+        was_short$d = short;
+        waits = (is_data | is_control) & marks$q[(64'h6)+:(1)] & ~arrived$q;
+        push = (checked$q & ~waits) | (waiting$q & arrived$q);
+        waiting$d = (checked$q & waits) | (waiting$q & ~arrived$q);
+        if (reset) begin
+            waiting$d = 1'b0;
+        end
     end
 endmodule // iswitch_accel$datapath$ingress$classifier
+module iswitch_accel$datapath$ingress$classifier$arrived(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$arrived
 module iswitch_accel$datapath$ingress$classifier$checked(d,q,clock);
     // Module arguments
     input wire  d;
@@ -15380,12 +15899,12 @@ module iswitch_accel$datapath$ingress$classifier$checked(d,q,clock);
 endmodule // iswitch_accel$datapath$ingress$classifier$checked
 module iswitch_accel$datapath$ingress$classifier$held(d,q,clock);
     // Module arguments
-    input wire  [256:0] d;
-    output reg  [256:0] q;
+    input wire  [288:0] d;
+    output reg  [288:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 257'h0;
+       q = 289'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -15407,12 +15926,12 @@ module iswitch_accel$datapath$ingress$classifier$held_swapped(half,swapped);
 endmodule // iswitch_accel$datapath$ingress$classifier$held_swapped
 module iswitch_accel$datapath$ingress$classifier$marks(d,q,clock);
     // Module arguments
-    input wire  [5:0] d;
-    output reg  [5:0] q;
+    input wire  [6:0] d;
+    output reg  [6:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 6'h0;
+       q = 7'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -15446,6 +15965,32 @@ module iswitch_accel$datapath$ingress$classifier$udp_swapped(half,swapped);
         swapped = low | high;
     end
 endmodule // iswitch_accel$datapath$ingress$classifier$udp_swapped
+module iswitch_accel$datapath$ingress$classifier$waiting(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$waiting
+module iswitch_accel$datapath$ingress$classifier$was_short(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$classifier$was_short
 module iswitch_accel$datapath$ingress$headers(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
@@ -15686,19 +16231,19 @@ module iswitch_accel$datapath$ingress$lasts(clock,reset,data_in,push,data_out,va
     input wire  pop;
     output reg  room;
     // Constant declarations
-    localparam  limit = 8'h1a;
+    localparam  limit = 8'h3d;
     // Stub signals
     reg  ram$clock;
-    reg  [4:0] ram$write_address;
+    reg  [5:0] ram$write_address;
     reg  ram$write_data;
     reg  ram$write_enable;
-    reg  [4:0] ram$read_address;
+    reg  [5:0] ram$read_address;
     wire  ram$read_data;
-    reg  [4:0] write_at$d;
-    wire  [4:0] write_at$q;
+    reg  [5:0] write_at$d;
+    wire  [5:0] write_at$q;
     reg  write_at$clock;
-    reg  [4:0] read_at$d;
-    wire  [4:0] read_at$q;
+    reg  [5:0] read_at$d;
+    wire  [5:0] read_at$q;
     reg  read_at$clock;
     reg  [7:0] count$d;
     wire  [7:0] count$q;
@@ -15864,26 +16409,26 @@ endmodule // iswitch_accel$datapath$ingress$lasts$is_empty
 module iswitch_accel$datapath$ingress$lasts$ram(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
-    input wire  [4:0] write_address;
+    input wire  [5:0] write_address;
     input wire  write_data;
     input wire  write_enable;
-    input wire  [4:0] read_address;
+    input wire  [5:0] read_address;
     output reg  read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [0:0] words[31:0];
+    (* ram_style = "distributed" *) reg [0:0] words[63:0];
     integer i;
-    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
+    initial for (i = 0; i <= 63; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$datapath$ingress$lasts$ram
 module iswitch_accel$datapath$ingress$lasts$read_at(d,q,clock);
     // Module arguments
-    input wire  [4:0] d;
-    output reg  [4:0] q;
+    input wire  [5:0] d;
+    output reg  [5:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 5'h0;
+       q = 6'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -15891,18 +16436,18 @@ module iswitch_accel$datapath$ingress$lasts$read_at(d,q,clock);
 endmodule // iswitch_accel$datapath$ingress$lasts$read_at
 module iswitch_accel$datapath$ingress$lasts$write_at(d,q,clock);
     // Module arguments
-    input wire  [4:0] d;
-    output reg  [4:0] q;
+    input wire  [5:0] d;
+    output reg  [5:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 5'h0;
+       q = 6'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$lasts$write_at
-module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches);
+module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches,all_ports);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -15917,6 +16462,7 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     output reg  [2:0] member;
     output reg  [7:0] members;
     output reg  [7:0] switches;
+    output reg  [7:0] all_ports;
     // Stub signals
     reg  [15:0] address0s$0$d;
     wire  [15:0] address0s$0$q;
@@ -15990,6 +16536,33 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     reg  [15:0] ports$7$d;
     wire  [15:0] ports$7$q;
     reg  ports$7$clock;
+    reg  [7:0] board_ports$0$d;
+    wire  [7:0] board_ports$0$q;
+    reg  board_ports$0$clock;
+    reg  [7:0] board_ports$1$d;
+    wire  [7:0] board_ports$1$q;
+    reg  board_ports$1$clock;
+    reg  [7:0] board_ports$2$d;
+    wire  [7:0] board_ports$2$q;
+    reg  board_ports$2$clock;
+    reg  [7:0] board_ports$3$d;
+    wire  [7:0] board_ports$3$q;
+    reg  board_ports$3$clock;
+    reg  [7:0] board_ports$4$d;
+    wire  [7:0] board_ports$4$q;
+    reg  board_ports$4$clock;
+    reg  [7:0] board_ports$5$d;
+    wire  [7:0] board_ports$5$q;
+    reg  board_ports$5$clock;
+    reg  [7:0] board_ports$6$d;
+    wire  [7:0] board_ports$6$q;
+    reg  board_ports$6$clock;
+    reg  [7:0] board_ports$7$d;
+    wire  [7:0] board_ports$7$q;
+    reg  board_ports$7$clock;
+    reg  [7:0] collected$d;
+    wire  [7:0] collected$q;
+    reg  collected$clock;
     reg  [7:0] valid$d;
     wire  [7:0] valid$q;
     reg  valid$clock;
@@ -16021,6 +16594,15 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     wire  equal$7$q;
     reg  equal$7$clock;
     // Local signals
+    reg  [7:0] joined$0;
+    reg  [7:0] joined$1;
+    reg  [7:0] joined$2;
+    reg  [7:0] joined$3;
+    reg  [7:0] joined$4;
+    reg  [7:0] joined$5;
+    reg  [7:0] joined$6;
+    reg  [7:0] joined$7;
+    reg  [7:0] joined$8;
     reg  [7:0] chosen;
     reg  [7:0] others;
     reg  [7:0] kept_valid;
@@ -16146,6 +16728,51 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         .q(ports$7$q),
         .clock(ports$7$clock)
     );
+    iswitch_accel$datapath$ingress$member_table$board_ports$0 board_ports$0(
+        .d(board_ports$0$d),
+        .q(board_ports$0$q),
+        .clock(board_ports$0$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$1 board_ports$1(
+        .d(board_ports$1$d),
+        .q(board_ports$1$q),
+        .clock(board_ports$1$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$2 board_ports$2(
+        .d(board_ports$2$d),
+        .q(board_ports$2$q),
+        .clock(board_ports$2$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$3 board_ports$3(
+        .d(board_ports$3$d),
+        .q(board_ports$3$q),
+        .clock(board_ports$3$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$4 board_ports$4(
+        .d(board_ports$4$d),
+        .q(board_ports$4$q),
+        .clock(board_ports$4$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$5 board_ports$5(
+        .d(board_ports$5$d),
+        .q(board_ports$5$q),
+        .clock(board_ports$5$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$6 board_ports$6(
+        .d(board_ports$6$d),
+        .q(board_ports$6$q),
+        .clock(board_ports$6$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$board_ports$7 board_ports$7(
+        .d(board_ports$7$d),
+        .q(board_ports$7$q),
+        .clock(board_ports$7$clock)
+    );
+    iswitch_accel$datapath$ingress$member_table$collected collected(
+        .d(collected$d),
+        .q(collected$q),
+        .clock(collected$clock)
+    );
     iswitch_accel$datapath$ingress$member_table$valid valid(
         .d(valid$d),
         .q(valid$q),
@@ -16200,8 +16827,10 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     always @(*) begin
         valid$clock = clock;
         is_switch$clock = clock;
+        collected$clock = clock;
         valid$d = valid$q;
         is_switch$d = is_switch$q;
+        collected$d = collected$q;
         chosen = 32'h0;
         if (row == 0) begin
             chosen = (64'h1 << 0);
@@ -16240,17 +16869,25 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
                 is_switch$d = kept_switch | chosen;
             end
         end
+        joined$0 = 32'h0;
         known = 1'b0;
         member = 32'h0;
         address0s$0$clock = clock;
         address1s$0$clock = clock;
         ports$0$clock = clock;
         equal$0$clock = clock;
+        board_ports$0$clock = clock;
+        board_ports$0$d = board_ports$0$q;
         address0s$0$d = address0s$0$q;
         address1s$0$d = address1s$0$q;
         ports$0$d = ports$0$q;
         if (write & chosen[0] & writes_port) begin
             ports$0$d = data[(32'h0)+:(16)];
+            board_ports$0$d = data[(32'h18)+:(8)];
+        end
+        joined$1 = joined$0;
+        if (valid$q[0]) begin
+            joined$1 = joined$0 | board_ports$0$q;
         end
         if (write & chosen[0] & ~writes_port) begin
             address0s$0$d = data[(32'h0)+:(16)];
@@ -16265,11 +16902,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$1$clock = clock;
         ports$1$clock = clock;
         equal$1$clock = clock;
+        board_ports$1$clock = clock;
+        board_ports$1$d = board_ports$1$q;
         address0s$1$d = address0s$1$q;
         address1s$1$d = address1s$1$q;
         ports$1$d = ports$1$q;
         if (write & chosen[1] & writes_port) begin
             ports$1$d = data[(32'h0)+:(16)];
+            board_ports$1$d = data[(32'h18)+:(8)];
+        end
+        joined$2 = joined$1;
+        if (valid$q[1]) begin
+            joined$2 = joined$1 | board_ports$1$q;
         end
         if (write & chosen[1] & ~writes_port) begin
             address0s$1$d = data[(32'h0)+:(16)];
@@ -16284,11 +16928,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$2$clock = clock;
         ports$2$clock = clock;
         equal$2$clock = clock;
+        board_ports$2$clock = clock;
+        board_ports$2$d = board_ports$2$q;
         address0s$2$d = address0s$2$q;
         address1s$2$d = address1s$2$q;
         ports$2$d = ports$2$q;
         if (write & chosen[2] & writes_port) begin
             ports$2$d = data[(32'h0)+:(16)];
+            board_ports$2$d = data[(32'h18)+:(8)];
+        end
+        joined$3 = joined$2;
+        if (valid$q[2]) begin
+            joined$3 = joined$2 | board_ports$2$q;
         end
         if (write & chosen[2] & ~writes_port) begin
             address0s$2$d = data[(32'h0)+:(16)];
@@ -16303,11 +16954,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$3$clock = clock;
         ports$3$clock = clock;
         equal$3$clock = clock;
+        board_ports$3$clock = clock;
+        board_ports$3$d = board_ports$3$q;
         address0s$3$d = address0s$3$q;
         address1s$3$d = address1s$3$q;
         ports$3$d = ports$3$q;
         if (write & chosen[3] & writes_port) begin
             ports$3$d = data[(32'h0)+:(16)];
+            board_ports$3$d = data[(32'h18)+:(8)];
+        end
+        joined$4 = joined$3;
+        if (valid$q[3]) begin
+            joined$4 = joined$3 | board_ports$3$q;
         end
         if (write & chosen[3] & ~writes_port) begin
             address0s$3$d = data[(32'h0)+:(16)];
@@ -16322,11 +16980,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$4$clock = clock;
         ports$4$clock = clock;
         equal$4$clock = clock;
+        board_ports$4$clock = clock;
+        board_ports$4$d = board_ports$4$q;
         address0s$4$d = address0s$4$q;
         address1s$4$d = address1s$4$q;
         ports$4$d = ports$4$q;
         if (write & chosen[4] & writes_port) begin
             ports$4$d = data[(32'h0)+:(16)];
+            board_ports$4$d = data[(32'h18)+:(8)];
+        end
+        joined$5 = joined$4;
+        if (valid$q[4]) begin
+            joined$5 = joined$4 | board_ports$4$q;
         end
         if (write & chosen[4] & ~writes_port) begin
             address0s$4$d = data[(32'h0)+:(16)];
@@ -16341,11 +17006,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$5$clock = clock;
         ports$5$clock = clock;
         equal$5$clock = clock;
+        board_ports$5$clock = clock;
+        board_ports$5$d = board_ports$5$q;
         address0s$5$d = address0s$5$q;
         address1s$5$d = address1s$5$q;
         ports$5$d = ports$5$q;
         if (write & chosen[5] & writes_port) begin
             ports$5$d = data[(32'h0)+:(16)];
+            board_ports$5$d = data[(32'h18)+:(8)];
+        end
+        joined$6 = joined$5;
+        if (valid$q[5]) begin
+            joined$6 = joined$5 | board_ports$5$q;
         end
         if (write & chosen[5] & ~writes_port) begin
             address0s$5$d = data[(32'h0)+:(16)];
@@ -16360,11 +17032,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$6$clock = clock;
         ports$6$clock = clock;
         equal$6$clock = clock;
+        board_ports$6$clock = clock;
+        board_ports$6$d = board_ports$6$q;
         address0s$6$d = address0s$6$q;
         address1s$6$d = address1s$6$q;
         ports$6$d = ports$6$q;
         if (write & chosen[6] & writes_port) begin
             ports$6$d = data[(32'h0)+:(16)];
+            board_ports$6$d = data[(32'h18)+:(8)];
+        end
+        joined$7 = joined$6;
+        if (valid$q[6]) begin
+            joined$7 = joined$6 | board_ports$6$q;
         end
         if (write & chosen[6] & ~writes_port) begin
             address0s$6$d = data[(32'h0)+:(16)];
@@ -16379,11 +17058,18 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         address1s$7$clock = clock;
         ports$7$clock = clock;
         equal$7$clock = clock;
+        board_ports$7$clock = clock;
+        board_ports$7$d = board_ports$7$q;
         address0s$7$d = address0s$7$q;
         address1s$7$d = address1s$7$q;
         ports$7$d = ports$7$q;
         if (write & chosen[7] & writes_port) begin
             ports$7$d = data[(32'h0)+:(16)];
+            board_ports$7$d = data[(32'h18)+:(8)];
+        end
+        joined$8 = joined$7;
+        if (valid$q[7]) begin
+            joined$8 = joined$7 | board_ports$7$q;
         end
         if (write & chosen[7] & ~writes_port) begin
             address0s$7$d = data[(32'h0)+:(16)];
@@ -16397,6 +17083,8 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         if (reset) begin
             valid$d = 32'h0;
         end
+        collected$d = joined$8;
+        all_ports = collected$q;
         members = valid$q;
         switches = is_switch$q;
     end
@@ -16609,6 +17297,123 @@ module iswitch_accel$datapath$ingress$member_table$address1s$7(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$member_table$address1s$7
+module iswitch_accel$datapath$ingress$member_table$board_ports$0(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$0
+module iswitch_accel$datapath$ingress$member_table$board_ports$1(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$1
+module iswitch_accel$datapath$ingress$member_table$board_ports$2(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$2
+module iswitch_accel$datapath$ingress$member_table$board_ports$3(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$3
+module iswitch_accel$datapath$ingress$member_table$board_ports$4(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$4
+module iswitch_accel$datapath$ingress$member_table$board_ports$5(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$5
+module iswitch_accel$datapath$ingress$member_table$board_ports$6(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$6
+module iswitch_accel$datapath$ingress$member_table$board_ports$7(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$7
+module iswitch_accel$datapath$ingress$member_table$collected(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$collected
 module iswitch_accel$datapath$ingress$member_table$equal$0(d,q,clock);
     // Module arguments
     input wire  d;
@@ -17084,12 +17889,14 @@ module iswitch_accel$datapath$leaving$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$leaving$write_at
-module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary_ready,result,result_valid,result_ready,flit,push,room);
+module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary_copied,host_ports,ordinary_ready,result,result_valid,result_ready,flit,push,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
     input wire  [416:0] ordinary;
     input wire  ordinary_valid;
+    input wire  ordinary_copied;
+    input wire  [7:0] host_ports;
     output reg  ordinary_ready;
     input wire  [416:0] result;
     input wire  result_valid;
@@ -17119,6 +17926,10 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
     reg  midway$d;
     wire  midway$q;
     reg  midway$clock;
+    reg  [416:0] copy$flit;
+    reg  copy$adds;
+    reg  [7:0] copy$ports;
+    wire  [416:0] copy$copied;
     // Local signals
     reg  offered;
     reg  moves;
@@ -17154,6 +17965,12 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         .q(midway$q),
         .clock(midway$clock)
     );
+    iswitch_accel$datapath$merge$copy copy(
+        .flit(copy$flit),
+        .adds(copy$adds),
+        .ports(copy$ports),
+        .copied(copy$copied)
+    );
     // Update code
     always @(*) begin
         state$clock = clock;
@@ -17168,11 +17985,14 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         takes_ordinary$d = takes_ordinary$q;
         takes_result$d = takes_result$q;
         midway$d = midway$q;
+        copy$flit = ordinary;
+        copy$adds = ordinary_copied;
+        copy$ports = host_ports;
         ordinary_ready = takes_ordinary$q;
         result_ready = takes_result$q;
         flit = result;
         if (picks_ordinary$q) begin
-            flit = ordinary;
+            flit = copy$copied;
         end
         offered = ordinary_valid;
         ends = ordinary[(64'h1a0)+:(1)];
@@ -17203,6 +18023,26 @@ module iswitch_accel$datapath$merge(clock,reset,ordinary,ordinary_valid,ordinary
         takes_result$d = had_room$d & (state$d == MergeState$Result);
     end
 endmodule // iswitch_accel$datapath$merge
+module iswitch_accel$datapath$merge$copy(flit,adds,ports,copied);
+    // Module arguments
+    input wire  [416:0] flit;
+    input wire  adds;
+    input wire  [7:0] ports;
+    output reg  [416:0] copied;
+    // Local signals
+    reg  [127:0] user;
+    reg  [127:0] more;
+    // Update code
+    always @(*) begin
+        user = flit[(64'h120)+:(128)];
+        more = user;
+        if (adds) begin
+            more[(64'h18)+:(8)] = user[(64'h18)+:(8)] | ports;
+        end
+        copied = flit;
+        copied[(64'h120)+:(128)] = more;
+    end
+endmodule // iswitch_accel$datapath$merge$copy
 module iswitch_accel$datapath$merge$had_room(d,q,clock);
     // Module arguments
     input wire  d;
@@ -17284,10 +18124,11 @@ module iswitch_accel$datapath$merge$takes_result(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$merge$takes_result
-module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid,info_pop,sum,sum_valid,no_sum,sum_pop,flit,valid,ready);
+module iswitch_accel$datapath$output_module(clock,reset,pace,template,info,info_valid,info_pop,sum,sum_valid,no_sum,sum_pop,flit,valid,ready,busy,free);
     // Module arguments
     input wire  clock;
     input wire  reset;
+    input wire  [7:0] pace;
     input wire  [223:0] template;
     input wire  [72:0] info;
     input wire  info_valid;
@@ -17299,6 +18140,8 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     output reg  [416:0] flit;
     output reg  valid;
     input wire  ready;
+    output reg  busy;
+    output reg  free;
     // Enums
     localparam OutputState$Idle = 0;
     localparam OutputState$Prepare = 1;
@@ -17325,6 +18168,18 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     reg  [72:0] held_info$d;
     wire  [72:0] held_info$q;
     reg  held_info$clock;
+    reg  [223:0] held_template$d;
+    wire  [223:0] held_template$q;
+    reg  held_template$clock;
+    reg  begun$d;
+    wire  begun$q;
+    reg  begun$clock;
+    reg  [15:0] debt$d;
+    wire  [15:0] debt$q;
+    reg  debt$clock;
+    reg  is_free$d;
+    wire  is_free$q;
+    reg  is_free$clock;
     reg  [1:0] waited$d;
     wire  [1:0] waited$q;
     reg  waited$clock;
@@ -17352,6 +18207,10 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     wire  closes$q;
     reg  closes$clock;
     // Local signals
+    reg  owes;
+    reg  [15:0] step;
+    reg  [15:0] frame_len;
+    reg  [15:0] cost;
     reg  [8:0] floats;
     reg  [8:0] before_last;
     reg  advances;
@@ -17384,6 +18243,26 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
         .d(held_info$d),
         .q(held_info$q),
         .clock(held_info$clock)
+    );
+    iswitch_accel$datapath$output_module$held_template held_template(
+        .d(held_template$d),
+        .q(held_template$q),
+        .clock(held_template$clock)
+    );
+    iswitch_accel$datapath$output_module$begun begun(
+        .d(begun$d),
+        .q(begun$q),
+        .clock(begun$clock)
+    );
+    iswitch_accel$datapath$output_module$debt debt(
+        .d(debt$d),
+        .q(debt$q),
+        .clock(debt$clock)
+    );
+    iswitch_accel$datapath$output_module$is_free is_free(
+        .d(is_free$d),
+        .q(is_free$q),
+        .clock(is_free$clock)
     );
     iswitch_accel$datapath$output_module$waited waited(
         .d(waited$d),
@@ -17427,6 +18306,14 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
     );
     // Update code
     always @(*) begin
+        held_template$clock = clock;
+        begun$clock = clock;
+        debt$clock = clock;
+        is_free$clock = clock;
+        held_template$d = held_template$q;
+        begun$d = begun$q;
+        debt$d = debt$q;
+        is_free$d = is_free$q;
         state$clock = clock;
         heads$clock = clock;
         covers$clock = clock;
@@ -17446,7 +18333,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
         carried$d = carried$q;
         closes$d = closes$q;
         header$clock = clock;
-        header$template = template;
+        header$template = held_template$q;
         header$info = held_info$q;
         view$lanes = sum;
         joined$earlier = carried$q;
@@ -17456,6 +18343,23 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
         info_pop = 1'b0;
         sum_pop = 1'b0;
         advances = ready & sum_valid;
+        frame_len = header$frame_len + 32'h18;
+        cost = frame_len << 32'h2;
+        step = ((pace) & 16'hffff);
+        owes = |debt$q[(32'hd)+:(3)];
+        begun$d = heads$q & advances & ~reset;
+        if (begun$q) begin
+            debt$d = debt$q + cost;
+        end
+        else begin
+            debt$d = debt$q - step;
+        end
+        if ((~begun$q & (debt$q < step)) | ~|pace | reset) begin
+            debt$d = 32'h0;
+        end
+        is_free$d = (state$q == OutputState$Idle) & ~info_valid & ~owes & ~begun$q;
+        free = is_free$q;
+        busy = info_valid | (state$q != OutputState$Idle);
         case (state$q)
             OutputState$Idle:
                 begin
@@ -17463,6 +18367,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
                     if (info_valid) begin
                         info_pop = 1'b1;
                         held_info$d = info;
+                        held_template$d = template;
                         left$d = before_last[(32'h3)+:(6)];
                         spills$d = before_last[32'h2] | (before_last[32'h1] & before_last[32'h0]);
                         state$d = OutputState$Prepare;
@@ -17470,8 +18375,10 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
                 end
             OutputState$Prepare:
                 begin
-                    waited$d = waited$q + 32'h1;
-                    if (&waited$q) begin
+                    if (~&waited$q) begin
+                        waited$d = waited$q + 32'h1;
+                    end
+                    else if (~owes) begin
                         state$d = OutputState$Head;
                         heads$d = 1'b1;
                         covers$d = 1'b1;
@@ -17534,7 +18441,7 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
             end
         end
         joined$len = header$frame_len;
-        joined$ports = template[(64'hc8)+:(8)];
+        joined$ports = held_template$q[(64'hc8)+:(8)];
         if (reset) begin
             state$d = OutputState$Idle;
             heads$d = 1'b0;
@@ -17544,6 +18451,19 @@ module iswitch_accel$datapath$output_module(clock,reset,template,info,info_valid
         valid = (state$q == OutputState$Tail) | (sum_valid & ((state$q == OutputState$Head) | (state$q == OutputState$Body)));
     end
 endmodule // iswitch_accel$datapath$output_module
+module iswitch_accel$datapath$output_module$begun(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$begun
 module iswitch_accel$datapath$output_module$carried(d,q,clock);
     // Module arguments
     input wire  [255:0] d;
@@ -17583,6 +18503,19 @@ module iswitch_accel$datapath$output_module$covers(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$covers
+module iswitch_accel$datapath$output_module$debt(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$debt
 module iswitch_accel$datapath$output_module$header(clock,template,info,head,tail,frame_len,keep);
     // Module arguments
     input wire  clock;
@@ -17981,6 +18914,32 @@ module iswitch_accel$datapath$output_module$held_info(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$output_module$held_info
+module iswitch_accel$datapath$output_module$held_template(d,q,clock);
+    // Module arguments
+    input wire  [223:0] d;
+    output reg  [223:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 224'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$held_template
+module iswitch_accel$datapath$output_module$is_free(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$output_module$is_free
 module iswitch_accel$datapath$output_module$joined(earlier,later,head,heads,covers,beat,len,ports,user);
     // Module arguments
     input wire  [255:0] earlier;
@@ -18557,11 +19516,11 @@ module iswitch_accel$datapath$results$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$results$write_at
-module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,burst,burst_push,burst_room);
+module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,bypass_copied,burst,burst_push,burst_room);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [27:0] decision;
+    input wire  [28:0] decision;
     input wire  decision_valid;
     output reg  decision_pop;
     input wire  [416:0] flit;
@@ -18569,6 +19528,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     output reg  flit_pop;
     output reg  bypass_valid;
     input wire  bypass_ready;
+    output reg  bypass_copied;
     output reg  [271:0] burst;
     output reg  burst_push;
     input wire  burst_room;
@@ -18583,8 +19543,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  busy$d;
     wire  busy$q;
     reg  busy$clock;
-    reg  [27:0] current$d;
-    wire  [27:0] current$q;
+    reg  [28:0] current$d;
+    wire  [28:0] current$q;
     reg  current$clock;
     reg  bypasses$d;
     wire  bypasses$q;
@@ -18598,8 +19558,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  forced$d;
     wire  forced$q;
     reg  forced$clock;
-    reg  [27:0] upcoming$d;
-    wire  [27:0] upcoming$q;
+    reg  [28:0] upcoming$d;
+    wire  [28:0] upcoming$q;
     reg  upcoming$clock;
     reg  knows_upcoming$d;
     wire  knows_upcoming$q;
@@ -18610,8 +19570,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  active$d;
     wire  active$q;
     reg  active$clock;
-    reg  [27:0] segment$d;
-    wire  [27:0] segment$q;
+    reg  [28:0] segment$d;
+    wire  [28:0] segment$q;
     reg  segment$clock;
     reg  [13:0] address$d;
     wire  [13:0] address$q;
@@ -18634,8 +19594,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  [13:0] making_address$d;
     wire  [13:0] making_address$q;
     reg  making_address$clock;
-    reg  [27:0] making_segment$d;
-    wire  [27:0] making_segment$q;
+    reg  [28:0] making_segment$d;
+    wire  [28:0] making_segment$q;
     reg  making_segment$clock;
     reg  made$d;
     wire  made$q;
@@ -18653,7 +19613,6 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     wire  ends$q;
     reg  ends$clock;
     // Local signals
-    reg  held_up;
     reg  take;
     reg  sums;
     reg  forces;
@@ -18842,9 +19801,9 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         adds$d = adds$q;
         forced$d = forced$q;
         slicer$clock = clock;
-        held_up = flush$q & ~ends$q;
         bypass_valid = bypasses$q & flit_valid;
-        sums = adds$q & flit_valid & burst_room & ~held_up;
+        bypass_copied = current$q[(64'h1c)+:(1)];
+        sums = adds$q & flit_valid & burst_room;
         forces = forced$q & burst_room & ~flush$q;
         take = sums | (bypass_valid & bypass_ready) | (drops$q & flit_valid);
         flit_pop = take;
@@ -19016,12 +19975,12 @@ module iswitch_accel$datapath$separator$bypasses(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$bypasses
 module iswitch_accel$datapath$separator$current(d,q,clock);
     // Module arguments
-    input wire  [27:0] d;
-    output reg  [27:0] q;
+    input wire  [28:0] d;
+    output reg  [28:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 28'h0;
+       q = 29'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19185,12 +20144,12 @@ module iswitch_accel$datapath$separator$making_address(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$making_address
 module iswitch_accel$datapath$separator$making_segment(d,q,clock);
     // Module arguments
-    input wire  [27:0] d;
-    output reg  [27:0] q;
+    input wire  [28:0] d;
+    output reg  [28:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 28'h0;
+       q = 29'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19198,12 +20157,12 @@ module iswitch_accel$datapath$separator$making_segment(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$making_segment
 module iswitch_accel$datapath$separator$segment(d,q,clock);
     // Module arguments
-    input wire  [27:0] d;
-    output reg  [27:0] q;
+    input wire  [28:0] d;
+    output reg  [28:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 28'h0;
+       q = 29'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19554,12 +20513,12 @@ module iswitch_accel$datapath$separator$taken(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$taken
 module iswitch_accel$datapath$separator$upcoming(d,q,clock);
     // Module arguments
-    input wire  [27:0] d;
-    output reg  [27:0] q;
+    input wire  [28:0] d;
+    output reg  [28:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 28'h0;
+       q = 29'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19793,7 +20752,235 @@ module iswitch_accel$datapath$sums$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$sums$write_at
-module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_complete,key,valid,advance);
+module iswitch_accel$datapath$templates(clock,reset,data_in,push,data_out,valid,empty,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [223:0] data_in;
+    input wire  push;
+    output reg  [223:0] data_out;
+    output reg  valid;
+    output reg  empty;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'hc;
+    // Stub signals
+    reg  ram$clock;
+    reg  [3:0] ram$write_address;
+    reg  [223:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [3:0] ram$read_address;
+    wire  [223:0] ram$read_data;
+    reg  [3:0] write_at$d;
+    wire  [3:0] write_at$q;
+    reg  write_at$clock;
+    reg  [3:0] read_at$d;
+    wire  [3:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$templates$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$templates$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$templates$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$templates$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$templates$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$templates$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
+    iswitch_accel$datapath$templates$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        is_empty$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        is_empty$d = is_empty$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        empty = is_empty$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+            is_empty$d = 1'b0;
+        end
+        has_room$d = count$q < limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            is_empty$d = 1'b1;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$templates
+module iswitch_accel$datapath$templates$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$count
+module iswitch_accel$datapath$templates$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$filled
+module iswitch_accel$datapath$templates$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$has_room
+module iswitch_accel$datapath$templates$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$is_empty
+module iswitch_accel$datapath$templates$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [223:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [223:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [223:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$templates$ram
+module iswitch_accel$datapath$templates$read_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$read_at
+module iswitch_accel$datapath$templates$write_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$templates$write_at
+module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_complete,free,walking,key,valid,advance);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -19802,6 +20989,8 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
     input wire  [23:0] first;
     input wire  [10:0] count;
     input wire  only_complete;
+    input wire  free;
+    output reg  walking;
     output reg  [86:0] key;
     output reg  valid;
     input wire  advance;
@@ -19821,6 +21010,12 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
     reg  busy$d;
     wire  busy$q;
     reg  busy$clock;
+    reg  offers$d;
+    wire  offers$q;
+    reg  offers$clock;
+    reg  [3:0] pause$d;
+    wire  [3:0] pause$q;
+    reg  pause$clock;
     // Sub module instances
     iswitch_accel$datapath$walker$held_round held_round(
         .d(held_round$d),
@@ -19847,6 +21042,16 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
         .q(busy$q),
         .clock(busy$clock)
     );
+    iswitch_accel$datapath$walker$offers offers(
+        .d(offers$d),
+        .q(offers$q),
+        .clock(offers$clock)
+    );
+    iswitch_accel$datapath$walker$pause pause(
+        .d(pause$d),
+        .q(pause$q),
+        .clock(pause$clock)
+    );
     // Update code
     always @(*) begin
         held_round$clock = clock;
@@ -19854,16 +21059,27 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
         left$clock = clock;
         held_only$clock = clock;
         busy$clock = clock;
+        offers$clock = clock;
+        pause$clock = clock;
         held_round$d = held_round$q;
         index$d = index$q;
         left$d = left$q;
         held_only$d = held_only$q;
         busy$d = busy$q;
-        valid = busy$q;
+        offers$d = offers$q;
+        pause$d = pause$q;
+        walking = busy$q;
+        valid = offers$q;
+        offers$d = busy$q & free & ~|pause$q;
+        if (|pause$q) begin
+            pause$d = pause$q - 32'h1;
+        end
         if (advance) begin
             index$d = index$q + 32'h1;
             left$d = left$q - 32'h1;
             busy$d = left$q != 32'h1;
+            offers$d = 1'b0;
+            pause$d = 32'hf;
         end
         if (start) begin
             held_round$d = round;
@@ -19871,10 +21087,13 @@ module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_co
             left$d = count;
             busy$d = |count;
             held_only$d = only_complete;
+            offers$d = 1'b0;
         end
         if (reset) begin
             left$d = 32'h0;
             busy$d = 1'b0;
+            offers$d = 1'b0;
+            pause$d = 32'h0;
         end
         key[(64'h0)+:(24)] = index$q;
         key[(64'h18)+:(24)] = held_round$q;
@@ -19952,7 +21171,33 @@ module iswitch_accel$datapath$walker$left(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$walker$left
-module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word,read_data,status,counter,frame_in,frame_out,hazard,filter,job,template,finish_round,finish_first,sets_control,sets_threshold,starts_finish,clears_sums,clears_counters,sets_member);
+module iswitch_accel$datapath$walker$offers(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$offers
+module iswitch_accel$datapath$walker$pause(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$walker$pause
+module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word,read_data,status,counter,frame_in,frame_out,hazard,filter,job,template,finish_round,finish_first,sets_control,sets_threshold,starts_finish,clears_sums,clears_counters,sets_member,pace,refused,clearing);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -19966,7 +21211,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     input wire  frame_in;
     input wire  frame_out;
     input wire  hazard;
-    output reg  [32:0] filter;
+    output reg  [64:0] filter;
     output reg  [97:0] job;
     output reg  [223:0] template;
     output reg  [23:0] finish_round;
@@ -19977,6 +21222,9 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     output reg  clears_sums;
     output reg  clears_counters;
     output reg  sets_member;
+    output reg  [7:0] pace;
+    output reg  refused;
+    output reg  clearing;
     // Stub signals
     reg  [31:0] words$0$d;
     wire  [31:0] words$0$q;
@@ -20038,9 +21286,6 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  sweeping$d;
     wire  sweeping$q;
     reg  sweeping$clock;
-    reg  finish$d;
-    wire  finish$q;
-    reg  finish$clock;
     reg  [5:0] at$d;
     wire  [5:0] at$q;
     reg  at$clock;
@@ -20059,6 +21304,18 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [31:0] hazards$d;
     wire  [31:0] hazards$q;
     reg  hazards$clock;
+    reg  [5:0] range$word;
+    reg  [31:0] range$data;
+    wire  range$outside;
+    reg  writes$d;
+    wire  writes$q;
+    reg  writes$clock;
+    reg  refuses$d;
+    wire  refuses$q;
+    reg  refuses$clock;
+    reg  was_refused$d;
+    wire  was_refused$q;
+    reg  was_refused$clock;
     reg  [31:0] view$control;
     reg  [31:0] view$base;
     reg  [31:0] view$last_index;
@@ -20072,12 +21329,13 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [31:0] view$to_address;
     reg  [31:0] view$ports;
     reg  [31:0] view$result;
-    wire  [32:0] view$filter;
+    wire  [64:0] view$filter;
     wire  [97:0] view$job;
     wire  [223:0] view$template;
     // Local signals
     reg  [5:0] word;
     reg  low;
+    reg  in_map;
     // Sub module instances
     iswitch_accel$registers$words$0 words$0(
         .d(words$0$d),
@@ -20177,11 +21435,6 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(sweeping$q),
         .clock(sweeping$clock)
     );
-    iswitch_accel$registers$finish finish(
-        .d(finish$d),
-        .q(finish$q),
-        .clock(finish$clock)
-    );
     iswitch_accel$registers$at at(
         .d(at$d),
         .q(at$q),
@@ -20212,6 +21465,26 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(hazards$q),
         .clock(hazards$clock)
     );
+    iswitch_accel$registers$range range(
+        .word(range$word),
+        .data(range$data),
+        .outside(range$outside)
+    );
+    iswitch_accel$registers$writes writes(
+        .d(writes$d),
+        .q(writes$q),
+        .clock(writes$clock)
+    );
+    iswitch_accel$registers$refuses refuses(
+        .d(refuses$d),
+        .q(refuses$q),
+        .clock(refuses$clock)
+    );
+    iswitch_accel$registers$was_refused was_refused(
+        .d(was_refused$d),
+        .q(was_refused$q),
+        .clock(was_refused$clock)
+    );
     iswitch_accel$registers$view view(
         .control(view$control),
         .base(view$base),
@@ -20232,16 +21505,20 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     );
     // Update code
     always @(*) begin
-        finish$clock = clock;
+        writes$clock = clock;
+        refuses$clock = clock;
         sweeping$clock = clock;
+        was_refused$clock = clock;
         at$clock = clock;
         chosen$clock = clock;
         copied$clock = clock;
         frames_in$clock = clock;
         frames_out$clock = clock;
         hazards$clock = clock;
-        finish$d = finish$q;
+        writes$d = writes$q;
+        refuses$d = refuses$q;
         sweeping$d = sweeping$q;
+        was_refused$d = was_refused$q;
         at$d = at$q;
         chosen$d = chosen$q;
         copied$d = copied$q;
@@ -20250,7 +21527,20 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         hazards$d = hazards$q;
         copy$clock = clock;
         word = write_word[(32'h0)+:(6)];
-        low = write & ~|write_word[(32'h6)+:(4)];
+        range$word = word;
+        range$data = write_data;
+        in_map = write & ~|write_word[(32'h6)+:(4)];
+        writes$d = in_map & ~range$outside;
+        refuses$d = in_map & range$outside;
+        low = writes$q;
+        if (refuses$q) begin
+            was_refused$d = 1'b1;
+        end
+        if (reset | clears_counters) begin
+            was_refused$d = 1'b0;
+        end
+        refused = was_refused$q;
+        clearing = sweeping$q;
         words$0$clock = clock;
         words$0$d = words$0$q;
         if (low & (word == 8)) begin
@@ -20391,8 +21681,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         clears_sums = low & (word == 32'h2) & write_data[32'h4];
         sets_control = low & (word == 32'h8);
         sets_threshold = low & (word == 32'h9);
-        finish$d = low & (word == 32'h11);
-        starts_finish = finish$q;
+        starts_finish = low & (word == 32'h11);
         sets_member = low & (word[(32'h4)+:(2)] == 32'h2);
         copy$write_address = word;
         copy$write_data = write_data;
@@ -20438,7 +21727,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
             read_data = 32'h575369;
         end
         if (chosen$q[32'h1]) begin
-            read_data = 32'h1;
+            read_data = 32'h2;
         end
         if (chosen$q[32'h2]) begin
             read_data = ~copied$q;
@@ -20491,6 +21780,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         view$to_address = words$14$q;
         view$ports = words$15$q;
         view$result = words$16$q;
+        pace = words$0$q[(32'h8)+:(8)];
         filter = view$filter;
         job = view$job;
         template = view$template;
@@ -20550,19 +21840,6 @@ module iswitch_accel$registers$copy(clock,write_address,write_data,write_enable,
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$registers$copy
-module iswitch_accel$registers$finish(d,q,clock);
-    // Module arguments
-    input wire  d;
-    output reg  q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 1'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$registers$finish
 module iswitch_accel$registers$frames_in(d,q,clock);
     // Module arguments
     input wire  [31:0] d;
@@ -20602,6 +21879,48 @@ module iswitch_accel$registers$hazards(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$hazards
+module iswitch_accel$registers$range(word,data,outside);
+    // Module arguments
+    input wire  [5:0] word;
+    input wire  [31:0] data;
+    output reg  outside;
+    // Local signals
+    reg  [15:0] floats;
+    reg  [15:0] last_floats;
+    reg  [30:0] number;
+    // Update code
+    always @(*) begin
+        number = data[(32'h0)+:(31)];
+        floats = data[(32'h0)+:(16)];
+        last_floats = data[(32'h10)+:(16)];
+        outside = 1'b0;
+        if (word == 32'h9) begin
+            outside = ~|number | (number > 32'h40);
+        end
+        if ((word == 32'ha) | (word == 32'hb) | (word == 32'hf) | (word == 32'h10)) begin
+            outside = |data[(32'h18)+:(8)];
+        end
+        if (word == 32'hc) begin
+            outside = ~|floats | (floats > 32'h16e) | ~|last_floats | (last_floats > floats);
+        end
+        if (word == 32'h11) begin
+            outside = number > 32'h400;
+        end
+    end
+endmodule // iswitch_accel$registers$range
+module iswitch_accel$registers$refuses(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$refuses
 module iswitch_accel$registers$sweeping(d,q,clock);
     // Module arguments
     input wire  d;
@@ -20630,7 +21949,7 @@ module iswitch_accel$registers$view(control,base,last_index,floats,job_id,filter
     input wire  [31:0] to_address;
     input wire  [31:0] ports;
     input wire  [31:0] result;
-    output reg  [32:0] filter;
+    output reg  [64:0] filter;
     output reg  [97:0] job;
     output reg  [223:0] template;
     // Update code
@@ -20639,6 +21958,8 @@ module iswitch_accel$registers$view(control,base,last_index,floats,job_id,filter
         filter[(64'h1)+:(8)] = filter_word[(32'h0)+:(8)];
         filter[(64'h9)+:(8)] = filter_word[(32'h8)+:(8)];
         filter[(64'h11)+:(16)] = filter_word[(32'h10)+:(16)];
+        filter[(64'h21)+:(16)] = from_address[(32'h0)+:(16)];
+        filter[(64'h31)+:(16)] = from_address[(32'h10)+:(16)];
         job[(64'h0)+:(24)] = base[(32'h0)+:(24)];
         job[(64'h18)+:(24)] = last_index[(32'h0)+:(24)];
         job[(64'h30)+:(9)] = floats[(32'h0)+:(9)];
@@ -20661,6 +21982,19 @@ module iswitch_accel$registers$view(control,base,last_index,floats,job_id,filter
         template[(64'hd0)+:(16)] = result[(32'h10)+:(16)];
     end
 endmodule // iswitch_accel$registers$view
+module iswitch_accel$registers$was_refused(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$was_refused
 module iswitch_accel$registers$words$0(d,q,clock);
     // Module arguments
     input wire  [31:0] d;
@@ -20882,6 +22216,19 @@ module iswitch_accel$registers$words$9(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$words$9
+module iswitch_accel$registers$writes(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$writes
 module iswitch_accel$reset(d,q,clock);
     // Module arguments
     input wire  d;

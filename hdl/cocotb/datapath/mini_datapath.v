@@ -1,4 +1,4 @@
-// Small model of the reference switch: arbiter, the generated accelerator, lookup, output queues.
+// Small model of the reference switch: arbiter, lookup, the generated accelerator, output queues.
 module mini_datapath (
     input wire axis_aclk,
     input wire axis_resetn,
@@ -107,15 +107,32 @@ module mini_datapath (
         .m_tlast(arbiter_tlast)
     );
 
+    output_port_lookup lookup (
+        .axis_aclk(axis_aclk),
+        .axis_resetn(axis_resetn),
+        .s_tdata(arbiter_tdata),
+        .s_tkeep(arbiter_tkeep),
+        .s_tuser(arbiter_tuser),
+        .s_tvalid(arbiter_tvalid),
+        .s_tready(arbiter_tready),
+        .s_tlast(arbiter_tlast),
+        .m_tdata(lookup_tdata),
+        .m_tkeep(lookup_tkeep),
+        .m_tuser(lookup_tuser),
+        .m_tvalid(lookup_tvalid),
+        .m_tready(lookup_tready),
+        .m_tlast(lookup_tlast)
+    );
+
     iswitch_accel accelerator (
         .axis_aclk(axis_aclk),
         .axis_resetn(axis_resetn),
-        .s_axis_tdata(arbiter_tdata),
-        .s_axis_tkeep(arbiter_tkeep),
-        .s_axis_tuser(arbiter_tuser),
-        .s_axis_tvalid(arbiter_tvalid),
-        .s_axis_tready(arbiter_tready),
-        .s_axis_tlast(arbiter_tlast),
+        .s_axis_tdata(lookup_tdata),
+        .s_axis_tkeep(lookup_tkeep),
+        .s_axis_tuser(lookup_tuser),
+        .s_axis_tvalid(lookup_tvalid),
+        .s_axis_tready(lookup_tready),
+        .s_axis_tlast(lookup_tlast),
         .m_axis_tdata(accel_tdata),
         .m_axis_tkeep(accel_tkeep),
         .m_axis_tuser(accel_tuser),
@@ -141,7 +158,7 @@ module mini_datapath (
         .S_AXI_RREADY(S_AXI_RREADY)
     );
 
-    output_port_lookup lookup (
+    output_queues queues (
         .axis_aclk(axis_aclk),
         .axis_resetn(axis_resetn),
         .s_tdata(accel_tdata),
@@ -150,23 +167,6 @@ module mini_datapath (
         .s_tvalid(accel_tvalid),
         .s_tready(accel_tready),
         .s_tlast(accel_tlast),
-        .m_tdata(lookup_tdata),
-        .m_tkeep(lookup_tkeep),
-        .m_tuser(lookup_tuser),
-        .m_tvalid(lookup_tvalid),
-        .m_tready(lookup_tready),
-        .m_tlast(lookup_tlast)
-    );
-
-    output_queues queues (
-        .axis_aclk(axis_aclk),
-        .axis_resetn(axis_resetn),
-        .s_tdata(lookup_tdata),
-        .s_tkeep(lookup_tkeep),
-        .s_tuser(lookup_tuser),
-        .s_tvalid(lookup_tvalid),
-        .s_tready(lookup_tready),
-        .s_tlast(lookup_tlast),
         .m_tdata({m_axis_3_tdata, m_axis_2_tdata, m_axis_1_tdata, m_axis_0_tdata}),
         .m_tkeep({m_axis_3_tkeep, m_axis_2_tkeep, m_axis_1_tkeep, m_axis_0_tkeep}),
         .m_tuser({m_axis_3_tuser, m_axis_2_tuser, m_axis_1_tuser, m_axis_0_tuser}),

@@ -17,7 +17,8 @@ always @(posedge clock) begin
     assume (f_up || reset);
 end
 
-// Bit 416 of a flit is `last`.
+// Bit 416 of a flit is `last`. Bits 319 to 312 are the destination of `user`.
+wire [416:0] f_copied = ordinary | (ordinary_copied ? {97'b0, host_ports, 312'b0} : 417'b0);
 wire f_ordinary_moves = ordinary_valid && ordinary_ready;
 wire f_result_moves = result_valid && result_ready;
 reg f_in_ordinary = 0;
@@ -45,7 +46,7 @@ always @(posedge clock) begin
 
     takes_one_at_a_time: assert (!(f_ordinary_moves && f_result_moves));
     loses_and_invents_nothing: assert (push == (f_ordinary_moves || f_result_moves));
-    passes_on_what_it_takes: assert (!f_up || !push || flit == (f_result_moves ? result : ordinary));
+    passes_on_what_it_takes: assert (!f_up || !push || flit == (f_result_moves ? result : f_copied));
     pushes_only_into_room: assert (!push || f_room);
     no_ordinary_beat_in_a_result: assert (!(f_in_result && f_ordinary_moves));
     no_result_beat_in_an_ordinary_packet: assert (!(f_in_ordinary && f_result_moves));

@@ -37,7 +37,7 @@ reg [15:0] f_frame_len = 0;
 reg [6:0] f_taken = 0;
 reg [72:0] f_info = 0;
 reg [2:0] f_held = 0;
-wire [3:0] f_since = held_info$q == f_info ? f_held + 1 : 0;
+wire [3:0] f_since = held_info$q == f_info && held_template$q == f_template ? f_held + 1 : 0;
 reg f_stalled = 0;
 reg f_sum_waits = 0;
 reg [@WIDTH(sum)@-1:0] f_sum = 0;
@@ -55,20 +55,19 @@ always @(posedge clock) begin
     f_stalled <= valid && !ready && !reset;
     f_sum_waits <= sum_valid && !sum_pop && !reset;
     f_sum <= sum;
-    f_template <= template;
+    f_template <= held_template$q;
     f_head_bytes <= {header$head, header$tail};
     f_started <= 1;
     f_shown <= flit;
     f_info <= held_info$q;
-    f_held <= held_info$q != f_info ? 0 : f_held == 7 ? 7 : f_held + 1;
+    f_held <= f_since == 0 ? 0 : f_held == 7 ? 7 : f_held + 1;
     if (reset) begin f_beats <= 0; f_taken <= 0; end
 end
 
 always @(posedge clock) begin
-    // The queue of sums follows its rule, and the host changes no template while results are sent.
+    // The queue of sums follows its rule.
     assume (no_sum == !sum_valid);
     assume (!f_sum_waits || (sum_valid && sum == f_sum));
-    assume (!f_started || template == f_template);
     // The properties that result_header.v proves.
     assume (f_since < 5 || {header$head, header$tail} == f_head_bytes);
     assume (f_since < 4 || (f_header_len == f_natural_len(f_floats) && f_header_keep == f_ones(f_header_len)));

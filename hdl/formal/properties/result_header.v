@@ -23,7 +23,7 @@ wire [3:0] f_since = info == f_info ? f_held + 1 : 0;
 
 wire f_known = f_since >= 4;
 always @(posedge clock) begin
-    // The host changes no template while results are sent.
+    // The output module keeps the template of a result until the result has left.
     assume (!f_started || template == f_template);
 
     length: assert (!f_known || frame_len == f_natural_len(info[72:64]));

@@ -5,8 +5,10 @@ wire f_accepted = commit && verdict$accept;
 wire [71:0] f_old = slots$entry;
 wire [71:0] f_new = slots$write_entry;
 wire f_writes = slots$write;
-wire [7:0] f_participants = rounds$participants;
-wire [7:0] f_needed = rounds$needed;
+// In the commit cycle, the round table answers for the next request already.
+reg [7:0] f_participants = 0;
+reg [7:0] f_needed = 0;
+always @(posedge clock) begin f_participants <= rounds$participants; f_needed <= rounds$needed; end
 
 // Fields of the records `Entry`, `Key`, `Job` and `Decision` of records.rs.
 wire f_was_open = f_old[0];
@@ -17,12 +19,12 @@ wire [7:0] f_old_members = f_was_open ? f_old[51:44] : 8'h0;
 wire [15:0] f_old_total = f_was_open ? f_old[67:52] : 16'h0;
 wire [7:0] f_new_members = f_new[51:44];
 wire [15:0] f_new_total = f_new[67:52];
-wire [23:0] f_index = key[23:0];
-wire [23:0] f_round = key[47:24];
-wire [15:0] f_weight = key[63:48];
-wire [15:0] f_udp_len = key[79:64];
-wire [7:0] f_own = 8'h1 << key[82:80];
-wire f_forced = key[85];
+wire [23:0] f_index = deciding[23:0];
+wire [23:0] f_round = deciding[47:24];
+wire [15:0] f_weight = deciding[63:48];
+wire [15:0] f_udp_len = deciding[79:64];
+wire [7:0] f_own = 8'h1 << deciding[82:80];
+wire f_forced = deciding[85];
 wire [23:0] f_last_index = job[47:24];
 wire [8:0] f_floats = f_index == f_last_index ? job[65:57] : job[56:48];
 wire [23:0] f_ahead = f_round - f_old_round;
@@ -44,7 +46,7 @@ always @(posedge clock) begin
 
     stays_sound: assert (!f_writes || f_sound(f_new, switches));
     only_participants: assert (!f_contributes || (f_own & f_participants) != 0);
-    only_known_and_well_formed: assert (!f_contributes || (key[83] && !key[84]));
+    only_known_and_well_formed: assert (!f_contributes || (deciding[83] && !deciding[84]));
     each_member_once: assert (!f_contributes || (f_old_members & f_own) == 0);
     adds_itself_to_the_members: assert (!f_contributes || f_new_members == (f_old_members | f_own));
     adds_its_weight: assert (!f_contributes || f_new_total == f_old_total + f_weight);

@@ -10,6 +10,8 @@ use rust_hdl::prelude::*;
 pub struct AxiLite {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
+    /// No request is accepted.
+    pub hold: Signal<In, Bit>,
     pub AWADDR: Signal<In, Bits<12>>,
     pub AWVALID: Signal<In, Bit>,
     pub AWREADY: Signal<Out, Bit>,
@@ -24,7 +26,7 @@ pub struct AxiLite {
     pub RDATA: Signal<Out, Bits<32>>,
     pub RVALID: Signal<Out, Bit>,
     pub RREADY: Signal<In, Bit>,
-    /// A word is written; high for one cycle.
+    /// A word is written; high for one cycle. Word and data are also valid in the next cycle.
     pub write: Signal<Out, Bit>,
     pub write_word: Signal<Out, Bits<10>>,
     pub write_data: Signal<Out, Bits<32>>,
@@ -47,8 +49,11 @@ impl Logic for AxiLite {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, writes, word, data, answers, asked, reading, shown, shows);
-        self.accepts.next =
-            self.AWVALID.val() & self.WVALID.val() & !self.answers.q.val() & !self.reset.val();
+        self.accepts.next = self.AWVALID.val()
+            & self.WVALID.val()
+            & !self.answers.q.val()
+            & !self.reset.val()
+            & !self.hold.val();
         self.AWREADY.next = self.accepts.val();
         self.WREADY.next = self.accepts.val();
         self.writes.d.next = self.accepts.val();
@@ -65,7 +70,8 @@ impl Logic for AxiLite {
         self.write_word.next = self.word.q.val();
         self.write_data.next = self.data.q.val();
 
-        self.ARREADY.next = !self.reading.q.val().any() & !self.shows.q.val() & !self.reset.val();
+        self.ARREADY.next =
+            !self.reading.q.val().any() & !self.shows.q.val() & !self.reset.val() & !self.hold.val();
         if self.ARREADY.val() & self.ARVALID.val() {
             self.asked.d.next = self.ARADDR.val().get_bits::<10>(2);
             self.reading.d.next = 1.into();

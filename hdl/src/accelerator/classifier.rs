@@ -13,12 +13,17 @@ pub struct Marks {
     pub data_tos: Bit,
     pub control_tos: Bit,
     pub port: Bit,
+    /// The destination address is that of the switch.
+    pub address: Bit,
     pub fragment: Bit,
-    /// The lengths agree with each other and with the frame.
+    /// The lengths agree with each other and with the frame, which is at most as long as the queue of beats allows.
     pub lengths: Bit,
 }
 
 /// Converts raw fields into a header record, one cycle later.
+///
+/// The header of a frame that may belong to the job is held back until all bytes of the frame have arrived, so that a
+/// frame that ends too early is recognised before it is summed.
 #[derive(LogicBlock, Default)]
 pub struct Classifier {
     pub clock: Signal<In, Clock>,
@@ -26,6 +31,9 @@ pub struct Classifier {
     pub filter: Signal<In, Filter>,
     pub raw: Signal<In, RawHeader>,
     pub valid: Signal<In, Bit>,
+    /// End of the frame of `raw`: [`super::header_capture::HeaderCapture`].
+    pub whole: Signal<In, Bit>,
+    pub short: Signal<In, Bit>,
     /// Result of the member table, one cycle after `raw`.
     pub known: Signal<In, Bit>,
     pub member: Signal<In, Bits<3>>,
@@ -34,6 +42,12 @@ pub struct Classifier {
     held: DFF<RawHeader>,
     marks: DFF<Marks>,
     checked: DFF<Bit>,
+    /// The frame has arrived as far as `tuser` states or, if `was_short` is set, has ended before.
+    arrived: DFF<Bit>,
+    was_short: DFF<Bit>,
+    /// The header of the current frame is held back.
+    waiting: DFF<Bit>,
+    waits: Signal<Local, Bit>,
     ip_len: Signal<Local, Bits<16>>,
     udp_len: Signal<Local, Bits<16>>,
     version_tos: Signal<Local, Bits<16>>,
@@ -42,18 +56,22 @@ pub struct Classifier {
     tos: Signal<Local, Bits<6>>,
     data_byte: Signal<Local, Bits<8>>,
     control_byte: Signal<Local, Bits<8>>,
-    with_ip: Signal<Local, Bits<16>>,
-    with_ethernet: Signal<Local, Bits<16>>,
+    with_ip: Signal<Local, Bits<17>>,
+    with_ethernet: Signal<Local, Bits<17>>,
+    wide_ip_len: Signal<Local, Bits<17>>,
+    frame_len: Signal<Local, Bits<17>>,
     swapped: SwapBytes,
     udp_swapped: SwapBytes,
     held_swapped: SwapBytes,
     ours: Signal<Local, Bit>,
+    is_data: Signal<Local, Bit>,
+    is_control: Signal<Local, Bit>,
 }
 
 impl Logic for Classifier {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held, marks, checked);
+        dff_setup!(self, clock, held, marks, checked, arrived, was_short, waiting);
         self.held.d.next = self.raw.val();
         self.checked.d.next = self.valid.val() & !self.reset.val();
         self.swapped.half.next = self.raw.val().ip_len;
@@ -66,8 +84,10 @@ impl Logic for Classifier {
         self.tos.next = self.version_tos.val().get_bits::<6>(10);
         self.data_byte.next = self.filter.val().data_tos;
         self.control_byte.next = self.filter.val().control_tos;
-        self.with_ip.next = self.udp_len.val() + 20;
-        self.with_ethernet.next = self.ip_len.val() + 14;
+        self.wide_ip_len.next = bit_cast::<17, 16>(self.ip_len.val());
+        self.frame_len.next = bit_cast::<17, 16>(self.raw.val().frame_len);
+        self.with_ip.next = bit_cast::<17, 16>(self.udp_len.val()) + 20;
+        self.with_ethernet.next = self.wide_ip_len.val() + 14;
         self.marks.d.next.udp = !self.raw.val().runt
             & (self.raw.val().ethertype == 0x0008)
             & (self.version_tos.val().get_bits::<8>(0) == 0x45)
@@ -75,28 +95,44 @@ impl Logic for Classifier {
         self.marks.d.next.data_tos = self.tos.val() == self.data_byte.val().get_bits::<6>(2);
         self.marks.d.next.control_tos = self.tos.val() == self.control_byte.val().get_bits::<6>(2);
         self.marks.d.next.port = self.raw.val().to_port == self.filter.val().port;
+        self.marks.d.next.address = (self.raw.val().to_address0 == self.filter.val().address0)
+            & (self.raw.val().to_address1 == self.filter.val().address1);
         // A fragment has the more-fragments bit or an offset; the don't-fragment bit is not tested.
         self.marks.d.next.fragment =
             self.fragment.val().get_bits::<6>(0).any() | self.fragment.val().get_bits::<8>(8).any();
-        self.marks.d.next.lengths = (self.with_ip.val() == self.ip_len.val())
-            & (self.raw.val().frame_len >= self.with_ethernet.val());
+        self.marks.d.next.lengths = (self.with_ip.val() == self.wide_ip_len.val())
+            & (self.frame_len.val() >= self.with_ethernet.val())
+            & (self.frame_len.val() <= 1536);
 
-        self.ours.next = self.filter.val().enable & self.marks.q.val().udp;
-        self.header.next.data = self.ours.val()
+        self.ours.next = self.filter.val().enable & self.marks.q.val().udp & self.marks.q.val().address;
+        self.is_data.next = self.ours.val()
             & self.marks.q.val().data_tos
             & (self.marks.q.val().port | self.marks.q.val().fragment);
-        self.header.next.control = self.ours.val()
+        self.is_control.next = self.ours.val()
             & self.marks.q.val().control_tos
             & self.marks.q.val().port
             & !self.marks.q.val().fragment;
-        self.header.next.malformed = self.marks.q.val().fragment | !self.marks.q.val().lengths;
+        self.header.next.data = self.is_data.val();
+        self.header.next.control = self.is_control.val();
+        self.header.next.malformed =
+            self.marks.q.val().fragment | !self.marks.q.val().lengths | self.was_short.q.val();
         self.header.next.known = self.known.val();
         self.header.next.member = self.member.val();
         self.header.next.seg = self.held.q.val().seg;
         self.held_swapped.half.next = self.held.q.val().udp_len;
         self.header.next.udp_len = self.held_swapped.swapped.val();
         self.header.next.value = self.held.q.val().value;
-        self.push.next = self.checked.q.val();
+        self.arrived.d.next = self.whole.val();
+        self.was_short.d.next = self.short.val();
+        self.waits.next =
+            (self.is_data.val() | self.is_control.val()) & self.marks.q.val().lengths & !self.arrived.q.val();
+        self.push.next =
+            (self.checked.q.val() & !self.waits.val()) | (self.waiting.q.val() & self.arrived.q.val());
+        self.waiting.d.next =
+            (self.checked.q.val() & self.waits.val()) | (self.waiting.q.val() & !self.arrived.q.val());
+        if self.reset.val() {
+            self.waiting.d.next = false;
+        }
     }
 }
 

@@ -32,6 +32,10 @@ pub struct Datapath {
     pub finish_round: Signal<In, Bits<24>>,
     pub finish_first: Signal<In, Bits<24>>,
     pub finishing: Signal<Out, Bit>,
+    /// A result waits or is being sent.
+    pub busy: Signal<Out, Bit>,
+    /// Rate of the results, in quarters of a byte per cycle; 0 is unlimited.
+    pub pace: Signal<In, Bits<8>>,
     /// Address of the word that the host writes. `data` is its value.
     pub word: Signal<In, Bits<6>>,
     pub data: Signal<In, Bits<32>>,
@@ -52,6 +56,8 @@ pub struct Datapath {
     counter: SegCounter,
     decisions: Fifo<Decision, 4, 4>,
     results: Fifo<ResultInfo, 4, 4>,
+    /// Header of each of the `results`, as it was configured when the segment was completed.
+    templates: Fifo<Template, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
     /// Addresses of the bursts in a queue of their own: the scoreboard compares them immediately, and the read
@@ -68,11 +74,13 @@ impl Logic for Datapath {
     #[hdl_gen]
     #[rustfmt::skip] // wiring, a line each
     fn update(&mut self) {
-        clock!(self, clock, ingress, control, walker, counter, decisions, results, separator, bursts, places);
+        clock!(self, clock, ingress, control, walker, counter, decisions, results, templates, separator);
+        clock!(self, clock, bursts, places);
         clock!(self, clock, accumulator, sums, output_module, merge, leaving);
         self.ingress.reset.next = self.reset.val(); self.control.reset.next = self.reset.val();
         self.walker.reset.next = self.reset.val(); self.counter.reset.next = self.reset.val();
         self.decisions.reset.next = self.reset.val(); self.results.reset.next = self.reset.val();
+        self.templates.reset.next = self.reset.val();
         self.separator.reset.next = self.reset.val(); self.bursts.reset.next = self.reset.val();
         self.accumulator.reset.next = self.reset.val(); self.sums.reset.next = self.reset.val();
         self.output_module.reset.next = self.reset.val(); self.merge.reset.next = self.reset.val();
@@ -89,7 +97,8 @@ impl Logic for Datapath {
         self.walker.start.next = self.start_finish.val(); self.walker.round.next = self.finish_round.val();
         self.walker.first.next = self.finish_first.val(); self.walker.count.next = self.data.val().get_bits::<11>(0);
         self.walker.only_complete.next = self.data.val().get_bit(31);
-        self.walker.advance.next = self.counter.force_next.val(); self.finishing.next = self.walker.valid.val();
+        self.walker.advance.next = self.counter.force_next.val(); self.finishing.next = self.walker.walking.val();
+        self.walker.free.next = self.output_module.free.val();
         self.counter.is_packed.next = self.is_packed.val(); self.counter.job.next = self.job.val();
         self.counter.clear.next = self.clear.val(); self.clearing.next = self.counter.clearing.val();
         self.counter.threshold.next = self.control.threshold.val();self.counter.halted.next = self.control.halted.val();
@@ -121,7 +130,12 @@ impl Logic for Datapath {
         self.accumulator.burst_valid.next = self.bursts.valid.val();
         self.bursts.pop.next = self.accumulator.burst_pop.val(); self.accumulator.credit.next = self.sums.room.val();
         self.hazard.next = self.accumulator.hazard.val(); self.sums.data_in.next = self.accumulator.sum.val();
-        self.sums.push.next = self.accumulator.sum_push.val(); self.output_module.template.next = self.template.val();
+        self.sums.push.next = self.accumulator.sum_push.val(); self.output_module.template.next = self.templates.data_out.val();
+        self.templates.data_in.next = self.template.val();
+        self.templates.data_in.next.ports = self.template.val().ports | self.ingress.ports.val();
+        self.templates.push.next = self.counter.result_push.val();
+        self.templates.pop.next = self.output_module.info_pop.val(); self.output_module.pace.next = self.pace.val();
+        self.busy.next = self.output_module.busy.val();
         self.output_module.info.next = self.results.data_out.val();
         self.output_module.info_valid.next = self.results.valid.val();
         self.results.pop.next = self.output_module.info_pop.val();
@@ -131,6 +145,8 @@ impl Logic for Datapath {
         self.output_module.ready.next = self.merge.result_ready.val();
         self.merge.ordinary.next = self.ingress.oldest.val();
         self.merge.ordinary_valid.next = self.separator.bypass_valid.val();
+        self.merge.ordinary_copied.next = self.separator.bypass_copied.val();
+        self.merge.host_ports.next = self.template.val().ports;
         self.merge.result.next = self.output_module.flit.val();
         self.merge.result_valid.next = self.output_module.valid.val(); self.merge.room.next = self.leaving.room.val();
         self.leaving.data_in.next = self.merge.flit.val(); self.leaving.push.next = self.merge.push.val();

@@ -15,6 +15,11 @@ pub struct ForceWalker {
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
+    /// A result that is completed now can be sent immediately. Until then, no segment is offered: its sum would wait, and the
+    /// frames behind it with it.
+    pub free: Signal<In, Bit>,
+    /// Segments are left.
+    pub walking: Signal<Out, Bit>,
     /// Next segment, present if `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
@@ -24,17 +29,27 @@ pub struct ForceWalker {
     left: DFF<Bits<11>>,
     held_only: DFF<Bit>,
     busy: DFF<Bit>,
+    offers: DFF<Bit>,
+    /// Cycles until a segment that was taken shows in `free`.
+    pause: DFF<Bits<4>>,
 }
 
 impl Logic for ForceWalker {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held_round, index, left, held_only, busy);
-        self.valid.next = self.busy.q.val();
+        dff_setup!(self, clock, held_round, index, left, held_only, busy, offers, pause);
+        self.walking.next = self.busy.q.val();
+        self.valid.next = self.offers.q.val();
+        self.offers.d.next = self.busy.q.val() & self.free.val() & !self.pause.q.val().any();
+        if self.pause.q.val().any() {
+            self.pause.d.next = self.pause.q.val() - 1;
+        }
         if self.advance.val() {
             self.index.d.next = self.index.q.val() + 1;
             self.left.d.next = self.left.q.val() - 1;
             self.busy.d.next = self.left.q.val() != 1;
+            self.offers.d.next = false;
+            self.pause.d.next = 15.into();
         }
         if self.start.val() {
             self.held_round.d.next = self.round.val();
@@ -42,10 +57,13 @@ impl Logic for ForceWalker {
             self.left.d.next = self.count.val();
             self.busy.d.next = self.count.val().any();
             self.held_only.d.next = self.only_complete.val();
+            self.offers.d.next = false;
         }
         if self.reset.val() {
             self.left.d.next = 0.into();
             self.busy.d.next = false;
+            self.offers.d.next = false;
+            self.pause.d.next = 0.into();
         }
         self.key.next.index = self.index.q.val();
         self.key.next.round = self.held_round.q.val();

@@ -18,6 +18,8 @@ pub struct RawHeader {
     pub address0: Bits<16>,
     pub address1: Bits<16>,
     pub frame_len: Bits<16>,
+    pub to_address0: Bits<16>,
+    pub to_address1: Bits<16>,
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub udp_len: Bits<16>,
@@ -40,9 +42,22 @@ pub struct HeaderCapture {
     /// Fields of a frame, present only in the cycle in which `valid` is set.
     pub raw: Signal<Out, RawHeader>,
     pub valid: Signal<Out, Bit>,
+    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended before. The signal is high for one
+    /// cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this one.
+    pub whole: Signal<Out, Bit>,
+    pub short: Signal<Out, Bit>,
     beat: DFF<Bits<2>>,
     held: DFF<RawHeader>,
     complete: DFF<Bit>,
+    /// Number of beats that the frame still needs for the length in `tuser`, and the number of bytes in the last of them.
+    left: DFF<Bits<11>>,
+    rest: DFF<Bits<5>>,
+    ends: DFF<Bit>,
+    lacks: DFF<Bit>,
+    before_last: Signal<Local, Bits<16>>,
+    from_rest: Signal<Local, Bits<32>>,
+    is_full: Signal<Local, Bit>,
+    arrives: Signal<Local, Bit>,
     data: Signal<Local, Halves>,
     user: Signal<Local, Tuser>,
     seg: Signal<Local, RawSeg>,
@@ -51,7 +66,7 @@ pub struct HeaderCapture {
 impl Logic for HeaderCapture {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, beat, held, complete);
+        dff_setup!(self, clock, beat, held, complete, left, rest, ends, lacks);
         self.data.next = self.flit.val().data;
         self.user.next = self.flit.val().user;
         self.seg.next.s0 = self.data.val().h5;
@@ -74,17 +89,40 @@ impl Logic for HeaderCapture {
             self.held.d.next.address0 = self.data.val().h13;
             self.held.d.next.address1 = self.data.val().h14;
             self.held.d.next.frame_len = self.user.val().len;
+            self.held.d.next.to_address0 = self.data.val().h15;
         }
         if self.accept.val() & (self.beat.q.val() == 1) {
             self.beat.d.next = 2.into();
             self.complete.d.next = true;
         }
         if self.beat.q.val() == 1 {
+            self.held.d.next.to_address1 = self.data.val().h0;
             self.held.d.next.from_port = self.data.val().h1;
             self.held.d.next.to_port = self.data.val().h2;
             self.held.d.next.udp_len = self.data.val().h3;
             self.held.d.next.seg = self.seg.val();
             self.held.d.next.value = self.data.val().h11;
+        }
+        self.before_last.next = self.user.val().len - 1;
+        // The last beat is valid up to the byte with the number `rest`.
+        self.from_rest.next = self.flit.val().keep >> bit_cast::<32, 5>(self.rest.q.val());
+        self.is_full.next = self.from_rest.val().get_bit(0) | !self.flit.val().last;
+        self.arrives.next = self.flit.val().last | (self.left.q.val() == 1);
+        self.ends.d.next = false;
+        self.lacks.d.next = (self.left.q.val() > 1) | !self.is_full.val();
+        if self.accept.val() & self.left.q.val().any() {
+            self.left.d.next = self.left.q.val() - 1;
+        }
+        if self.beat.q.val() == 0 {
+            self.left.d.next = self.before_last.val().get_bits::<11>(5);
+            self.rest.d.next = self.before_last.val().get_bits::<5>(0);
+            self.ends.d.next = self.accept.val() & self.flit.val().last;
+        }
+        if self.accept.val() & (self.beat.q.val() == 1) {
+            self.ends.d.next = self.arrives.val() | !self.left.q.val().any();
+        }
+        if self.accept.val() & self.beat.q.val().get_bit(1) & self.left.q.val().any() {
+            self.ends.d.next = self.arrives.val();
         }
         if self.accept.val() & self.flit.val().last {
             self.beat.d.next = 0.into();
@@ -92,7 +130,10 @@ impl Logic for HeaderCapture {
         if self.reset.val() {
             self.beat.d.next = 0.into();
             self.complete.d.next = false;
+            self.ends.d.next = false;
         }
+        self.whole.next = self.ends.q.val();
+        self.short.next = self.lacks.q.val();
         self.raw.next = self.held.q.val();
         self.valid.next = self.complete.q.val();
     }

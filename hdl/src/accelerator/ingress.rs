@@ -20,6 +20,8 @@ pub struct Ingress {
     pub word: Signal<In, Bits<4>>,
     pub data: Signal<In, Bits<32>>,
     pub members: Signal<Out, Bits<8>>,
+    /// Ports of all members, as bits of `tuser`.
+    pub ports: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
     pub flit: Signal<In, Flit>,
     pub valid: Signal<In, Bit>,
@@ -30,10 +32,11 @@ pub struct Ingress {
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
-    beats: Fifo<Flit, 5, 6>,
+    /// Holds a whole frame of a contribution, whose header comes only after its last beat.
+    beats: Fifo<Flit, 6, 3>,
     /// Copy of the last-beat flags: decisions depend on them, and the read address of the wide queue has a high
     /// fan-out.
-    lasts: Fifo<Bit, 5, 6>,
+    lasts: Fifo<Bit, 6, 3>,
     headers: Fifo<Header, 4, 8>,
     capture: HeaderCapture,
     classifier: Classifier,
@@ -76,10 +79,13 @@ impl Logic for Ingress {
         self.member_table.address1.next = self.capture.raw.val().address1;
         self.member_table.port.next = self.capture.raw.val().from_port;
         self.members.next = self.member_table.members.val();
+        self.ports.next = self.member_table.all_ports.val();
         self.switches.next = self.member_table.switches.val();
         self.classifier.filter.next = self.filter.val();
         self.classifier.raw.next = self.capture.raw.val();
         self.classifier.valid.next = self.capture.valid.val();
+        self.classifier.whole.next = self.capture.whole.val();
+        self.classifier.short.next = self.capture.short.val();
         self.classifier.known.next = self.member_table.known.val();
         self.classifier.member.next = self.member_table.member.val();
         self.headers.data_in.next = self.classifier.header.val();

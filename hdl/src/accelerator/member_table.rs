@@ -7,7 +7,8 @@ use rust_hdl::prelude::*;
 pub struct MemberTable {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Writes `data` into a row: either the address, or the port (low half) with bit 16 valid and bit 17 switch.
+    /// Writes `data` into a row: either the address, or the UDP port (low half) with bit 16 valid, bit 17 switch and, in
+    /// bits 31 to 24, the port of the board.
     pub write: Signal<In, Bit>,
     pub row: Signal<In, Bits<3>>,
     pub writes_port: Signal<In, Bit>,
@@ -21,9 +22,14 @@ pub struct MemberTable {
     /// Rows in use. `switches` marks those that are switches.
     pub members: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
+    /// Ports of the board that lead to the rows in use, as bits of `tuser`.
+    pub all_ports: Signal<Out, Bits<8>>,
     address0s: [DFF<Bits<16>>; 8],
     address1s: [DFF<Bits<16>>; 8],
     ports: [DFF<Bits<16>>; 8],
+    board_ports: [DFF<Bits<8>>; 8],
+    collected: DFF<Bits<8>>,
+    joined: [Signal<Local, Bits<8>>; 9],
     valid: DFF<Bits<8>>,
     is_switch: DFF<Bits<8>>,
     equal: [DFF<Bit>; 8],
@@ -36,7 +42,7 @@ pub struct MemberTable {
 impl Logic for MemberTable {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, is_switch);
+        dff_setup!(self, clock, valid, is_switch, collected);
         self.chosen.next = 0.into();
         for i in 0..8 {
             if self.row.val() == i {
@@ -56,6 +62,7 @@ impl Logic for MemberTable {
                 self.is_switch.d.next = self.kept_switch.val() | self.chosen.val();
             }
         }
+        self.joined[0].next = 0.into();
         self.known.next = false;
         self.member.next = 0.into();
         for i in 0..8 {
@@ -63,11 +70,18 @@ impl Logic for MemberTable {
             self.address1s[i].clock.next = self.clock.val();
             self.ports[i].clock.next = self.clock.val();
             self.equal[i].clock.next = self.clock.val();
+            self.board_ports[i].clock.next = self.clock.val();
+            self.board_ports[i].d.next = self.board_ports[i].q.val();
             self.address0s[i].d.next = self.address0s[i].q.val();
             self.address1s[i].d.next = self.address1s[i].q.val();
             self.ports[i].d.next = self.ports[i].q.val();
             if self.write.val() & self.chosen.val().get_bit(i) & self.writes_port.val() {
                 self.ports[i].d.next = self.data.val().get_bits::<16>(0);
+                self.board_ports[i].d.next = self.data.val().get_bits::<8>(24);
+            }
+            self.joined[i + 1].next = self.joined[i].val();
+            if self.valid.q.val().get_bit(i) {
+                self.joined[i + 1].next = self.joined[i].val() | self.board_ports[i].q.val();
             }
             if self.write.val() & self.chosen.val().get_bit(i) & !self.writes_port.val() {
                 self.address0s[i].d.next = self.data.val().get_bits::<16>(0);
@@ -85,6 +99,8 @@ impl Logic for MemberTable {
         if self.reset.val() {
             self.valid.d.next = 0.into();
         }
+        self.collected.d.next = self.joined[8].val();
+        self.all_ports.next = self.collected.q.val();
         self.members.next = self.valid.q.val();
         self.switches.next = self.is_switch.q.val();
     }

@@ -2,7 +2,7 @@
 
 use rust_hdl::prelude::*;
 
-use crate::axis::Flit;
+use crate::axis::{Flit, Tuser};
 
 /// Stream that owns the output.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -19,6 +19,9 @@ pub struct Merge {
     pub reset: Signal<In, Bit>,
     pub ordinary: Signal<In, Flit>,
     pub ordinary_valid: Signal<In, Bit>,
+    /// The packet also goes to these ports, as bits of `tuser`.
+    pub ordinary_copied: Signal<In, Bit>,
+    pub host_ports: Signal<In, Bits<8>>,
     pub ordinary_ready: Signal<Out, Bit>,
     pub result: Signal<In, Flit>,
     pub result_valid: Signal<In, Bit>,
@@ -41,17 +44,21 @@ pub struct Merge {
     offered: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
+    copy: AddPorts,
 }
 
 impl Logic for Merge {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, state, picks_ordinary, had_room, takes_ordinary, takes_result, midway);
+        self.copy.flit.next = self.ordinary.val();
+        self.copy.adds.next = self.ordinary_copied.val();
+        self.copy.ports.next = self.host_ports.val();
         self.ordinary_ready.next = self.takes_ordinary.q.val();
         self.result_ready.next = self.takes_result.q.val();
         self.flit.next = self.result.val();
         if self.picks_ordinary.q.val() {
-            self.flit.next = self.ordinary.val();
+            self.flit.next = self.copy.copied.val();
         }
         self.offered.next = self.ordinary_valid.val();
         self.ends.next = self.ordinary.val().last;
@@ -84,5 +91,29 @@ impl Logic for Merge {
         self.had_room.d.next = self.room.val() & !self.reset.val();
         self.takes_ordinary.d.next = self.had_room.d.val() & (self.state.d.val() == MergeState::Ordinary);
         self.takes_result.d.next = self.had_room.d.val() & (self.state.d.val() == MergeState::Result);
+    }
+}
+
+/// Adds destination ports to a beat. The block only connects wires and gates.
+#[derive(LogicBlock, Default)]
+pub struct AddPorts {
+    pub flit: Signal<In, Flit>,
+    pub adds: Signal<In, Bit>,
+    pub ports: Signal<In, Bits<8>>,
+    pub copied: Signal<Out, Flit>,
+    user: Signal<Local, Tuser>,
+    more: Signal<Local, Tuser>,
+}
+
+impl Logic for AddPorts {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.user.next = self.flit.val().user;
+        self.more.next = self.user.val();
+        if self.adds.val() {
+            self.more.next.destination = self.user.val().destination | self.ports.val();
+        }
+        self.copied.next = self.flit.val();
+        self.copied.next.user = self.more.val();
     }
 }

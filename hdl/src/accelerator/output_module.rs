@@ -19,6 +19,11 @@ pub enum OutputState {
 
 /// Converts sums to frames.
 ///
+/// Each result has the header that was configured when its segment was completed.
+///
+/// Results are paced: on average, they do not leave faster than the board's ports send, and at most 2 KiB exceed this
+/// rate, so that a queue of 4 KiB at a port holds them and one more.
+///
 /// Once a result has begun, ordinary packets wait until it ends. A result therefore begins only when its first sum has
 /// arrived: by then, all packets ahead of the contribution that completes the result have passed. If a result began
 /// earlier, the output would deadlock: the result would wait for its sums, and the sums would wait behind ordinary
@@ -27,9 +32,12 @@ pub enum OutputState {
 pub struct OutputModule {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
+    /// Rate of the results, in quarters of a byte per cycle; 0 is unlimited.
+    pub pace: Signal<In, Bits<8>>,
     pub template: Signal<In, Template>,
     pub info: Signal<In, ResultInfo>,
     pub info_valid: Signal<In, Bit>,
+    /// Removes both `info` and `template`.
     pub info_pop: Signal<Out, Bit>,
     pub sum: Signal<In, Lanes>,
     pub sum_valid: Signal<In, Bit>,
@@ -39,6 +47,10 @@ pub struct OutputModule {
     pub flit: Signal<Out, Flit>,
     pub valid: Signal<Out, Bit>,
     pub ready: Signal<In, Bit>,
+    /// A result waits or is being sent.
+    pub busy: Signal<Out, Bit>,
+    /// A result that is completed now can be sent immediately.
+    pub free: Signal<Out, Bit>,
     state: DFF<OutputState>,
     /// Set in state Head. It duplicates the state because it selects all bits of a beat and would slow the state
     /// register down.
@@ -48,6 +60,15 @@ pub struct OutputModule {
     covers: DFF<Bit>,
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
+    held_template: DFF<Template>,
+    /// A result has begun. It is added to `debt`, which holds the quarters of bytes that have left ahead of the pace.
+    begun: DFF<Bit>,
+    debt: DFF<Bits<16>>,
+    is_free: DFF<Bit>,
+    owes: Signal<Local, Bit>,
+    step: Signal<Local, Bits<16>>,
+    frame_len: Signal<Local, Bits<16>>,
+    cost: Signal<Local, Bits<16>>,
     waited: DFF<Bits<2>>,
     left: DFF<Bits<6>>,
     spills: DFF<Bit>,
@@ -65,18 +86,35 @@ impl Logic for OutputModule {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
+        dff_setup!(self, clock, held_template, begun, debt, is_free);
         dff_setup!(self, clock, state, heads, covers, held_info, waited, left, spills, carried, closes);
         clock!(self, clock, header);
-        self.header.template.next = self.template.val(); self.header.info.next = self.held_info.q.val();
+        self.header.template.next = self.held_template.q.val(); self.header.info.next = self.held_info.q.val();
         self.view.lanes.next = self.sum.val(); self.joined.earlier.next = self.carried.q.val();
         self.joined.later.next = self.view.halves.val(); self.floats.next = self.info.val().floats;
         self.before_last.next = self.floats.val() - 1; self.info_pop.next = false; self.sum_pop.next = false;
         self.advances.next = self.ready.val() & self.sum_valid.val();
+        // On the wire, a frame takes 24 bytes more: preamble, checksum and gap.
+        self.frame_len.next = self.header.frame_len.val() + 24;
+        self.cost.next = self.frame_len.val() << 2;
+        self.step.next = bit_cast::<16, 8>(self.pace.val());
+        self.owes.next = self.debt.q.val().get_bits::<3>(13).any();
+        self.begun.d.next = self.heads.q.val() & self.advances.val() & !self.reset.val();
+        if self.begun.q.val() { self.debt.d.next = self.debt.q.val() + self.cost.val(); }
+        else { self.debt.d.next = self.debt.q.val() - self.step.val(); }
+        if (!self.begun.q.val() & (self.debt.q.val() < self.step.val())) | !self.pace.val().any() | self.reset.val() {
+            self.debt.d.next = 0.into();
+        }
+        self.is_free.d.next = (self.state.q.val() == OutputState::Idle) & !self.info_valid.val()
+            & !self.owes.val() & !self.begun.q.val();
+        self.free.next = self.is_free.q.val();
+        self.busy.next = self.info_valid.val() | (self.state.q.val() != OutputState::Idle);
         match self.state.q.val() {
             OutputState::Idle => {
                 self.waited.d.next = 0.into();
                 if self.info_valid.val() {
                     self.info_pop.next = true; self.held_info.d.next = self.info.val();
+                    self.held_template.d.next = self.template.val();
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
                     // The beat count depends on the last burst: 4 to 8 floats do not fit into the preceding beat.
                     self.spills.d.next = self.before_last.val().get_bit(2)
@@ -85,8 +123,8 @@ impl Logic for OutputModule {
                 }
             }
             OutputState::Prepare => {
-                self.waited.d.next = self.waited.q.val() + 1;
-                if self.waited.q.val().all() {
+                if !self.waited.q.val().all() { self.waited.d.next = self.waited.q.val() + 1; }
+                else if !self.owes.val() {
                     self.state.d.next = OutputState::Head; self.heads.d.next = true; self.covers.d.next = true;
                 }
             }
@@ -126,7 +164,7 @@ impl Logic for OutputModule {
             self.carried.d.next = self.view.halves.val();
             if self.heads.q.val() { self.carried.d.next = self.header.tail.val(); }
         }
-        self.joined.len.next = self.header.frame_len.val(); self.joined.ports.next = self.template.val().ports;
+        self.joined.len.next = self.header.frame_len.val(); self.joined.ports.next = self.held_template.q.val().ports;
         if self.reset.val() {
             self.state.d.next = OutputState::Idle; self.heads.d.next = false; self.covers.d.next = false;
             self.closes.d.next = false;

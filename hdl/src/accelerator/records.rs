@@ -14,7 +14,7 @@ pub const MAX_FLOATS: u16 = 366;
 pub struct Header {
     pub data: Bit,
     pub control: Bit,
-    /// The frame is a fragment, or its lengths contradict each other.
+    /// The frame is a fragment, its lengths contradict each other, or it ends too early.
     pub malformed: Bit,
     /// Whether the sender is in the member table. `member` is its row.
     pub known: Bit,
@@ -86,6 +86,8 @@ pub struct Decision {
     pub more: Bits<6>,
     /// Number of floats in the last burst; 0 stands for eight.
     pub tail: Bits<3>,
+    /// The frame bypasses the sums and also goes to the host.
+    pub copied: Bit,
 }
 
 /// Eight floats and the buffer address at which they are added.
@@ -125,6 +127,9 @@ pub struct Filter {
     pub data_tos: Bits<8>,
     pub control_tos: Bits<8>,
     pub port: Bits<16>,
+    /// IPv4 address of the switch; packets to any other address are ordinary traffic.
+    pub address0: Bits<16>,
+    pub address1: Bits<16>,
 }
 
 /// Constant part of a result's header. Halves are in stream order.
@@ -143,7 +148,8 @@ pub struct Template {
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub tos: Bits<8>,
-    /// `tuser` destination of results; their source is 0.
+    /// `tuser` destination of results; their source is 0. In the registers, it holds the ports in addition to those of the
+    /// members.
     pub ports: Bits<8>,
     /// One's-complement sum of the halves of the IPv4 header that are constant over all results.
     pub checksum: Bits<16>,
@@ -163,7 +169,7 @@ pub mod event {
     pub const FORCED: u64 = 4;
     /// Drop: the sender is not a member.
     pub const UNKNOWN_MEMBER: u64 = 5;
-    /// Drop: the frame is a fragment, or its lengths contradict each other.
+    /// Drop: the frame is a fragment, its lengths contradict each other, or it ends too early.
     pub const MALFORMED: u64 = 6;
     /// Drop: the job is halted.
     pub const HALTED: u64 = 7;

@@ -21,11 +21,13 @@ pub mod offset {
     pub const PKTIN: u16 = 0x14;
     /// Number of output frames.
     pub const PKTOUT: u16 = 0x18;
-    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished.
+    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11: results
+    /// wait or are being sent; bit 12: a value out of its range was refused since the counters were cleared.
     pub const STATUS: u16 = 0x1C;
-    /// Bit 0: process the job's frames; bit 1: halted.
+    /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle, or 0
+    /// without a limit.
     pub const CONTROL: u16 = 0x20;
-    /// H of future rounds; if bit 31 is set, also of the open rounds.
+    /// H of future rounds, 1 to 64; if bit 31 is set, also of the open rounds.
     pub const THRESHOLD: u16 = 0x24;
     /// First round of the job.
     pub const BASE_ROUND: u16 = 0x28;
@@ -50,18 +52,19 @@ pub mod offset {
     pub const MACS: u16 = 0x4C;
     /// Last four bytes of the source MAC address.
     pub const FROM_MAC: u16 = 0x50;
-    /// Source address of results.
+    /// Address of the switch: source address of results, and destination address of the job's frames.
     pub const FROM_ADDRESS: u16 = 0x54;
     /// Destination address of results.
     pub const TO_ADDRESS: u16 = 0x58;
     /// UDP ports of results: source, then destination.
     pub const PORTS: u16 = 0x5C;
-    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination; bits 31 to 16: checksum of the constant half
-    /// words.
+    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination of control packets, and of results in addition to the
+    /// ports of the members; bits 31 to 16: checksum of the constant half words.
     pub const RESULT: u16 = 0x60;
     /// Cycles in which a burst waited for its address.
     pub const HAZARDS: u16 = 0x64;
-    /// Eight members of eight bytes each: the address, then a word with the port, bit 16 valid and bit 17 switch.
+    /// Eight members of eight bytes each: the address, then a word with the UDP port, bit 16 valid, bit 17 switch and, in
+    /// bits 31 to 24, the port of the board, as a bit of `tuser`.
     pub const MEMBERS: u16 = 0x80;
     /// Sixteen counters, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
@@ -70,13 +73,14 @@ pub mod offset {
 /// The letters "iSW" and a zero byte.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Configuration words and, in a small memory, their copy for reading.
 #[derive(LogicBlock, Default)]
 pub struct Registers {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
+    /// A word is written. Its number and its value must also be valid in the next cycle, in which they take effect.
     pub write: Signal<In, Bit>,
     pub write_word: Signal<In, Bits<10>>,
     pub write_data: Signal<In, Bits<32>>,
@@ -100,10 +104,14 @@ pub struct Registers {
     pub clears_sums: Signal<Out, Bit>,
     pub clears_counters: Signal<Out, Bit>,
     pub sets_member: Signal<Out, Bit>,
+    pub pace: Signal<Out, Bits<8>>,
+    /// A value out of its range was refused.
+    pub refused: Signal<Out, Bit>,
+    /// The memory is being cleared, so that a write would be lost.
+    pub clearing: Signal<Out, Bit>,
     words: [DFF<Bits<32>>; 17],
     copy: LutRam<Bits<32>, 6>,
     sweeping: DFF<Bit>,
-    finish: DFF<Bit>,
     at: DFF<Bits<6>>,
     /// Stages of a read: the first stage reads the memory copy and decodes the source, the second selects the source.
     chosen: DFF<Bits<8>>,
@@ -113,6 +121,11 @@ pub struct Registers {
     hazards: DFF<Bits<32>>,
     word: Signal<Local, Bits<6>>,
     low: Signal<Local, Bit>,
+    range: WordRange,
+    in_map: Signal<Local, Bit>,
+    writes: DFF<Bit>,
+    refuses: DFF<Bit>,
+    was_refused: DFF<Bit>,
     view: ConfigView,
 }
 
@@ -120,10 +133,17 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // a line each register
     fn update(&mut self) {
-        dff_setup!(self, clock, finish, sweeping, at, chosen, copied, frames_in, frames_out, hazards);
+        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied, frames_in, frames_out, hazards);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
-        self.low.next = self.write.val() & !self.write_word.val().get_bits::<4>(6).any();
+        self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();
+        self.in_map.next = self.write.val() & !self.write_word.val().get_bits::<4>(6).any();
+        self.writes.d.next = self.in_map.val() & !self.range.outside.val();
+        self.refuses.d.next = self.in_map.val() & self.range.outside.val();
+        self.low.next = self.writes.q.val();
+        if self.refuses.q.val() { self.was_refused.d.next = true; }
+        if self.reset.val() | self.clears_counters.val() { self.was_refused.d.next = false; }
+        self.refused.next = self.was_refused.q.val(); self.clearing.next = self.sweeping.q.val();
         for i in 8..25 {
             self.words[i - 8].clock.next = self.clock.val();
             self.words[i - 8].d.next = self.words[i - 8].q.val();
@@ -134,8 +154,7 @@ impl Logic for Registers {
         self.clears_sums.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(4);
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
-        // The strobe comes one cycle later; the data remain valid for two cycles.
-        self.finish.d.next = self.low.val() & (self.word.val() == 17); self.starts_finish.next = self.finish.q.val();
+        self.starts_finish.next = self.low.val() & (self.word.val() == 17);
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
         self.copy.write_address.next = self.word.val(); self.copy.write_data.next = self.write_data.val();
@@ -158,7 +177,7 @@ impl Logic for Registers {
         if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
         self.read_data.next = self.copied.q.val();
         if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen.q.val().get_bit(1) { self.read_data.next = 1.into(); }
+        if self.chosen.q.val().get_bit(1) { self.read_data.next = 2.into(); }
         if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
         if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
         if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
@@ -186,8 +205,51 @@ impl Logic for Registers {
         self.view.to_address.next = self.words[14].q.val();
         self.view.ports.next = self.words[15].q.val();
         self.view.result.next = self.words[16].q.val();
+        self.pace.next = self.words[0].q.val().get_bits::<8>(8);
         self.filter.next = self.view.filter.val(); self.job.next = self.view.job.val();
         self.template.next = self.view.template.val();
+    }
+}
+
+/// Checks the ranges of register values. A value out of its range changes no register.
+#[derive(LogicBlock, Default)]
+pub struct WordRange {
+    pub word: Signal<In, Bits<6>>,
+    pub data: Signal<In, Bits<32>>,
+    pub outside: Signal<Out, Bit>,
+    floats: Signal<Local, Bits<16>>,
+    last_floats: Signal<Local, Bits<16>>,
+    number: Signal<Local, Bits<31>>,
+}
+
+impl Logic for WordRange {
+    #[hdl_gen]
+    fn update(&mut self) {
+        // Bit 31 is a flag.
+        self.number.next = self.data.val().get_bits::<31>(0);
+        self.floats.next = self.data.val().get_bits::<16>(0);
+        self.last_floats.next = self.data.val().get_bits::<16>(16);
+        self.outside.next = false;
+        if self.word.val() == 9 {
+            self.outside.next = !self.number.val().any() | (self.number.val() > 64);
+        }
+        // A round, the last index, and the segments to finish: 24 bits.
+        if (self.word.val() == 10)
+            | (self.word.val() == 11)
+            | (self.word.val() == 15)
+            | (self.word.val() == 16)
+        {
+            self.outside.next = self.data.val().get_bits::<8>(24).any();
+        }
+        if self.word.val() == 12 {
+            self.outside.next = !self.floats.val().any()
+                | (self.floats.val() > 366)
+                | !self.last_floats.val().any()
+                | (self.last_floats.val() > self.floats.val());
+        }
+        if self.word.val() == 17 {
+            self.outside.next = self.number.val() > 1024;
+        }
     }
 }
 
@@ -219,6 +281,8 @@ impl Logic for ConfigView {
         self.filter.next.data_tos = self.filter_word.val().get_bits::<8>(0);
         self.filter.next.control_tos = self.filter_word.val().get_bits::<8>(8);
         self.filter.next.port = self.filter_word.val().get_bits::<16>(16);
+        self.filter.next.address0 = self.from_address.val().get_bits::<16>(0);
+        self.filter.next.address1 = self.from_address.val().get_bits::<16>(16);
         self.job.next.base = self.base.val().get_bits::<24>(0);
         self.job.next.last_index = self.last_index.val().get_bits::<24>(0);
         self.job.next.segment_floats = self.floats.val().get_bits::<9>(0);

@@ -24,7 +24,8 @@ pub struct RoundTable {
     pub has_place: Signal<Out, Bit>,
     pub needed: Signal<Out, Bits<8>>,
     pub participants: Signal<Out, Bits<8>>,
-    /// Opens the requested round. `finish` finishes one of its segments.
+    /// Opens the round with this parity. `finish` finishes one of its segments.
+    pub decided_parity: Signal<In, Bit>,
     pub open: Signal<In, Bit>,
     pub finish: Signal<In, Bit>,
     next_round: DFF<Bits<24>>,
@@ -38,6 +39,7 @@ pub struct RoundTable {
     segments: Signal<Local, Bits<25>>,
     parity: Signal<Local, Bit>,
     there: [Signal<Local, Bit>; 2],
+    decided: [Signal<Local, Bit>; 2],
     left: [Signal<Local, Bits<25>>; 2],
 }
 
@@ -49,6 +51,8 @@ impl Logic for RoundTable {
         self.parity.next = self.round.val().get_bit(0);
         self.there[0].next = !self.parity.val();
         self.there[1].next = self.parity.val();
+        self.decided[0].next = !self.decided_parity.val();
+        self.decided[1].next = self.decided_parity.val();
         self.is_next.d.next = self.round.val() == self.next_round.q.val();
         self.is_free.d.next = false;
         self.out_needed.d.next = self.threshold.val();
@@ -63,13 +67,13 @@ impl Logic for RoundTable {
             if self.fix_threshold.val() {
                 self.needs[i].d.next = self.threshold.val();
             }
-            if self.there[i].val() & self.open.val() {
+            if self.decided[i].val() & self.open.val() {
                 self.left[i].next = self.segments.val();
                 self.needs[i].d.next = self.threshold.val();
                 self.takes_part[i].d.next = self.members.val();
             }
             self.unfinished[i].d.next = self.left[i].val();
-            if self.there[i].val() & self.finish.val() {
+            if self.decided[i].val() & self.finish.val() {
                 self.unfinished[i].d.next = self.left[i].val() - 1;
             }
             if self.there[i].val() & !self.unfinished[i].q.val().any() {

@@ -9,8 +9,9 @@ use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
 use super::verdict::Verdict;
 
-/// Looks up everything that a decision needs. The decision is valid five cycles after `key`; `commit` writes it into
-/// the tables.
+/// Looks up everything that a decision needs. A request is first `reading` for three cycles, then `deciding` for three
+/// cycles, the first of which overlaps with the last one of reading. The decision is valid in the last of these five
+/// cycles; `commit` then writes it into the tables.
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,
@@ -21,7 +22,8 @@ pub struct SegLookup {
     pub halted: Signal<In, Bit>,
     pub members: Signal<In, Bits<8>>,
     pub switches: Signal<In, Bits<8>>,
-    pub key: Signal<In, Key>,
+    pub reading: Signal<In, Key>,
+    pub deciding: Signal<In, Key>,
     pub commit: Signal<In, Bit>,
     /// Empties one slot after another and discards the rounds.
     pub sweeping: Signal<In, Bit>,
@@ -36,34 +38,38 @@ pub struct SegLookup {
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
-    /// Effect of a commit on the rounds, one cycle later, while the key is still present and the next one has not
-    /// been looked up.
+    /// The request that is decided would open its round. The round table already answers for the next request.
+    may_open: DFF<Bit>,
+    /// Effect of a commit on the rounds, one cycle later, before the next request is looked up.
     opening: DFF<Bit>,
     finishing: DFF<Bit>,
+    parity: DFF<Bit>,
+    index: Signal<Local, Bits<24>>,
+    round: Signal<Local, Bits<24>>,
 }
 
 impl Logic for SegLookup {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, opening, finishing);
+        dff_setup!(self, clock, may_open, opening, finishing, parity);
         clock!(self, clock, limits, addresses, rounds, slots, verdict);
         self.limits.job.next = self.job.val();
-        self.limits.index.next = self.key.val().index;
-        self.limits.udp_len.next = self.key.val().udp_len;
+        self.limits.index.next = self.reading.val().index;
+        self.limits.udp_len.next = self.reading.val().udp_len;
         self.addresses.is_packed.next = self.is_packed.val();
-        self.addresses.index.next = self.key.val().index;
+        self.addresses.index.next = self.reading.val().index;
         self.rounds.clear.next = self.sweeping.val();
         self.rounds.job.next = self.job.val();
         self.rounds.threshold.next = self.threshold.val();
         self.rounds.fix_threshold.next = self.fix_threshold.val();
         self.rounds.members.next = self.members.val();
-        self.rounds.round.next = self.key.val().round;
+        self.rounds.round.next = self.reading.val().round;
         self.slots.is_packed.next = self.is_packed.val();
         self.slots.job.next = self.job.val();
         self.slots.slot.next = self.addresses.slot.val();
-        self.slots.index.next = self.key.val().index;
-        self.slots.round.next = self.key.val().round;
-        self.verdict.key.next = self.key.val();
+        self.slots.index.next = self.reading.val().index;
+        self.slots.round.next = self.reading.val().round;
+        self.verdict.key.next = self.deciding.val();
         self.verdict.entry.next = self.slots.entry.val();
         self.verdict.relation.next = self.slots.relation.val();
         self.verdict.halted.next = self.halted.val();
@@ -73,7 +79,7 @@ impl Logic for SegLookup {
         self.verdict.needed.next = self.rounds.needed.val();
         self.verdict.participants.next = self.rounds.participants.val();
         self.verdict.switches.next = self.switches.val();
-        self.outcome.key.next = self.key.val();
+        self.outcome.key.next = self.deciding.val();
         self.outcome.accept.next = self.verdict.accept.val();
         self.outcome.first.next = self.verdict.first.val();
         self.outcome.last.next = self.verdict.last.val();
@@ -82,16 +88,24 @@ impl Logic for SegLookup {
         self.outcome.wraps.next = self.slots.wraps.val();
         self.outcome.floats.next = self.limits.floats.val();
         self.outcome.address.next = self.addresses.address.val();
+        self.index.next = self.deciding.val().index;
+        self.round.next = self.deciding.val().round;
         self.slots.write.next = self.commit.val() & self.verdict.accept.val();
-        self.slots.write_slot.next = self.addresses.slot.val();
+        self.slots.write_slot.next = bit_cast::<8, 7>(self.index.val().get_bits::<7>(0));
+        if self.is_packed.val() {
+            self.slots.write_slot.next = self.index.val().get_bits::<8>(0);
+        }
         self.slots.write_entry.next = self.outcome.entry.val();
         if self.sweeping.val() {
             self.slots.write.next = true;
             self.slots.write_slot.next = self.sweep.val();
             self.slots.write_entry.next = self.outcome.empty.val();
         }
-        self.opening.d.next = self.commit.val() & self.verdict.accept.val() & self.rounds.opens.val();
+        self.may_open.d.next = self.rounds.opens.val();
+        self.opening.d.next = self.commit.val() & self.verdict.accept.val() & self.may_open.q.val();
         self.finishing.d.next = self.commit.val() & self.verdict.accept.val() & self.verdict.last.val();
+        self.parity.d.next = self.round.val().get_bit(0);
+        self.rounds.decided_parity.next = self.parity.q.val();
         self.rounds.open.next = self.opening.q.val();
         self.rounds.finish.next = self.finishing.q.val();
         self.accept.next = self.verdict.accept.val();
@@ -154,6 +168,7 @@ impl Logic for Outcome {
         self.decision.next.address = self.address.val();
         self.decision.next.more = self.before_last.val().get_bits::<6>(3);
         self.decision.next.tail = self.floats.val().get_bits::<3>(0);
+        self.decision.next.copied = false;
         self.raw.next.s0 = self.index.val().get_bits::<16>(0);
         self.round_low.next = bit_cast::<16, 8>(self.round.val().get_bits::<8>(0)) << 8;
         self.raw.next.s1 = bit_cast::<16, 8>(self.index.val().get_bits::<8>(16)) | self.round_low.val();

@@ -21,6 +21,8 @@ pub struct Separator {
     /// The beat is ordinary traffic; it is removed when the merge is ready.
     pub bypass_valid: Signal<Out, Bit>,
     pub bypass_ready: Signal<In, Bit>,
+    /// The beat also goes to the host.
+    pub bypass_copied: Signal<Out, Bit>,
     pub burst: Signal<Out, Burst>,
     pub burst_push: Signal<Out, Bit>,
     pub burst_room: Signal<In, Bit>,
@@ -43,6 +45,7 @@ pub struct Separator {
     segment: DFF<Decision>,
     address: DFF<Bits<14>>,
     left: DFF<Bits<6>>,
+    /// The frame has ended, and only its last burst is left. A contribution is never shorter than its segment.
     flush: DFF<Bit>,
     /// The beat and the operation on it, one cycle later, because both the queue's memory and the decision to take a
     /// beat are slow.
@@ -55,7 +58,6 @@ pub struct Separator {
     made_first: DFF<Bit>,
     made_last: DFF<Bit>,
     made_address: DFF<Bits<14>>,
-    held_up: Signal<Local, Bit>,
     take: Signal<Local, Bit>,
     sums: Signal<Local, Bit>,
     forces: Signal<Local, Bit>,
@@ -75,10 +77,9 @@ impl Logic for Separator {
         dff_setup!(self, clock, upcoming, knows_upcoming, arrived, taken, making, making_address, making_segment);
         dff_setup!(self, clock, made, made_first, made_last, made_address, bypasses, drops, adds, forced);
         clock!(self, clock, slicer);
-        // If a frame ended too early, its remaining bursts are filled; until then the next frame waits.
-        self.held_up.next = self.flush.q.val() & !self.ends.q.val();
         self.bypass_valid.next = self.bypasses.q.val() & self.flit_valid.val();
-        self.sums.next = self.adds.q.val() & self.flit_valid.val() & self.burst_room.val() & !self.held_up.val();
+        self.bypass_copied.next = self.current.q.val().copied;
+        self.sums.next = self.adds.q.val() & self.flit_valid.val() & self.burst_room.val();
         self.forces.next = self.forced.q.val() & self.burst_room.val() & !self.flush.q.val();
         self.take.next = self.sums.val() | (self.bypass_valid.val() & self.bypass_ready.val())
             | (self.drops.q.val() & self.flit_valid.val());

@@ -30,7 +30,7 @@ pub struct SlotTable {
     pub round: Signal<In, Bits<24>>,
     pub entry: Signal<Out, Entry>,
     pub relation: Signal<Out, Relation>,
-    /// No later segment of the vector uses the slot.
+    /// No later segment of the vector uses the slot; valid one cycle after the entry.
     pub wraps: Signal<Out, Bit>,
     pub write: Signal<In, Bit>,
     pub write_slot: Signal<In, Bits<8>>,
@@ -58,13 +58,15 @@ pub struct SlotTable {
     below_base: DFF<Bit>,
     held_entry: DFF<Entry>,
     held: DFF<Relation>,
+    early_wraps: DFF<Bit>,
     held_wraps: DFF<Bit>,
 }
 
 impl Logic for SlotTable {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, tag_before, round_before, at_base, below_base, held_entry, held, held_wraps);
+        dff_setup!(self, clock, tag_before, round_before, at_base, below_base, held_entry, held);
+        dff_setup!(self, clock, early_wraps, held_wraps);
         self.words.clock.next = self.clock.val();
         self.words.read_address.next = self.slot.val();
         self.words.write_address.next = self.write_slot.val();
@@ -104,7 +106,8 @@ impl Logic for SlotTable {
         self.held_entry.d.next = self.found.val();
         self.successor.next = bit_cast::<25, 24>(self.index.val()) + self.slots.val();
         self.last_index.next = bit_cast::<25, 24>(self.job.val().last_index);
-        self.held_wraps.d.next = self.successor.val() > self.last_index.val();
+        self.early_wraps.d.next = self.successor.val() > self.last_index.val();
+        self.held_wraps.d.next = self.early_wraps.q.val();
         self.entry.next = self.held_entry.q.val();
         self.relation.next = self.held.q.val();
         self.wraps.next = self.held_wraps.q.val();

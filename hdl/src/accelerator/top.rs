@@ -95,6 +95,8 @@ pub struct IswitchAccel {
     halted: Signal<Local, Bits<32>>,
     clearing: Signal<Local, Bits<32>>,
     finishing: Signal<Local, Bits<32>>,
+    busy: Signal<Local, Bits<32>>,
+    refused: Signal<Local, Bits<32>>,
 }
 
 impl IswitchAccel {
@@ -149,6 +151,8 @@ impl IswitchAccel {
             halted: Signal::default(),
             clearing: Signal::default(),
             finishing: Signal::default(),
+            busy: Signal::default(),
+            refused: Signal::default(),
         }
     }
 }
@@ -160,7 +164,7 @@ impl Logic for IswitchAccel {
         self.reset.clock.next = self.axis_aclk.val(); self.reset.d.next = !self.axis_resetn.val();
         clock!(self, axis_aclk, datapath, registers, counters, axi);
         self.datapath.reset.next = self.reset.q.val(); self.registers.reset.next = self.reset.q.val();
-        self.axi.reset.next = self.reset.q.val();
+        self.axi.reset.next = self.reset.q.val(); self.axi.hold.next = self.registers.clearing.val();
         self.counters.reset.next = self.reset.q.val() | self.registers.clears_counters.val();
         self.datapath.is_packed.next = self.is_packed.val();
         self.datapath.flit_in.next.data = self.s_axis_tdata.val();
@@ -168,23 +172,24 @@ impl Logic for IswitchAccel {
         self.datapath.flit_in.next.user = self.s_axis_tuser.val();
         self.datapath.flit_in.next.last = self.s_axis_tlast.val();
         self.datapath.valid_in.next = self.s_axis_tvalid.val();
-        self.s_axis_tready.next = self.datapath.ready_in.val();
+        // The cycle after a reset still shows the state before it.
+        self.s_axis_tready.next = self.datapath.ready_in.val() & !self.reset.q.val();
         self.m_axis_tdata.next = self.datapath.flit_out.val().data;
         self.m_axis_tkeep.next = self.datapath.flit_out.val().keep;
         self.m_axis_tuser.next = self.datapath.flit_out.val().user;
         self.m_axis_tlast.next = self.datapath.flit_out.val().last;
-        self.m_axis_tvalid.next = self.datapath.valid_out.val();
+        self.m_axis_tvalid.next = self.datapath.valid_out.val() & !self.reset.q.val();
         self.datapath.ready_out.next = self.m_axis_tready.val();
         self.axi.AWADDR.next = self.S_AXI_AWADDR.val(); self.axi.AWVALID.next = self.S_AXI_AWVALID.val();
         self.S_AXI_AWREADY.next = self.axi.AWREADY.val();
         self.axi.WDATA.next = self.S_AXI_WDATA.val(); self.axi.WVALID.next = self.S_AXI_WVALID.val();
         self.S_AXI_WREADY.next = self.axi.WREADY.val();
-        self.S_AXI_BRESP.next = 0.into(); self.S_AXI_BVALID.next = self.axi.BVALID.val();
+        self.S_AXI_BRESP.next = 0.into(); self.S_AXI_BVALID.next = self.axi.BVALID.val() & !self.reset.q.val();
         self.axi.BREADY.next = self.S_AXI_BREADY.val();
         self.axi.ARADDR.next = self.S_AXI_ARADDR.val(); self.axi.ARVALID.next = self.S_AXI_ARVALID.val();
         self.S_AXI_ARREADY.next = self.axi.ARREADY.val();
         self.S_AXI_RDATA.next = self.axi.RDATA.val(); self.S_AXI_RRESP.next = 0.into();
-        self.S_AXI_RVALID.next = self.axi.RVALID.val(); self.axi.RREADY.next = self.S_AXI_RREADY.val();
+        self.S_AXI_RVALID.next = self.axi.RVALID.val() & !self.reset.q.val(); self.axi.RREADY.next = self.S_AXI_RREADY.val();
         self.registers.write.next = self.axi.write.val();
         self.registers.write_word.next = self.axi.write_word.val();
         self.registers.write_data.next = self.axi.write_data.val();
@@ -192,10 +197,14 @@ impl Logic for IswitchAccel {
         self.axi.read_data.next = self.registers.read_data.val();
         self.flags.next = bit_cast::<32, 8>(self.datapath.threshold.val());
         self.halted.next = 0.into(); self.clearing.next = 0.into(); self.finishing.next = 0.into();
+        self.busy.next = 0.into(); self.refused.next = 0.into();
         if self.datapath.halted.val() { self.halted.next = 0x100.into(); }
         if self.datapath.clearing.val() { self.clearing.next = 0x200.into(); }
         if self.datapath.finishing.val() { self.finishing.next = 0x400.into(); }
-        self.registers.status.next = self.flags.val() | self.halted.val() | self.clearing.val() | self.finishing.val();
+        if self.datapath.busy.val() { self.busy.next = 0x800.into(); }
+        if self.registers.refused.val() { self.refused.next = 0x1000.into(); }
+        self.registers.status.next = self.flags.val() | self.halted.val() | self.clearing.val() | self.finishing.val()
+            | self.busy.val() | self.refused.val();
         self.registers.counter.next = self.counters.value.val();
         self.counters.selected.next = self.axi.read_word.val().get_bits::<4>(0);
         self.counters.event_code.next = self.datapath.event_code.val();
@@ -205,7 +214,7 @@ impl Logic for IswitchAccel {
         self.registers.frame_out.next = self.datapath.valid_out.val()
             & self.m_axis_tready.val() & self.datapath.flit_out.val().last;
         self.registers.hazard.next = self.datapath.hazard.val();
-        self.datapath.filter.next = self.registers.filter.val();
+        self.datapath.filter.next = self.registers.filter.val(); self.datapath.pace.next = self.registers.pace.val();
         self.datapath.job.next = self.registers.job.val();
         self.datapath.template.next = self.registers.template.val();
         self.datapath.clear.next = self.registers.clears_sums.val();

@@ -35,6 +35,8 @@ impl Pause {
 pub enum Command {
     /// Sends a frame immediately after the previous one.
     Send(Frame),
+    /// Sends a frame that ends after the given number of bytes, although `tuser` states its full length.
+    Cut(Frame, u16),
     /// Sends the given number of beats of a frame, then resets the board. The reset clears all state, including the
     /// registers.
     Reset(Frame, u8),
@@ -104,6 +106,6 @@ pub(super) const WAKE_CYCLES: u32 = 300;
 /// Cycles without a transfer after which a device with work left counts as stalled: more than thirty times the drain
 /// time.
 pub(super) const STALL_CYCLES: u32 = 20_000;
-/// Limit on the cycles from the last input beat to the last output beat. Finishing 1,024 segments takes a fifth of
-/// it.
+/// Limit on the cycles from the last input beat to the last output beat. Finishing 1,024 segments at the pace of the
+/// ports takes a third of it.
 pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

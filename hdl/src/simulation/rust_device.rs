@@ -225,15 +225,16 @@ impl RustDevice {
         Ok(())
     }
 
-    fn queue(&mut self, frame: &Frame) {
+    /// Queues the first `len` bytes of a frame.
+    fn queue(&mut self, frame: &Frame, len: usize) {
         let user = Tuser {
             len: (frame.bytes.len() as u64).into(),
             source: u64::from(frame.source).into(),
             destination: u64::from(frame.destination).into(),
             rest: 0_u64.into(),
         };
-        let count = frame.bytes.len().div_ceil(BEAT_LEN_BYTES);
-        for (at, bytes) in frame.bytes.chunks(BEAT_LEN_BYTES).enumerate() {
+        let count = len.div_ceil(BEAT_LEN_BYTES);
+        for (at, bytes) in frame.bytes[..len].chunks(BEAT_LEN_BYTES).enumerate() {
             let mut data = [0xee; BEAT_LEN_BYTES];
             data[..bytes.len()].copy_from_slice(bytes);
             let keep = u32::MAX >> (BEAT_LEN_BYTES - bytes.len());
@@ -279,18 +280,22 @@ impl RustDevice {
         self.step(true)?;
         self.top.S_AXI_AWVALID.next = false;
         self.top.S_AXI_WVALID.next = false;
-        // The write takes effect one cycle after it is accepted.
+        // The write takes effect two cycles after it is accepted.
         (0..2).try_for_each(|_| self.step(true))
     }
 
     fn do_command(&mut self, command: &Command) -> Result<(), BoardError> {
         match command {
             Command::Send(frame) => {
-                self.queue(frame);
+                self.queue(frame, frame.bytes.len());
+                self.send_queued()?;
+            }
+            Command::Cut(frame, len) => {
+                self.queue(frame, usize::from(*len));
                 self.send_queued()?;
             }
             Command::Reset(frame, beats) => {
-                self.queue(frame);
+                self.queue(frame, frame.bytes.len());
                 self.beats.truncate(usize::from(*beats));
                 self.send_queued()?;
                 self.reset()?;

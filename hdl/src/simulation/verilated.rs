@@ -1,8 +1,9 @@
 //! The generated Verilog, compiled by Verilator into a program that is controlled through pipes.
 //!
-//! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as for `S`; `D`; `W` offset u16, value
-//! u32; `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as for `S`; `V` value u32; `E` cycles u64, beats
-//! u64; `X` code of a [`BoardError`] u8, after which the program ends. Integers are little-endian.
+//! Commands: `S` len u16, source u8, destination u8, bytes; `C` cut u16, then as for `S`; `X` beats u8, then as for
+//! `S`; `D`; `W` offset u16, value u32; `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as for `S`; `V` value
+//! u32; `E` cycles u64, beats u64; `X` code of a [`BoardError`] u8, after which the program ends. Integers are
+//! little-endian.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -76,6 +77,11 @@ fn encode(commands: &[Command]) -> Vec<u8> {
         match command {
             Command::Send(frame) => {
                 bytes.push(b'S');
+                put_frame(&mut bytes, frame);
+            }
+            Command::Cut(frame, len) => {
+                bytes.push(b'C');
+                bytes.extend_from_slice(&len.to_le_bytes());
                 put_frame(&mut bytes, frame);
             }
             Command::Reset(frame, beats) => {

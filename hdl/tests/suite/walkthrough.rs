@@ -35,7 +35,7 @@ fn the_waveforms_show_the_result() {
     shown.run().unwrap();
     let (vcd, svg) = (fs::read_to_string(vcd).unwrap(), fs::read_to_string(svg).unwrap());
     assert!(vcd.contains("$timescale 1 ps $end") && vcd.contains("m_axis_tlast"));
-    for text in ["Seg counter: compare", "burst waits (hazard)", "contribution 1", "Time (cycles of 5 ns)"] {
+    for text in ["Seg counter: judge", "burst waits (hazard)", "contribution 1", "Time (cycles of 5 ns)"] {
         assert!(svg.contains(&format!("\n{text}\n")), "{text} is not in {svg}");
     }
 }

@@ -12,14 +12,14 @@ use anyhow::{Context, Result, ensure};
 use hdl::accelerator::Build;
 use hdl::accelerator::records::event;
 use hdl::accelerator::registers::offset;
-use hdl::host::RESULT_PORTS;
+use hdl::host::HOST_PORT;
 use hdl::simulation::{Command, Device, Frame, Pause};
 use iswitch_switch::DropReason;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use oracle::Oracle;
-use stream::Stream;
+use stream::{Sent, Stream};
 
 const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percent(70), Pause::Fourth];
 
@@ -99,11 +99,10 @@ where
     let mut oracle = Oracle::new(stream.setup())?;
     let frames = stream.frames(limit.min(stream.most_packets()), &mut oracle);
     outcome.packets += frames.len() as u64;
-    let ordinary: Vec<_> =
-        frames.iter().filter(|sent| !sent.is_data).map(|sent| sent.frame.clone()).collect();
-    commands.extend(frames.into_iter().map(|sent| Command::Send(sent.frame)));
+    let ordinary: Vec<_> = frames.iter().filter_map(Sent::forwarded).collect();
+    commands.extend(frames.into_iter().map(Sent::command));
     let report = device.run(&commands)?;
-    compare(&report.frames, &oracle.results, &ordinary)?;
+    compare(&report.frames, &oracle.results, stream.setup().result_ports(), &ordinary)?;
     compare_counters(device, &oracle, stream.malformed(), ordinary.len() as u64)?;
     outcome.jobs += 1;
     outcome.results += oracle.results.len() as u64;
@@ -123,9 +122,16 @@ where
     Ok(())
 }
 
-fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()> {
-    let (sums, others): (Vec<_>, Vec<_>) = got.iter().partition(|frame| frame.destination == RESULT_PORTS);
+/// Compares the frames that left the accelerator. Only results have network ports as their destination.
+fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -> Result<()> {
+    let is_result = |frame: &&Frame| frame.destination & !HOST_PORT != 0;
+    let (sums, others): (Vec<_>, Vec<_>) = got.iter().partition(is_result);
     for (at, (got, expected)) in sums.iter().zip(results).enumerate() {
+        ensure!(
+            got.destination == ports,
+            "result {at} goes to the ports {:#x}, expected {ports:#x}",
+            got.destination
+        );
         if got.bytes != *expected {
             let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
             let (len, expected_len) = (got.bytes.len(), expected.len());

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use hdl::accelerator::Build;
 use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
-use hdl::host::{JobSetup, MIN_FRAME_LEN_BYTES, Member, contribution, member_frame};
-use hdl::simulation::Frame;
+use hdl::host::{HOST_PORT, JobSetup, MIN_FRAME_LEN_BYTES, Member, PACE_10G, contribution, member_frame};
+use hdl::simulation::{Command, Frame};
+use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
 use iswitch_protocol::wire::{Class, ControlBody};
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
@@ -32,13 +33,52 @@ const TOS: usize = 15;
 const IP_LEN: usize = 16;
 const FRAGMENT: usize = 20;
 const PROTOCOL: usize = 23;
+const TO_ADDRESS: usize = 30;
 const TO_PORT: usize = 36;
 const UDP_LEN: usize = 38;
 
-/// Frame, and whether it is a contribution, which only the accelerator handles.
+/// Kind of a frame, which determines how it must leave the accelerator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A contribution, which does not leave.
+    Data,
+    /// A control packet, which leaves as it came and also goes to the host.
+    Control,
+    /// Any other frame, which leaves as it came.
+    Ordinary,
+}
+
+/// Frame that is sent.
 pub(super) struct Sent {
     pub(super) frame: Frame,
-    pub(super) is_data: bool,
+    pub(super) kind: Kind,
+    /// Number of bytes after which the frame ends, if it ends before the length that `tuser` states.
+    cut: Option<u16>,
+}
+
+impl Sent {
+    fn new(frame: Frame, kind: Kind) -> Self {
+        Self { frame, kind, cut: None }
+    }
+
+    /// Returns the frame as it must leave the accelerator, unless it is a contribution.
+    pub(super) fn forwarded(&self) -> Option<Frame> {
+        let mut frame = self.frame.clone();
+        match self.kind {
+            Kind::Data => return None,
+            Kind::Control => frame.destination |= HOST_PORT,
+            Kind::Ordinary => {}
+        }
+        Some(frame)
+    }
+
+    /// Returns the command that sends the frame.
+    pub(super) fn command(self) -> Command {
+        match self.cut {
+            Some(len) => Command::Cut(self.frame, len),
+            None => Command::Send(self.frame),
+        }
+    }
 }
 
 /// Job, and the packets that its members send.
@@ -78,15 +118,17 @@ impl Stream {
             0 => Round::new(u32::MAX).minus(random.random_range(0..4)),
             _ => Round::new(random.random()),
         };
+        let pace = [0, PACE_10G][random.random_range(0..2)];
         let members = (0..workers).map(|number| Member {
             address: SocketAddrV4::new(
                 Ipv4Addr::new(10, 0, 0, 10 + number as u8),
                 random.random_range(1024..=65535),
             ),
             is_switch: false,
+            port: port(number),
         });
         let members = members.collect();
-        let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members };
+        let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members, pace };
         Self { random, setup, round: base, position: 0, is_large: kind == 1, requests: 1, malformed: 0 }
     }
 
@@ -183,7 +225,7 @@ impl Stream {
                 let threshold = self.random.random_range(1..=self.setup.members.len() as u16);
                 let from = self.setup.members[worker].address;
                 let bytes = oracle.control(from, self.requests, ControlBody::SetH { threshold });
-                Sent { frame: self.frame(worker, Class::Control, &bytes), is_data: false }
+                Sent::new(self.frame(worker, Class::Control, &bytes), Kind::Control)
             }
             1 => self.ordinary(),
             2 => {
@@ -232,8 +274,8 @@ impl Stream {
         self.random.fill_bytes(&mut bytes);
         // The EtherType is never that of IPv4.
         bytes[12] = 0x86;
-        let source = 1 << (2 * self.below(4));
-        Sent { frame: Frame { bytes, source, destination: 0 }, is_data: false }
+        let source = port(self.below(4));
+        Sent::new(Frame { bytes, source, destination: 0 }, Kind::Ordinary)
     }
 
     /// Returns a contribution from another address, or from another port of a member's address.
@@ -247,24 +289,26 @@ impl Stream {
         }
         oracle.data(from, &payload);
         let frame = Frame { bytes: member_frame(from, Class::Data, &payload), source: 1, destination: 0 };
-        Sent { frame, is_data: true }
+        Sent::new(frame, Kind::Data)
     }
 
-    /// Returns a contribution that is a fragment, or whose lengths contradict each other.
+    /// Returns a contribution that is a fragment, that ends too early, or whose lengths contradict each other.
     fn malform(&mut self, worker: usize, payload: &[u8]) -> Sent {
         let mut frame = self.frame(worker, Class::Data, payload);
         let len = HEADERS_LEN_BYTES + payload.len();
-        match self.below(5) {
+        let mut cut = None;
+        match self.below(6) {
             0 => frame.bytes[FRAGMENT] |= 0x20,
             1 => frame.bytes[FRAGMENT + 1] |= 1 << self.below(8),
             2 => frame.bytes[IP_LEN + 1] ^= 4 << self.below(6),
             3 => frame.bytes[UDP_LEN + 1] ^= 4 << self.below(6),
+            4 => cut = Some(self.random.random_range(HEADERS_LEN_BYTES as u16..frame.bytes.len() as u16)),
             // The frame is shorter than its IPv4 header states.
             _ if len > MIN_FRAME_LEN_BYTES => frame.bytes.truncate(len - 1),
             _ => frame.bytes[FRAGMENT] |= 0x20,
         }
         self.malformed += 1;
-        Sent { frame, is_data: true }
+        Sent { frame, kind: Kind::Data, cut }
     }
 
     /// Returns a packet that resembles a contribution but does not belong to the job, so the accelerator must forward
@@ -272,23 +316,27 @@ impl Stream {
     fn foreign(&mut self, worker: usize, payload: &[u8]) -> Sent {
         let mut frame = self.frame(worker, Class::Data, payload);
         let (byte, bits) =
-            [(ETHERTYPE, 8), (VERSION, 8), (TOS, 6), (PROTOCOL, 8), (TO_PORT, 8)][self.below(5)];
+            [(ETHERTYPE, 8), (VERSION, 8), (TOS, 6), (PROTOCOL, 8), (TO_ADDRESS, 32), (TO_PORT, 8)]
+                [self.below(6)];
         // The accelerator ignores the two lowest bits of the ToS byte.
         let lowest = if byte == TOS { 2 } else { 0 };
-        frame.bytes[byte] ^= 1 << (lowest + self.below(bits));
-        Sent { frame, is_data: false }
+        let bit = lowest + self.below(bits);
+        frame.bytes[byte + bit / 8] ^= 1 << (bit % 8);
+        // One of the changed ToS values is that of control packets.
+        let is_control = frame.bytes[TOS] & 0xfc == DEFAULT_CONTROL_TOS;
+        Sent::new(frame, if is_control { Kind::Control } else { Kind::Ordinary })
     }
 
     fn data(&mut self, worker: usize, payload: &[u8], oracle: &mut Oracle) -> Sent {
         oracle.data(self.setup.members[worker].address, payload);
-        Sent { frame: self.frame(worker, Class::Data, payload), is_data: true }
+        Sent::new(self.frame(worker, Class::Data, payload), Kind::Data)
     }
 
     fn frame(&mut self, worker: usize, class: Class, payload: &[u8]) -> Frame {
         let mut bytes = member_frame(self.setup.members[worker].address, class, payload);
         // The padding of a short frame may have any content.
         self.random.fill_bytes(&mut bytes[HEADERS_LEN_BYTES + payload.len()..]);
-        Frame { bytes, source: 1 << (2 * (worker % 4)), destination: 0 }
+        Frame { bytes, source: port(worker), destination: 0 }
     }
 
     fn contribution(&mut self, index: u32, round: Round, len: usize, weight: u16) -> Vec<u8> {
@@ -304,4 +352,9 @@ impl Stream {
         let bits: u32 = self.random.random();
         if bits & 1 == 0 { bits } else { bits & 0x87ff_ffff | 0x3800_0000 }
     }
+}
+
+/// Returns the network port of a worker, as a bit of `tuser`.
+fn port(worker: usize) -> u8 {
+    1 << (2 * (worker % 4))
 }

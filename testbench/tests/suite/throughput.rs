@@ -31,7 +31,11 @@ fn setup() -> Vec<Command> {
         layout: VectorLayout::new(FLOATS as u32, FLOATS as u16).unwrap(),
         base: Round::new(0),
         threshold: WORKERS,
-        members: (0..WORKERS).map(|number| Member { address: worker(number), is_switch: false }).collect(),
+        members: (0..WORKERS)
+            .map(|number| Member { address: worker(number), is_switch: false, port: 1 << (2 * number) })
+            .collect(),
+        // The frames arrive faster than four ports of 10 Gb/s deliver them.
+        pace: 0,
     };
     setup.writes().unwrap().into_iter().map(|(at, value)| Command::Write(at, value)).collect()
 }

@@ -153,18 +153,18 @@ records! {
     Header { data, control, malformed, known, member, seg, udp_len, value }
     Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete }
     Entry { open, done, wraps, tag, round, members, total, spare }
-    Decision { bypass, drop, forced, first, last, address, more, tail }
+    Decision { bypass, drop, forced, first, last, address, more, tail, copied }
     Burst { lanes, address, first, last }
     ResultInfo { seg, floats }
     Job { base, last_index, segment_floats, last_floats, id }
-    Filter { enable, data_tos, control_tos, port }
+    Filter { enable, data_tos, control_tos, port, address0, address1 }
     Flags { first, last }
     Relation { same, earlier, follows, begins, before_base }
-    Marks { udp, data_tos, control_tos, port, fragment, lengths }
+    Marks { udp, data_tos, control_tos, port, address, fragment, lengths }
     Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open }
     RawHeader {
-        ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, from_port, to_port,
-        udp_len, seg, value, runt
+        ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, to_address0,
+        to_address1, from_port, to_port, udp_len, seg, value, runt
     }
     Template {
         to_mac0, to_mac1, to_mac2, from_mac0, from_mac1, from_mac2, from_ip0, from_ip1, to_ip0, to_ip1, from_port,

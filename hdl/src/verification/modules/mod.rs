@@ -19,10 +19,10 @@ use crate::accelerator::force_walker::ForceWalker;
 use crate::accelerator::header_capture::HeaderCapture;
 use crate::accelerator::ingress::Ingress;
 use crate::accelerator::member_table::MemberTable;
-use crate::accelerator::merge::Merge;
+use crate::accelerator::merge::{AddPorts, Merge};
 use crate::accelerator::output_module::{JoinBeats, OutputModule};
 use crate::accelerator::records::Entry;
-use crate::accelerator::registers::{ConfigView, Registers};
+use crate::accelerator::registers::{ConfigView, Registers, WordRange};
 use crate::accelerator::result_header::ResultHeader;
 use crate::accelerator::round_table::RoundTable;
 use crate::accelerator::scoreboard::Scoreboard;
@@ -121,15 +121,17 @@ pub const MODULES: &[Module] = modules! {
     "adder_array" = AdderArray::default(), [clock] { a, b }
     "address_generator" = AddressGenerator::default(), [clock] { is_packed, index }
     "axi_lite" = AxiLite::default(), [clock] {
-        reset, AWADDR, AWVALID, WDATA, WVALID, BREADY, ARADDR, ARVALID, RREADY, read_data
+        reset, hold, AWADDR, AWVALID, WDATA, WVALID, BREADY, ARADDR, ARVALID, RREADY, read_data
     }
-    "classifier" = Classifier::default(), [clock] { reset, filter, raw, valid, known, member }
+    "classifier" = Classifier::default(), [clock] { reset, filter, raw, valid, whole, short, known, member }
     "swap_bytes" = SwapBytes::default(), [] { half }
     "control_decoder" = ControlDecoder::default(), [clock] {
         reset, job, header, strobe, set_threshold, threshold_in, fix_in, set_halted, halted_in
     }
     "counters" = Counters::default(), [clock] { reset, event_code, event_valid, selected }
-    "force_walker" = ForceWalker::default(), [clock] { reset, start, round, first, count, only_complete, advance }
+    "force_walker" = ForceWalker::default(), [clock] {
+        reset, start, round, first, count, only_complete, free, advance
+    }
     "header_capture" = HeaderCapture::default(), [clock] { reset, flit, accept }
     "ingress" = Ingress::default(), [clock] {
         reset, filter, set_member, word, data, flit, valid, header_pop, pop
@@ -137,32 +139,37 @@ pub const MODULES: &[Module] = modules! {
     "member_table" = MemberTable::default(), [clock] {
         reset, write, row, writes_port, data, address0, address1, port
     }
-    "merge" = Merge::default(), [clock] { reset, ordinary, ordinary_valid, result, result_valid, room }
+    "merge" = Merge::default(), [clock] {
+        reset, ordinary, ordinary_valid, ordinary_copied, host_ports, result, result_valid, room
+    }
+    "add_ports" = AddPorts::default(), [] { flit, adds, ports }
     "output_module" = OutputModule::default(), [clock] {
-        reset, template, info, info_valid, sum, sum_valid, no_sum, ready
+        reset, pace, template, info, info_valid, sum, sum_valid, no_sum, ready
     }
     "join_beats" = JoinBeats::default(), [] { earlier, later, head, heads, covers, len, ports }
     "registers" = Registers::default(), [clock] {
         reset, write, write_word, write_data, read_word, status, counter, frame_in, frame_out, hazard
     }
+    "word_range" = WordRange::default(), [] { word, data }
     "config_view" = ConfigView::default(), [] {
         control, base, last_index, floats, job_id, filter_word, to_mac, macs, from_mac, from_address, to_address,
         ports, result
     }
     "result_header" = ResultHeader::default(), [clock] { template, info }
     "round_table" = RoundTable::default(), [clock] {
-        clear, job, threshold, members, fix_threshold, round, open, finish
+        clear, job, threshold, members, fix_threshold, round, decided_parity, open, finish
     }
     "scoreboard" = Scoreboard::default(), [clock] { reset, valid, address, flags, credit }
     "seg_counter" = SegCounter::default(), [clock] {
         reset, is_packed, clear, job, threshold, fix_threshold, halted, members, switches, header, header_valid,
         force_key, force_valid, room
     }
-    "bypass" = Bypass::default(), [] { ordinary }
+    "bypass" = Bypass::default(), [] { copied }
     "seg_decoder" = SegDecoder::default(), [] { header }
     "seg_limits" = SegLimits::default(), [clock] { job, index, udp_len }
     "seg_lookup" = SegLookup::default(), [clock] {
-        is_packed, job, threshold, fix_threshold, halted, members, switches, key, commit, sweeping, sweep
+        is_packed, job, threshold, fix_threshold, halted, members, switches, reading, deciding, commit,
+        sweeping, sweep
     }
     "outcome" = Outcome::default(), [] { key, accept, first, last, members, total, wraps, floats, address }
     "separator" = Separator::default(), [clock] {
@@ -178,7 +185,7 @@ pub const MODULES: &[Module] = modules! {
     "count_ones" = CountOnes::default(), [] { bits }
     "zero_mux" = ZeroMux::default(), [] { lanes, zero }
     "datapath" = Datapath::default(), [clock] {
-        reset, is_packed, filter, job, template, clear, set_threshold, set_halted, set_member, start_finish,
+        reset, is_packed, filter, job, template, pace, clear, set_threshold, set_halted, set_member, start_finish,
         finish_round, finish_first, word, data, flit_in, valid_in, ready_out
     }
     "iswitch_accel" = IswitchAccel::new(Build::Slots128), [axis_aclk] {
