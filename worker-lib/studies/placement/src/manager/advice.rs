@@ -51,7 +51,8 @@ impl Managed {
     /// # Errors
     /// Fails if a rate is out of range.
     pub fn failures(&self, rates: &[f64]) -> Result<Failures, StudyError> {
-        let of_gpus = self.nodes.iter().zip(rates).flat_map(|(node, rate)| std::iter::repeat_n(*rate, node.gpus));
+        let of_gpus =
+            self.nodes.iter().zip(rates).flat_map(|(node, rate)| std::iter::repeat_n(*rate, node.gpus));
         Failures::poisson(of_gpus.collect())
     }
 

@@ -42,7 +42,9 @@ fn split_outside_brackets(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut begin, mut is_inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {
         match letter {
-            '[' | ']' if is_inside == (letter == '[') => return Err(format!("{text:?} has unpaired brackets")),
+            '[' | ']' if is_inside == (letter == '[') => {
+                return Err(format!("{text:?} has unpaired brackets"));
+            }
             '[' => is_inside = true,
             ']' => is_inside = false,
             ',' if !is_inside => {

@@ -155,9 +155,8 @@ fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
     let list: List<Node> = parse(path)?;
     let mut managed = Managed::default();
     for (at, node) in list.items.ok_or_else(|| missing(path, "nodes"))?.into_iter().enumerate() {
-        let gpus = quantity(&node.status.capacity, resource).map_err(|reason| {
-            StudyError::file(path, format!("items[{at}].status.capacity.{reason}"))
-        })?;
+        let gpus = quantity(&node.status.capacity, resource)
+            .map_err(|reason| StudyError::file(path, format!("items[{at}].status.capacity.{reason}")))?;
         if gpus == 0 {
             continue;
         }
@@ -226,7 +225,8 @@ fn add_pod(
         return Ok(());
     };
     let node = managed.nodes.iter().position(|node| node.name == *on);
-    let node = node.ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
+    let node =
+        node.ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
     group.on.push(Held { node, count: gpus, gpus: Vec::new() });
     if let Some(start) = &pod.status.start_time {
         let start: Timestamp = start.parse().map_err(|_| {
@@ -242,7 +242,9 @@ impl Group {
         let count: usize = self.on.iter().map(|held| held.count).sum();
         match () {
             // The scheduler may still start these; the rest of their job must keep its GPUs.
-            () if count > 0 && self.waiting > 0 => managed.leave_out("has pods that wait beside pods that run"),
+            () if count > 0 && self.waiting > 0 => {
+                managed.leave_out("has pods that wait beside pods that run")
+            }
             () if count == 0 && self.is_gated => {
                 managed.leave_out("has scheduling gates");
                 return;

@@ -26,8 +26,7 @@ const DOWN: [&str; 10] = [
     "UNKNOWN",
 ];
 /// States and flags of a node that gets no further jobs.
-const DRAINING: [&str; 6] =
-    ["DRAIN", "DRAINED", "DRAINING", "MAINTENANCE", "REBOOT_REQUESTED", "RESERVED"];
+const DRAINING: [&str; 6] = ["DRAIN", "DRAINED", "DRAINING", "MAINTENANCE", "REBOOT_REQUESTED", "RESERVED"];
 /// States of a job that has its GPUs. A suspended job keeps them.
 const RUNNING: [&str; 7] =
     ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT"];
@@ -136,7 +135,9 @@ pub fn read_slurm(
 ) -> Result<Managed, StudyError> {
     let mut managed = read_nodes(nodes, gpu_type)?.check().map_err(|error| StudyError::file(nodes, error))?;
     let file: JobsFile = parse(jobs)?;
-    let list = file.jobs.ok_or_else(|| StudyError::file(jobs, "jobs is missing, expected the output of squeue --json"))?;
+    let list = file
+        .jobs
+        .ok_or_else(|| StudyError::file(jobs, "jobs is missing, expected the output of squeue --json"))?;
     let now = file.last_update.and_then(Amount::number).unwrap_or(now);
     for (at, job) in list.iter().enumerate() {
         add_job(&mut managed, job, gpu_type, now)
@@ -206,7 +207,10 @@ fn add_job(managed: &mut Managed, job: &Job, gpu_type: Option<&str>, now: f64) -
     }
     let tasks = hostlist::numbers(tasks).map_err(|reason| format!("array_task_string: {reason}"))?;
     if managed.jobs.len() + tasks.len() > TASKS_MAX {
-        return Err(format!("array_task_string has {} tasks, expected at most {TASKS_MAX} jobs", tasks.len()));
+        return Err(format!(
+            "array_task_string has {} tasks, expected at most {TASKS_MAX} jobs",
+            tasks.len()
+        ));
     }
     managed.jobs.extend(tasks.iter().map(|task| waiting(format!("{}_{task}", job.job_id))));
     Ok(())
@@ -244,9 +248,9 @@ fn place(managed: &Managed, names: &[String], details: Vec<HeldGres>) -> Result<
     let known: HashMap<_, _> = managed.by_name();
     let mut on = Vec::new();
     for (name, HeldGres { count, indices }) in names.iter().zip(details).filter(|(_, it)| it.count > 0) {
-        let node = *known.get(name.as_str()).ok_or_else(|| {
-            format!("nodes has {name}, expected a node of the file of nodes with GPUs")
-        })?;
+        let node = *known
+            .get(name.as_str())
+            .ok_or_else(|| format!("nodes has {name}, expected a node of the file of nodes with GPUs"))?;
         let most = managed.nodes[node].gpus;
         let last = indices.iter().max().map_or(count, |last| count.max(last + 1));
         if last > most {
@@ -269,7 +273,10 @@ impl Job {
 
     /// Returns the time limit in seconds.
     fn limit(&self) -> Option<f64> {
-        self.time_limit.and_then(Amount::number).filter(|minutes| *minutes > 0.0).map(|minutes| minutes * 60.0)
+        self.time_limit
+            .and_then(Amount::number)
+            .filter(|minutes| *minutes > 0.0)
+            .map(|minutes| minutes * 60.0)
     }
 
     /// Returns the number of GPUs that a waiting job asks for.
