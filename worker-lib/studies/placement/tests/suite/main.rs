@@ -5,4 +5,5 @@ mod placement_agent;
 mod placement_domains;
 mod placement_files;
 mod placement_learning;
+mod placement_managers;
 mod placement_table;
