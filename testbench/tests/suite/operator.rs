@@ -231,7 +231,7 @@ fn a_refused_worker_learns_the_limit_and_its_option() {
         return;
     }
     let _together = together();
-    let mut daemon = Daemon::on_loopback(&["--max-jobs-per-source", "1", "--log-format", "json"]);
+    let daemon = Daemon::on_loopback(&["--max-jobs-per-source", "1", "--log-format", "json"]);
     let group = Group::here(2, daemon.address(), "--rounds 1000000");
     daemon.wait_for_results();
     let limit = "an address may have 1 jobs (iswitchd --max-jobs-per-source)";

@@ -243,7 +243,7 @@ impl Group {
         match () {
             // The scheduler may still start these; the rest of their job must keep its GPUs.
             () if count > 0 && self.waiting > 0 => {
-                managed.leave_out("has pods that wait beside pods that run")
+                managed.leave_out("has pods that wait beside pods that run");
             }
             () if count == 0 && self.is_gated => {
                 managed.leave_out("has scheduling gates");

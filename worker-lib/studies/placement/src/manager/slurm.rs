@@ -37,11 +37,11 @@ const TASKS_MAX: usize = 100_000;
 
 #[derive(Deserialize)]
 struct NodesFile {
-    nodes: Option<Vec<Node>>,
+    nodes: Option<Vec<ListedNode>>,
 }
 
 #[derive(Deserialize)]
-struct Node {
+struct ListedNode {
     name: String,
     state: Words,
     /// Before Slurm 23.02, flags are separate from the state.
@@ -54,13 +54,13 @@ struct Node {
 
 #[derive(Deserialize)]
 struct JobsFile {
-    jobs: Option<Vec<Job>>,
+    jobs: Option<Vec<ListedJob>>,
     /// Time of the listing, in seconds since 1970. Slurm 22.05 does not give it.
     last_update: Option<Amount>,
 }
 
 #[derive(Deserialize)]
-struct Job {
+struct ListedJob {
     job_id: u64,
     job_state: Words,
     state_reason: Option<String>,
@@ -182,7 +182,7 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
 }
 
 /// Adds a job, or the tasks of a job array that waits.
-fn add_job(managed: &mut Managed, job: &Job, gpu_type: Option<&str>, now: f64) -> Result<(), String> {
+fn add_job(managed: &mut Managed, job: &ListedJob, gpu_type: Option<&str>, now: f64) -> Result<(), String> {
     if job.job_state.has(&RUNNING) {
         return add_running(managed, job, gpu_type, now);
     }
@@ -216,7 +216,12 @@ fn add_job(managed: &mut Managed, job: &Job, gpu_type: Option<&str>, now: f64) -
     Ok(())
 }
 
-fn add_running(managed: &mut Managed, job: &Job, gpu_type: Option<&str>, now: f64) -> Result<(), String> {
+fn add_running(
+    managed: &mut Managed,
+    job: &ListedJob,
+    gpu_type: Option<&str>,
+    now: f64,
+) -> Result<(), String> {
     let names = match job.nodes.as_deref() {
         None | Some("") => Vec::new(),
         Some(names) => hostlist::expand(names).map_err(|reason| format!("nodes: {reason}"))?,
@@ -261,7 +266,7 @@ fn place(managed: &Managed, names: &[String], details: Vec<HeldGres>) -> Result<
     Ok(on)
 }
 
-impl Job {
+impl ListedJob {
     /// Returns the job's id as Slurm's commands accept it.
     fn id(&self) -> String {
         let number = |amount: Option<Amount>| amount.and_then(Amount::number);

@@ -137,8 +137,8 @@ impl Outcome {
         (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
     }
 
-    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share (0 to
-    /// 1) of all jobs did not exceed. `None` if there are no jobs, or the percentile falls on a job that did not
+    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share of
+    /// all jobs (0 to 1) did not exceed. `None` if there are no jobs, or the percentile falls on a job that did not
     /// complete.
     pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
         let mut times: Vec<f64> =
