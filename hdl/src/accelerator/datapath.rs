@@ -130,7 +130,8 @@ impl Logic for Datapath {
         self.accumulator.burst_valid.next = self.bursts.valid.val();
         self.bursts.pop.next = self.accumulator.burst_pop.val(); self.accumulator.credit.next = self.sums.room.val();
         self.hazard.next = self.accumulator.hazard.val(); self.sums.data_in.next = self.accumulator.sum.val();
-        self.sums.push.next = self.accumulator.sum_push.val(); self.output_module.template.next = self.templates.data_out.val();
+        self.sums.push.next = self.accumulator.sum_push.val();
+        self.output_module.template.next = self.templates.data_out.val();
         self.templates.data_in.next = self.template.val();
         self.templates.data_in.next.ports = self.template.val().ports | self.ingress.ports.val();
         self.templates.push.next = self.counter.result_push.val();

@@ -15,8 +15,8 @@ pub struct ForceWalker {
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// A result that is completed now can be sent immediately. Until then, no segment is offered: its sum would wait, and the
-    /// frames behind it with it.
+    /// A result that is completed now can be sent immediately. Until then, no segment is offered: its sum would wait,
+    /// and the frames behind it with it.
     pub free: Signal<In, Bit>,
     /// Segments are left.
     pub walking: Signal<Out, Bit>,

@@ -42,14 +42,15 @@ pub struct HeaderCapture {
     /// Fields of a frame, present only in the cycle in which `valid` is set.
     pub raw: Signal<Out, RawHeader>,
     pub valid: Signal<Out, Bit>,
-    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended before. The signal is high for one
-    /// cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this one.
+    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended before. The signal is high for
+    /// one cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this one.
     pub whole: Signal<Out, Bit>,
     pub short: Signal<Out, Bit>,
     beat: DFF<Bits<2>>,
     held: DFF<RawHeader>,
     complete: DFF<Bit>,
-    /// Number of beats that the frame still needs for the length in `tuser`, and the number of bytes in the last of them.
+    /// Number of beats that the frame still needs for the length in `tuser`, and the number of bytes in the last of
+    /// them.
     left: DFF<Bits<11>>,
     rest: DFF<Bits<5>>,
     ends: DFF<Bit>,

@@ -7,8 +7,8 @@ use rust_hdl::prelude::*;
 pub struct MemberTable {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Writes `data` into a row: either the address, or the UDP port (low half) with bit 16 valid, bit 17 switch and, in
-    /// bits 31 to 24, the port of the board.
+    /// Writes `data` into a row: either the address, or the UDP port (low half) with bit 16 valid, bit 17 switch and,
+    /// in bits 31 to 24, the port of the board.
     pub write: Signal<In, Bit>,
     pub row: Signal<In, Bits<3>>,
     pub writes_port: Signal<In, Bit>,

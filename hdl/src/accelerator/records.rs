@@ -148,8 +148,8 @@ pub struct Template {
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub tos: Bits<8>,
-    /// `tuser` destination of results; their source is 0. In the registers, it holds the ports in addition to those of the
-    /// members.
+    /// `tuser` destination of results; their source is 0. In the registers, it holds the ports in addition to those of
+    /// the members.
     pub ports: Bits<8>,
     /// One's-complement sum of the halves of the IPv4 header that are constant over all results.
     pub checksum: Bits<16>,

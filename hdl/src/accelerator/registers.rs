@@ -21,11 +21,11 @@ pub mod offset {
     pub const PKTIN: u16 = 0x14;
     /// Number of output frames.
     pub const PKTOUT: u16 = 0x18;
-    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11: results
-    /// wait or are being sent; bit 12: a value out of its range was refused since the counters were cleared.
+    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11:
+    /// results wait or are being sent; bit 12: a value out of its range was refused since the counters were cleared.
     pub const STATUS: u16 = 0x1C;
-    /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle, or 0
-    /// without a limit.
+    /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle,
+    /// or 0 without a limit.
     pub const CONTROL: u16 = 0x20;
     /// H of future rounds, 1 to 64; if bit 31 is set, also of the open rounds.
     pub const THRESHOLD: u16 = 0x24;
@@ -58,13 +58,13 @@ pub mod offset {
     pub const TO_ADDRESS: u16 = 0x58;
     /// UDP ports of results: source, then destination.
     pub const PORTS: u16 = 0x5C;
-    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination of control packets, and of results in addition to the
-    /// ports of the members; bits 31 to 16: checksum of the constant half words.
+    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination of control packets, and of results in addition to
+    /// the ports of the members; bits 31 to 16: checksum of the constant half words.
     pub const RESULT: u16 = 0x60;
     /// Cycles in which a burst waited for its address.
     pub const HAZARDS: u16 = 0x64;
-    /// Eight members of eight bytes each: the address, then a word with the UDP port, bit 16 valid, bit 17 switch and, in
-    /// bits 31 to 24, the port of the board, as a bit of `tuser`.
+    /// Eight members of eight bytes each: the address, then a word with the UDP port, bit 16 valid, bit 17 switch and,
+    /// in bits 31 to 24, the port of the board, as a bit of `tuser`.
     pub const MEMBERS: u16 = 0x80;
     /// Sixteen counters, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
@@ -133,7 +133,8 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // a line each register
     fn update(&mut self) {
-        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied, frames_in, frames_out, hazards);
+        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
+            frames_in, frames_out, hazards);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();

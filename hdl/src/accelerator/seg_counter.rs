@@ -95,7 +95,8 @@ impl Logic for SegCounter {
     #[rustfmt::skip] // wiring, and one line for each step
     fn update(&mut self) {
         dff_setup!(self, clock, state, takes, keeps_key, compares, clears, asked, sweep);
-        dff_setup!(self, clock, reading, deciding, has_reading, has_deciding, reads_ordinary, decides_ordinary, decides);
+        dff_setup!(self, clock, reading, deciding, has_reading, has_deciding, reads_ordinary,
+            decides_ordinary, decides);
         clock!(self, clock, lookup);
         self.decoder.header.next = self.header.val();
         self.lookup.is_packed.next = self.is_packed.val();

@@ -189,7 +189,8 @@ impl Logic for IswitchAccel {
         self.axi.ARADDR.next = self.S_AXI_ARADDR.val(); self.axi.ARVALID.next = self.S_AXI_ARVALID.val();
         self.S_AXI_ARREADY.next = self.axi.ARREADY.val();
         self.S_AXI_RDATA.next = self.axi.RDATA.val(); self.S_AXI_RRESP.next = 0.into();
-        self.S_AXI_RVALID.next = self.axi.RVALID.val() & !self.reset.q.val(); self.axi.RREADY.next = self.S_AXI_RREADY.val();
+        self.S_AXI_RVALID.next = self.axi.RVALID.val() & !self.reset.q.val();
+        self.axi.RREADY.next = self.S_AXI_RREADY.val();
         self.registers.write.next = self.axi.write.val();
         self.registers.write_word.next = self.axi.write_word.val();
         self.registers.write_data.next = self.axi.write_data.val();
