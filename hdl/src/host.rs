@@ -73,8 +73,8 @@ impl JobSetup {
         self.members.iter().fold(HOST_PORT, |ports, member| ports | member.port)
     }
 
-    /// Returns the register writes in order; the last ones clear old sums and start the job. Until then, the job's frames
-    /// are dropped, so that none of them passes as ordinary traffic. Results of an earlier job keep its header.
+    /// Returns the register writes in order; the last ones clear old sums and start the job. Until then, the job's
+    /// frames are dropped, so that none of them passes as ordinary traffic. Results of an earlier job keep its header.
     pub fn writes(&self) -> Result<Vec<(u16, u32)>, SetupError> {
         if self.members.len() > MEMBERS {
             return Err(SetupError::TooManyMembers(self.members.len()));

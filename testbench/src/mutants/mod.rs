@@ -172,7 +172,7 @@ mod tests {
             (text("daemon/switch/src/../../../x.rs", ""), "file is"),
             (text(good, "mode = 'other'"), "mode"),
             (text(good, "seed = -1"), "seed"),
-            (text(good, "seed = 1\ntest = 'a::b'"), "seed is given"),
+            (text(good, "seed = 1\ntest = 'a::b'"), "seed and test are both set"),
             (text(good, "rule = 'x'"), "rule"),
             (text(good, "").replace("'b'", "'a'"), "replace"),
             (text(good, "").replace("'a'", "''"), "search"),
