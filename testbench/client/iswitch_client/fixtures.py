@@ -38,7 +38,7 @@ from .wire import (
 MODES = {"Synchronous": 0, "Asynchronous": 1}
 KINDS = {"Worker": 0, "Switch": 1}
 STANDINGS = ["Fresh", "Resumed", "Supplies", "Awaits"]
-STATUSES = {"Success": 0, "GradientLenMismatch": 5, "Challenge": 23, "ElementTypeMismatch": 26}
+STATUSES = {"Success": 0, "GradientLenMismatch": 5, "NoCapacity": 11, "Challenge": 23, "ElementTypeMismatch": 26}
 
 
 def check_fixtures(directory: Path) -> int:

@@ -48,6 +48,7 @@ class Status(IntEnum):
     SUCCESS = 0
     UNKNOWN_MEMBER = 3
     SEGMENT_SIZE_MISMATCH = 6
+    NO_CAPACITY = 11
     STALE_ROUND = 12
     HALTED = 15
     CHALLENGE = 23
