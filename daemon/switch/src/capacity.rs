@@ -9,7 +9,7 @@ use iswitch_protocol::wire::Limit;
 
 use crate::job::Job;
 use crate::jobs::{Footprint, Share};
-use crate::quota::{jobs_of_source, keyless_job_capacity, keyless_jobs};
+use crate::quota::{jobs_of_source, keyless_job_capacity, keyless_jobs, limit_on_jobs};
 use crate::state::State;
 
 /// Limit of the switch and its present use. A Join that would exceed the limit is refused.
@@ -53,10 +53,9 @@ pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     let of_all = used(&mut jobs());
     let largest = jobs().map(|job| footprint(job).memory_bytes()).max().unwrap_or(0);
     let members = jobs().map(|job| job.members().present().len()).max().unwrap_or(0);
-    let limit = if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs };
     let job_memory_bytes = state.config.job_memory_bytes.min(all.memory_bytes());
     let mut limits = Vec::from([
-        LimitStatus::new(limit, jobs().count(), state.job_capacity()),
+        LimitStatus::new(limit_on_jobs(state), jobs().count(), state.job_capacity()),
         LimitStatus::new(Limit::JobsPerSource, most_of_one_source(state), state.config.max_jobs_per_source),
         LimitStatus::new(Limit::Members, members.into(), MAX_MEMBERS),
         LimitStatus::new(Limit::Memory, of_all.memory_bytes(), all.memory_bytes()),

@@ -165,26 +165,21 @@ fn stage_contribution(
 
 /// Records in the flight recorder that a vector begins or finishes an aggregate.
 fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
-    let Some(job) = state.jobs.get(at) else { return };
+    let Some(job) = state.jobs.get_mut(at) else { return };
     let Some(threshold) = job.rounds().asynchronous().map(Aggregates::threshold) else {
         return;
     };
     // Below a parent, the aggregates are those of the topmost switch.
     let Sum::Aggregate(round) = addition.sum else { return };
     let participants = job.members().present().bits();
-    if let Some(times) = state.jobs.get_mut(at).map(Job::round_times_mut) {
-        if addition.is_first {
-            times.open(state.now);
-        }
-        if addition.is_last {
-            times.close(state.now);
-        }
-    }
+    let times = job.round_times_mut();
     let log = state.journal.log_mut(at);
     if addition.is_first {
+        times.open(state.now);
         log.record(state.now, Incident::RoundOpened { round, participants, threshold });
     }
     if addition.is_last {
+        times.close(state.now);
         log.record(state.now, Incident::RoundFinished { round });
     }
 }

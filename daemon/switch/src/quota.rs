@@ -62,10 +62,8 @@ pub(crate) fn create_job(
     if state.is_draining && join.resume.is_none() {
         return Err(Refusal::no_capacity(Limit::Draining, 0, 0));
     }
-    let at = free_index(state, id).ok_or_else(|| {
-        let limit = if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs };
-        Refusal::no_capacity(limit, state.job_capacity(), 0)
-    })?;
+    let at = free_index(state, id)
+        .ok_or_else(|| Refusal::no_capacity(limit_on_jobs(state), state.job_capacity(), 0))?;
     if !may_take_index(state, id) {
         return Err(Refusal::no_capacity(Limit::KeylessJobs, keyless_job_capacity(state), 0));
     }
@@ -132,6 +130,11 @@ fn share_of(state: &State, id: u32) -> Share {
 /// Returns whether a job may take an index: a job without a key must leave jobs with a key their share.
 fn may_take_index(state: &State, id: u32) -> bool {
     share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
+}
+
+/// Returns the limit on the number of jobs whose value is the job capacity.
+pub(crate) fn limit_on_jobs(state: &State) -> Limit {
+    if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs }
 }
 
 pub(crate) fn keyless_jobs(state: &State) -> usize {

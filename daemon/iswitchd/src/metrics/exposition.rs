@@ -245,7 +245,7 @@ fn round_times(page: &mut Page, jobs: &[JobStatus]) {
             page.sample("job_round_seconds_bucket", &[("job_id", &id), ("le", &bound)], count);
         }
         page.sample("job_round_seconds_sum", &[("job_id", &id)], times.sum_us as f64 / 1e6);
-        page.sample("job_round_seconds_count", &[("job_id", &id)], count);
+        page.sample("job_round_seconds_count", &[("job_id", &id)], times.count());
     }
 }
 

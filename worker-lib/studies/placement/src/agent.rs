@@ -145,9 +145,10 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Returns the rates and ages of the agent's GPUs.
-    pub(super) fn failures(&self) -> &Failures {
-        &self.failures
+    /// Returns the state of a GPU of which a request gives nothing but its use.
+    pub(super) fn known(&self, gpu: usize, used: Use) -> Given {
+        let rate = self.failures.estimate(gpu, 0.0, 0) * YEAR;
+        Given { used, rate, age: self.failures.ages()[gpu], left: f64::INFINITY }
     }
 
     /// Answers one line; neither the request nor the answer includes the line ending.
@@ -234,15 +235,16 @@ impl Agent {
             "draining" => Use::Draining,
             other => return Err(StudyError::field(name("state"), other, "free, busy, failed or draining")),
         };
-        let rate = entry.rate.unwrap_or_else(|| self.failures.estimate(id, 0.0, 0) * YEAR);
+        let known = self.known(id, used);
+        let rate = entry.rate.unwrap_or(known.rate);
         if !(0.0..=RATE_MAX).contains(&rate) {
             let expected = format!("0 to {RATE_MAX} failures a year");
             return Err(StudyError::field(name("rate"), rate, expected));
         }
-        let age = at_least_zero(name("age"), entry.age.unwrap_or(self.failures.ages()[id]), "years")?;
+        let age = at_least_zero(name("age"), entry.age.unwrap_or(known.age), "years")?;
         let left = match entry.left {
             Some(left) => at_least_zero(name("left"), left, "seconds")?,
-            None => f64::INFINITY,
+            None => known.left,
         };
         Ok(Given { used, rate, age, left })
     }

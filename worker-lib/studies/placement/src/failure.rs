@@ -47,6 +47,17 @@ impl Belief {
         Self { events: per_year, years: 1.0 }
     }
 
+    /// Returns the belief from observed failures, shrunk to the mean rate of all components by empirical Bayes. The
+    /// prior is a gamma distribution with this shape: it counts as `shape` failures in `shape / mean` years.
+    pub(super) fn shrunk(events: f64, years: f64, shape: f64, mean: f64) -> Self {
+        Self { events: events + shape, years: years + shape / mean }
+    }
+
+    /// Returns the estimated rate, in failures per year.
+    pub(super) fn rate(self) -> f64 {
+        self.events / self.years
+    }
+
     /// Returns the belief after `seen` more failures in `years` more years.
     fn after(self, seen: u32, years: f64) -> Self {
         Self { events: self.events + f64::from(seen), years: self.years + years }

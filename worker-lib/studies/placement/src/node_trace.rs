@@ -129,7 +129,7 @@ impl NodeTrace {
             }
         }
         ahead.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let belief = Belief { events: seen + SHAPE, years: history / YEAR + SHAPE / mean };
+        let belief = Belief::shrunk(seen, history / YEAR, SHAPE, mean);
         Domain::trace(gpus, ahead, belief)?.repaired_at(repaired)
     }
 }

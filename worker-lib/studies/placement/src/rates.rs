@@ -131,10 +131,7 @@ impl RatePool {
         for life in lives {
             let own = cages[life.cage];
             let mean = if shrinkage.by_cage && own.events > 0.0 { own.rate() } else { all.rate() };
-            let belief = Belief {
-                events: f64::from(life.events) + shrinkage.shape,
-                years: life.years + shrinkage.shape / mean,
-            };
+            let belief = Belief::shrunk(f64::from(life.events), life.years, shrinkage.shape, mean);
             pool.of_cage[life.cage].push(pool.entries.len());
             pool.entries.push(Entry { belief, cage: life.cage, age: life.years });
         }
@@ -143,7 +140,7 @@ impl RatePool {
 
     /// Returns the estimated failure rate of each GPU, in failures per year.
     pub fn rates(&self) -> impl Iterator<Item = f64> {
-        self.entries.iter().map(|entry| entry.belief.events / entry.belief.years)
+        self.entries.iter().map(|entry| entry.belief.rate())
     }
 
     /// Draws the failures of a cluster: each of its GPUs is drawn independently from the pool; with `same_cage`, from
@@ -175,9 +172,8 @@ impl RatePool {
             };
             drawn.push(self.entries[entry]);
         }
-        let mean = |entry: &Entry| entry.belief.events / entry.belief.years;
         let failures = match knowledge {
-            Knowledge::Rates => Failures::poisson(drawn.iter().map(mean).collect())?,
+            Knowledge::Rates => Failures::poisson(drawn.iter().map(|entry| entry.belief.rate()).collect())?,
             Knowledge::Lives => {
                 let rates = drawn.iter().map(|entry| sample(entry.belief, rng)).collect();
                 Failures::poisson(rates)?.with_beliefs(drawn.iter().map(|entry| entry.belief).collect())?

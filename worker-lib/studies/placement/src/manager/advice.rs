@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::{Availability, Managed, ManagedJob};
 use crate::agent::{Agent, Given, Use};
 use crate::decide::JobState;
-use crate::failure::YEAR;
 use crate::{Cluster, Failures};
 use iswitch_study::StudyError;
 
@@ -63,7 +62,7 @@ impl Managed {
     /// for more GPUs than the cluster has.
     pub fn advise(&self, agent: &mut Agent) -> Result<Advice, StudyError> {
         let occupancy = Occupancy::new(self)?;
-        let given = occupancy.given(self, agent.failures());
+        let given = occupancy.given(self, agent);
         let jobs: Vec<_> = self.jobs.iter().zip(occupancy.of_job).map(|(job, on)| job.state(on)).collect();
         let decisions = agent.decide(&given, &jobs)?;
         let start = decisions.start.into_iter().map(|start| {
@@ -120,31 +119,29 @@ impl Occupancy {
         let first = first.collect();
         let of_job = vec![Vec::new(); managed.jobs.len()];
         let mut occupancy = Self { first, of_job, is_taken: vec![false; gpus] };
+        let jobs = managed.jobs.iter().enumerate();
+        let mut all: Vec<_> = jobs.flat_map(|(at, job)| job.on.iter().map(move |held| (at, held))).collect();
         // GPUs that the manager names come before those of which it only gives the number.
-        for is_named in [true, false] {
-            for (at, job) in managed.jobs.iter().enumerate() {
-                for held in job.on.iter().filter(|held| held.gpus.is_empty() != is_named) {
-                    let node = &managed.nodes[held.node];
-                    let begin = occupancy.first[held.node];
-                    let fail = |expected: &str| {
-                        let field = format!("GPUs of job {} on {}", job.id, node.name);
-                        StudyError::field(field, held.count, expected)
-                    };
-                    let chosen = if is_named {
-                        held.gpus.iter().map(|gpu| begin + gpu).collect()
-                    } else {
-                        occupancy.lowest_free(begin..begin + node.gpus, held.count)
-                    };
-                    if chosen.len() < held.count {
-                        return Err(fail("no more than other jobs leave"));
-                    }
-                    for gpu in chosen {
-                        if std::mem::replace(&mut occupancy.is_taken[gpu], true) {
-                            return Err(fail("GPUs that no other job has"));
-                        }
-                        occupancy.of_job[at].push(gpu);
-                    }
+        all.sort_by_key(|(_, held)| held.gpus.is_empty());
+        for (at, held) in all {
+            let (job, node) = (&managed.jobs[at], &managed.nodes[held.node]);
+            let fail = |expected: &str| {
+                StudyError::field(format!("GPUs of job {} on {}", job.id, node.name), held.count, expected)
+            };
+            let gpus = occupancy.first[held.node]..occupancy.first[held.node] + node.gpus;
+            let chosen = if held.gpus.is_empty() {
+                occupancy.lowest_free(gpus, held.count)
+            } else {
+                held.gpus.iter().map(|gpu| gpus.start + gpu).collect()
+            };
+            if chosen.len() < held.count {
+                return Err(fail("no more than other jobs leave"));
+            }
+            for gpu in chosen {
+                if std::mem::replace(&mut occupancy.is_taken[gpu], true) {
+                    return Err(fail("GPUs that no other job has"));
                 }
+                occupancy.of_job[at].push(gpu);
             }
         }
         Ok(occupancy)
@@ -156,7 +153,7 @@ impl Occupancy {
     }
 
     /// Returns the state of each GPU as a request to an agent has it.
-    fn given(&self, managed: &Managed, failures: &Failures) -> Vec<Given> {
+    fn given(&self, managed: &Managed, agent: &Agent) -> Vec<Given> {
         let mut given = Vec::with_capacity(self.is_taken.len());
         for (node, begin) in managed.nodes.iter().zip(&self.first) {
             let taken = self.is_taken[*begin..begin + node.gpus].iter().filter(|it| **it).count();
@@ -173,8 +170,7 @@ impl Occupancy {
                     }
                     (false, Availability::Up) => Use::Free,
                 };
-                let rate = failures.estimate(gpu, 0.0, 0) * YEAR;
-                given.push(Given { used, rate, age: failures.ages()[gpu], left: f64::INFINITY });
+                given.push(agent.known(gpu, used));
             }
         }
         given

@@ -9,7 +9,7 @@ const ELEMENTS_MAX: usize = 1 << 17;
 /// Describes the part that is not a list.
 pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
-    for part in split_outside_brackets(text)? {
+    for part in split_outside(text, ['[', ']']) {
         product(String::new(), part, &mut names)?;
     }
     Ok(names)
@@ -37,33 +37,21 @@ pub(super) fn numbers(text: &str) -> Result<Vec<usize>, String> {
     Ok(numbers)
 }
 
-/// Splits a list at its commas, except for those within brackets.
-fn split_outside_brackets(text: &str) -> Result<Vec<&str>, String> {
-    let (mut parts, mut begin, mut is_inside) = (Vec::new(), 0, false);
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '[' | ']' if is_inside == (letter == '[') => {
-                return Err(format!("{text:?} has unpaired brackets"));
-            }
-            '[' => is_inside = true,
-            ']' => is_inside = false,
-            ',' if !is_inside => {
-                parts.push(&text[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if is_inside {
-        return Err(format!("{text:?} has unpaired brackets"));
-    }
-    parts.push(&text[begin..]);
-    Ok(parts)
+/// Splits a list at its commas, except for those between two brackets.
+pub(super) fn split_outside(text: &str, [open, close]: [char; 2]) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    text.split(move |letter: char| {
+        depth += i32::from(letter == open) - i32::from(letter == close);
+        letter == ',' && depth <= 0
+    })
 }
 
 /// Appends all names that begin with `prefix` and continue with an element of each pair of brackets in `rest`.
 fn product(prefix: String, rest: &str, names: &mut Vec<String>) -> Result<(), String> {
     let Some((before, after)) = rest.split_once('[') else {
+        if rest.contains(']') {
+            return Err(format!("{rest:?} has unpaired brackets"));
+        }
         let name = prefix + rest;
         if name.is_empty() {
             return Err("a name is empty".to_owned());

@@ -135,9 +135,10 @@ pub fn read_kubernetes(nodes: &Path, pods: &Path, resource: &str, now: f64) -> R
     let mut managed = read_nodes(nodes, resource)?.check().map_err(|error| StudyError::file(nodes, error))?;
     let list: List<Pod> = parse(pods)?;
     let items = list.items.ok_or_else(|| missing(pods, "pods --all-namespaces"))?;
+    let known = managed.by_name();
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (at, pod) in items.iter().enumerate() {
-        add_pod(&mut groups, &managed, pod, resource, now)
+        add_pod(&mut groups, &known, pod, resource, now)
             .map_err(|reason| StudyError::file(pods, format!("items[{at}].{reason}")))?;
     }
     for (id, group) in groups {
@@ -173,12 +174,12 @@ fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
 
 /// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually as strings.
 fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, String> {
-    match resources.get(resource) {
-        None => Ok(0),
-        Some(Json::String(text)) if text.parse::<usize>().is_ok() => Ok(text.parse().unwrap_or_default()),
-        Some(Json::Number(number)) if number.is_u64() => Ok(number.as_u64().unwrap_or_default() as usize),
-        Some(other) => Err(format!("{resource} is {other}, expected a whole number of GPUs")),
-    }
+    let Some(value) = resources.get(resource) else { return Ok(0) };
+    let gpus = match value {
+        Json::String(text) => text.parse().ok(),
+        other => other.as_u64().and_then(|gpus| usize::try_from(gpus).ok()),
+    };
+    gpus.ok_or_else(|| format!("{resource} is {value}, expected a whole number of GPUs"))
 }
 
 /// Pods that start together.
@@ -196,7 +197,7 @@ struct Group {
 
 fn add_pod(
     groups: &mut BTreeMap<String, Group>,
-    managed: &Managed,
+    known: &HashMap<String, usize>,
     pod: &Pod,
     resource: &str,
     now: f64,
@@ -224,9 +225,9 @@ fn add_pod(
         group.waiting = group.waiting.saturating_add(gpus);
         return Ok(());
     };
-    let node = managed.nodes.iter().position(|node| node.name == *on);
-    let node =
-        node.ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
+    let node = *known
+        .get(on)
+        .ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
     group.on.push(Held { node, count: gpus, gpus: Vec::new() });
     if let Some(start) = &pod.status.start_time {
         let start: Timestamp = start.parse().map_err(|_| {

@@ -93,8 +93,8 @@ impl Managed {
     }
 
     /// Returns the index of each node by its name.
-    fn by_name(&self) -> HashMap<&str, usize> {
-        self.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect()
+    pub fn by_name(&self) -> HashMap<String, usize> {
+        self.nodes.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect()
     }
 
     /// Checks that names are distinct and that the number of GPUs is within the limit of a cluster.

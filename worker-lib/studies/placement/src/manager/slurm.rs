@@ -102,12 +102,16 @@ enum Amount {
 
 impl Words {
     fn has(&self, some: &[&str]) -> bool {
-        let is_one = |word: &str| some.iter().any(|it| it.eq_ignore_ascii_case(word));
         match self {
-            Self::One(word) => is_one(word),
-            Self::Many(words) => words.iter().any(|word| is_one(word)),
+            Self::One(word) => any_of(std::slice::from_ref(word), some),
+            Self::Many(words) => any_of(words, some),
         }
     }
+}
+
+/// Returns whether one of the words is among `some`, in upper or lower case.
+fn any_of(words: &[String], some: &[&str]) -> bool {
+    words.iter().any(|word| some.iter().any(|it| it.eq_ignore_ascii_case(word)))
 }
 
 impl Amount {
@@ -139,8 +143,9 @@ pub fn read_slurm(
         .jobs
         .ok_or_else(|| StudyError::file(jobs, "jobs is missing, expected the output of squeue --json"))?;
     let now = file.last_update.and_then(Amount::number).unwrap_or(now);
+    let listing = Listing { by_name: managed.by_name(), gpu_type, now };
     for (at, job) in list.iter().enumerate() {
-        add_job(&mut managed, job, gpu_type, now)
+        add_job(&mut managed, job, &listing)
             .map_err(|reason| StudyError::file(jobs, format!("jobs[{at}].{reason}")))?;
     }
     Ok(managed)
@@ -163,8 +168,7 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
         }
         let in_use = node.gres_used.as_deref().map(|text| total(text, gpu_type)).transpose();
         let in_use = in_use.map_err(|reason| fail(format!("gres_used {reason}")))?;
-        let flags = Words::Many(node.state_flags.clone());
-        let is = |some: &[&str]| node.state.has(some) || flags.has(some);
+        let is = |some: &[&str]| node.state.has(some) || any_of(&node.state_flags, some);
         let availability = match () {
             () if is(&DOWN) => Availability::Down,
             () if is(&DRAINING) => Availability::Draining,
@@ -181,15 +185,24 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
     Ok(managed)
 }
 
+/// What the entries of all jobs are read with.
+struct Listing<'a> {
+    /// Index of each node by its name.
+    by_name: HashMap<String, usize>,
+    gpu_type: Option<&'a str>,
+    /// Time of the listing, in seconds since 1970.
+    now: f64,
+}
+
 /// Adds a job, or the tasks of a job array that waits.
-fn add_job(managed: &mut Managed, job: &ListedJob, gpu_type: Option<&str>, now: f64) -> Result<(), String> {
+fn add_job(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) -> Result<(), String> {
     if job.job_state.has(&RUNNING) {
-        return add_running(managed, job, gpu_type, now);
+        return add_running(managed, job, listing);
     }
     if !job.job_state.has(&["PENDING"]) {
         return Ok(());
     }
-    let gpus = job.requested(gpu_type)?;
+    let gpus = job.requested(listing.gpu_type)?;
     if gpus == 0 {
         managed.leave_out("waits for no GPUs, or for GPUs of another type");
         return Ok(());
@@ -216,17 +229,12 @@ fn add_job(managed: &mut Managed, job: &ListedJob, gpu_type: Option<&str>, now: 
     Ok(())
 }
 
-fn add_running(
-    managed: &mut Managed,
-    job: &ListedJob,
-    gpu_type: Option<&str>,
-    now: f64,
-) -> Result<(), String> {
+fn add_running(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) -> Result<(), String> {
     let names = match job.nodes.as_deref() {
         None | Some("") => Vec::new(),
         Some(names) => hostlist::expand(names).map_err(|reason| format!("nodes: {reason}"))?,
     };
-    let details = job.gres_detail.iter().map(|text| held(text, gpu_type));
+    let details = job.gres_detail.iter().map(|text| held(text, listing.gpu_type));
     let details = details.collect::<Result<Vec<_>, _>>().map_err(|reason| format!("gres_detail {reason}"))?;
     if details.iter().all(|it| it.count == 0) {
         managed.leave_out("runs without GPUs, or on GPUs of another type");
@@ -236,25 +244,32 @@ fn add_running(
         let (details, names) = (details.len(), names.len());
         return Err(format!("gres_detail has {details} entries, expected {names}, one for each node"));
     }
-    let on = place(managed, &names, details)?;
+    let on = place(managed, &listing.by_name, &names, details)?;
     managed.jobs.push(ManagedJob {
         id: job.id(),
         gpus: on.iter().map(|held| held.count).sum(),
         limit: job.limit(),
         on,
-        running_for: job.start_time.and_then(Amount::number).map_or(0.0, |start| (now - start).max(0.0)),
+        running_for: job
+            .start_time
+            .and_then(Amount::number)
+            .map_or(0.0, |start| (listing.now - start).max(0.0)),
         starts: job.restart_cnt.saturating_add(1),
     });
     Ok(())
 }
 
 /// Returns the GPUs of a running job.
-fn place(managed: &Managed, names: &[String], details: Vec<HeldGres>) -> Result<Vec<Held>, String> {
-    let known: HashMap<_, _> = managed.by_name();
+fn place(
+    managed: &Managed,
+    known: &HashMap<String, usize>,
+    names: &[String],
+    details: Vec<HeldGres>,
+) -> Result<Vec<Held>, String> {
     let mut on = Vec::new();
     for (name, HeldGres { count, indices }) in names.iter().zip(details).filter(|(_, it)| it.count > 0) {
         let node = *known
-            .get(name.as_str())
+            .get(name)
             .ok_or_else(|| format!("nodes has {name}, expected a node of the file of nodes with GPUs"))?;
         let most = managed.nodes[node].gpus;
         let last = indices.iter().max().map_or(count, |last| count.max(last + 1));

@@ -1,10 +1,10 @@
 //! Failures of GPUs in kernel logs: the `NVRM: Xid` lines of NVIDIA's driver.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::Managed;
-use crate::failure::RATE_MAX;
+use crate::failure::{Belief, RATE_MAX, YEAR};
 use crate::rates::Shrinkage;
 use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
@@ -16,8 +16,7 @@ use iswitch_study::table::read;
 /// unrecovered memory error (140), and a failed initialisation (143).
 pub const HARDWARE_FAILURES: [u32; 10] = [48, 64, 74, 79, 92, 95, 119, 120, 140, 143];
 
-/// Days in a year, as in the rates of the simulator.
-const DAYS_PER_YEAR: f64 = 365.25;
+const DAY: f64 = 86_400.0;
 
 /// Number of failures of each node: GPUs of which a log line reports a failure, each GPU once a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct XidCounts {
 pub fn read_xids(path: &Path, codes: &[u32]) -> Result<XidCounts, StudyError> {
     let text = read(path)?;
     let mut counts = XidCounts::default();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for (at, line) in text.lines().enumerate() {
         let Some((head, tail)) = line.split_once("NVRM: Xid (") else { continue };
         let expected = "expected TIME HOST kernel: NVRM: Xid (PCI:ADDRESS): CODE, ...";
@@ -80,8 +79,8 @@ impl XidCounts {
     /// # Errors
     /// Fails if the number of days is not above 0, or the log names a host that is not among the nodes.
     pub fn rates(&self, managed: &Managed, days: f64) -> Result<Vec<f64>, StudyError> {
-        let years = above_zero("days of observation", days, "days")? / DAYS_PER_YEAR;
-        let known: HashMap<_, _> = managed.by_name();
+        let years = above_zero("days of observation", days, "days")? * DAY / YEAR;
+        let known = managed.by_name();
         if let Some(host) = self.by_node.keys().find(|host| !known.contains_key(host.as_str())) {
             return Err(StudyError::field("host of an Xid", host, "the name of a node with GPUs"));
         }
@@ -94,7 +93,7 @@ impl XidCounts {
         let shape = Shrinkage::default().shape;
         let rate = |name: &str, gpus: usize| {
             let events = self.by_node.get(name).copied().unwrap_or_default();
-            ((f64::from(events) + shape) / (gpus as f64 * years + shape / mean)).min(RATE_MAX)
+            Belief::shrunk(f64::from(events), gpus as f64 * years, shape, mean).rate().min(RATE_MAX)
         };
         Ok(managed.nodes.iter().map(|node| rate(&node.name, node.gpus)).collect())
     }

@@ -1,18 +1,15 @@
 //! `iswitch place advise`: what a policy would do now with the jobs of Slurm or Kubernetes.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
-use iswitch_placement::agent::Agent;
 use iswitch_placement::manager::kubernetes::{GPU_RESOURCE, read_kubernetes};
 use iswitch_placement::manager::slurm::read_slurm;
 use iswitch_placement::manager::xid::{HARDWARE_FAILURES, read_xids};
 use iswitch_placement::manager::{Advice, Managed};
 use iswitch_placement::options::Queueing;
-use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Options, StudyError};
 use iswitch_study::contest::Contestant as _;
 use iswitch_study::table::{Table, read};
@@ -108,9 +105,7 @@ pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<ExitCode> {
     let cluster = managed.cluster()?;
     let failures = managed.failures(&args.rates(&managed)?)?;
     let options = Options { queueing: Queueing::Easy, ..args.cost.options()? };
-    let scenario = Scenario::new(cluster.clone(), Vec::new(), failures.clone(), options)?;
-    let placer = source.picker(&scenario, args.seed)?;
-    let mut agent = Agent::new(source.name(), placer, cluster.clone(), failures, options)?;
+    let mut agent = source.agent(&cluster, &failures, options, args.seed)?;
     let advice = managed.advise(&mut agent)?;
     let left_out = managed.left_out.iter().map(|(jobs, reason)| LeftOut { jobs: *jobs, reason });
     let report = Report {
@@ -156,8 +151,7 @@ impl AdviseArgs {
 /// Reads `node,per_year`. Nodes without a line have the rate 0.
 fn node_rates(path: &Path, managed: &Managed) -> Result<Vec<f64>, StudyError> {
     let text = read(path)?;
-    let known: HashMap<_, _> =
-        managed.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
+    let known = managed.by_name();
     let mut rates = vec![None; managed.nodes.len()];
     Table::new(&text, path, ["node", "per_year"])?.rows(|row| {
         let name = row.text(0);

@@ -7,7 +7,6 @@ use clap::Args;
 use iswitch_placement::agent::Agent;
 use iswitch_placement::options::Queueing;
 use iswitch_placement::reader::read_rates;
-use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Cluster, Failures, Options};
 use iswitch_study::contest::Contestant as _;
 
@@ -78,10 +77,7 @@ struct Scheduler {
 
 impl Scheduler {
     fn agent(&self) -> anyhow::Result<Agent> {
-        let (cluster, failures) = (self.cluster.clone(), self.failures.clone());
-        let scenario = Scenario::new(cluster.clone(), Vec::new(), failures.clone(), self.options)?;
-        let placer = self.source.picker(&scenario, self.seed)?;
-        Ok(Agent::new(self.source.name(), placer, cluster, failures, self.options)?)
+        self.source.agent(&self.cluster, &self.failures, self.options, self.seed)
     }
 }
 

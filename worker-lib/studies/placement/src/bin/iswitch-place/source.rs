@@ -2,11 +2,13 @@
 
 use anyhow::bail;
 use iswitch_learn::algorithms::streams::Purpose;
+use iswitch_placement::agent::Agent;
 use iswitch_placement::failure::FailureDraw;
 use iswitch_placement::learned::Trained;
 use iswitch_placement::learned::training::PlacementStudy;
 use iswitch_placement::policy::{Clairvoyant, Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
+use iswitch_placement::{Cluster, Failures, Options};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Policies that the command line accepts, as help and error messages list them.
@@ -70,11 +72,28 @@ impl PolicySource {
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
+    /// Creates an agent with this policy, for a cluster that another scheduler runs. `failures` supplies the rates and
+    /// ages, and `seed` determines the policy's random choices.
+    ///
+    /// # Errors
+    /// Fails if the policy needs more than the current state of the cluster, or an option is out of range.
+    pub(super) fn agent(
+        &self,
+        cluster: &Cluster,
+        failures: &Failures,
+        options: Options,
+        seed: u64,
+    ) -> anyhow::Result<Agent> {
+        let scenario = Scenario::new(cluster.clone(), Vec::new(), failures.clone(), options)?;
+        let placer = self.picker(&scenario, seed)?;
+        Ok(Agent::new(self.name(), placer, cluster.clone(), failures.clone(), options)?)
+    }
+
     /// Returns a placer for a cluster that another scheduler runs.
     ///
     /// # Errors
     /// Fails if the policy needs more than the current state of the cluster.
-    pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
+    fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
         match self {
             Self::Plain(
                 spec @ (PolicySpec::Random

@@ -1,7 +1,7 @@
 //! Slurm's notation of generic resources: `gpu:a100:4(S:0-1)` of a node, `gres/gpu:a100:2` or `cpu=8,gres/gpu=2` of a
 //! request, `gpu:a100:3(IDX:0-2)` of an allocation.
 
-use super::hostlist::numbers;
+use super::hostlist::{numbers, split_outside};
 
 /// GPUs of one node in an allocation.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(super) fn held(text: &str, gpu_type: Option<&str>) -> Result<Held, String> {
 /// Returns the entries of a list that stand for GPUs.
 fn entries(text: &str) -> Result<Vec<Entry<'_>>, String> {
     let mut entries = Vec::new();
-    for part in split_outside_parentheses(text) {
+    for part in split_outside(text, ['(', ')']).filter(|part| !part.is_empty()) {
         let part = part.strip_prefix("gres/").or_else(|| part.strip_prefix("gres:")).unwrap_or(part);
         let (name, details) = part.split_once('(').unwrap_or((part, ""));
         let mut words = name.split([':', '=']);
@@ -101,20 +101,6 @@ fn entries(text: &str) -> Result<Vec<Entry<'_>>, String> {
         entries.push(Entry { kind, count, details: details.trim_end_matches(')') });
     }
     Ok(entries)
-}
-
-/// Splits a list at its commas, except for those within parentheses.
-fn split_outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_i32;
-    text.split(move |letter: char| {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        letter == ',' && depth <= 0
-    })
-    .filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
