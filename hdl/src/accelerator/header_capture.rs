@@ -50,8 +50,8 @@ pub struct HeaderCapture {
     beat: DFF<Bits<2>>,
     held: DFF<RawHeader>,
     complete: DFF<Bit>,
-    /// Number of beats that are still missing to reach the length in `tuser`. `rest` is the index of the last valid byte
-    /// in the last beat.
+    /// Number of beats that are still missing to reach the length in `tuser`. `rest` is the index of the last valid
+    /// byte in the last beat.
     left: DFF<Bits<11>>,
     rest: DFF<Bits<5>>,
     ends: DFF<Bit>,
