@@ -1,4 +1,4 @@
-"""Tests of the top module through its streams and registers: ordinary traffic, registers, sums, refusals."""
+"""Tests of the top module through its streams and registers: ordinary traffic, registers, sums, refused frames."""
 
 import random
 from itertools import cycle
@@ -26,7 +26,7 @@ class Board:
         self.sink = stream(AxiStreamSink, dut, "m_axis")
 
     def pause(self, source, sink):
-        """Makes the source and the sink pause in these patterns from now on."""
+        """Makes the source and the sink pause in the given patterns from now on; `None` means no pauses."""
         for end, pattern in ((self.source, source), (self.sink, sink)):
             if pattern:
                 end.set_pause_generator(cycle(pattern))
@@ -176,8 +176,8 @@ async def control_packets_go_on_and_results_take_turns(dut):
 @cocotb.test()
 @cocotb.parametrize(sink=PAUSES)
 async def frames_that_end_too_early_are_dropped(dut, sink):
-    """Every other frame ends before the length in `tuser`, after whole beats or within one. None of them is summed: each
-    round has one result, that of the whole frame that follows."""
+    """Every second frame ends before the length in `tuser`, at the end of a beat or within one. None of these frames is
+    summed: the only result of each round is that of the whole frame that follows."""
     there = await board(dut, sink=sink)
     await there.host.configure(members=1, floats=366, threshold=1, base=BASE)
     ends = [42, 50, 64, 65, 96, 1024, 1503, 1504, 1505, 1513]
@@ -196,7 +196,7 @@ async def frames_that_end_too_early_are_dropped(dut, sink):
 
 @cocotb.test()
 async def results_keep_the_header_of_their_job(dut):
-    """A job begins while results of the one before it wait. They leave with the addresses of their own job."""
+    """A job begins while results of the previous job wait. These leave with the header of their own job."""
     there = await board(dut)
     await there.host.configure(members=1, floats=3, threshold=1, base=BASE)
     there.sink.pause = True

@@ -61,7 +61,7 @@ def floats_of(count, rng):
 
 
 async def switch(dut, floats, members=4, **job):
-    """Returns a board with a job, with one worker at each of the first ports. The switch has learned all addresses."""
+    """Returns a board with a job and one worker at each of the first ports. The switch has learned all addresses."""
     there = Switch(dut)
     await power_up(dut)
     await there.host.configure(members=members, floats=floats, threshold=members, base=BASE, **job)
@@ -77,7 +77,7 @@ async def switch(dut, floats, members=4, **job):
 
 
 async def contribute(there, turn, floats, rng):
-    """Sends one round of all four workers in the order of their ports, and returns the expected result."""
+    """Sends the contributions of all four workers to one round, in port order, and returns the expected result."""
     given = [floats_of(floats, rng) for _ in PORTS]
     for port in PORTS:
         await there.send(port, contribution(port, payload(0, BASE + turn, 1, given[port])))
@@ -142,8 +142,8 @@ async def a_burst_of_results_overruns_a_slow_port(dut):
     for port in PORTS:
         if port != slow:
             assert [(await there.receive(port))[0] for _ in expected] == expected
-    # A queue of 4096 bytes holds two results of 1514 bytes. The rest is too small for a packet of maximum length. The
-    # sink has accepted none.
+    # A queue of 4096 bytes holds two results of 1514 bytes; the remaining space is too small for a packet of maximum
+    # length. The sink has accepted no result.
     assert there.dropped() == [0, 0, 2, 0]
     there.sinks[slow].pause = False
     assert [(await there.receive(slow))[0] for _ in range(2)] == expected[:2]
@@ -153,7 +153,7 @@ async def a_burst_of_results_overruns_a_slow_port(dut):
 
 @cocotb.test()
 async def results_go_to_the_ports_of_members_only(dut):
-    """A job with workers at two of the four ports: its results leave through these two ports."""
+    """If a job has workers at two of the four ports, its results leave through these two ports only."""
     there = await switch(dut, floats=5, members=2)
     vectors = [floats_of(5, random.Random(number)) for number in range(2)]
     for number, vector in enumerate(vectors):
@@ -168,8 +168,8 @@ async def results_go_to_the_ports_of_members_only(dut):
 @cocotb.test()
 @cocotb.parametrize(pace=[PACE_10G, 0])
 async def paced_results_fit_into_the_output_queues(dut, pace):
-    """The host finishes eight segments at once. With the pace of the ports, none of the results is lost; without it, the
-    queues overflow."""
+    """The host finishes eight segments at once. If results are paced, none of them is lost; otherwise, the queues
+    overflow."""
     there = await switch(dut, floats=366, segments=8, pace=pace)
     for sink in there.sinks:
         # One beat of 32 bytes in five cycles is 10.24 Gb/s.
@@ -193,8 +193,8 @@ async def paced_results_fit_into_the_output_queues(dut, pace):
 @cocotb.test()
 @cocotb.parametrize(kind=["stranger", "duplicate", "wrong_length", "late", "control"])
 async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
-    """Three ports send tagged frames of minimum length at line rate, the fourth ordinary frames. The ordinary frames
-    enter and leave at line rate."""
+    """Three ports send tagged frames of minimum length at line rate, the fourth sends ordinary frames. The ordinary
+    frames enter and leave at line rate."""
     there = await switch(dut, floats=1, members=3)
     frame = flood(kind)
     if kind == "duplicate":

@@ -7,7 +7,7 @@ PROPERTIES = Path(__file__).parent / "properties"
 
 
 class NetlistError(Exception):
-    """Error for Verilog that does not have the structure that the proofs expect."""
+    """The Verilog does not have the structure that the proofs expect."""
 
 
 class Netlist:
@@ -61,7 +61,7 @@ def width(text, name):
 
 
 def array(text, name):
-    """Returns the registers of an array in a module, last one first."""
+    """Returns the names of the registers of an array in a module, the last one first."""
     found = {int(i) for i in re.findall(rf"^    wire  (?:\[\d+:0\] )?{re.escape(name)}\$(\d+)\$q;$", text, re.M)}
     if found != set(range(len(found))) or not found:
         raise NetlistError(f"no array {name}")

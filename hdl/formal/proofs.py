@@ -1,4 +1,4 @@
-"""The proofs of each module, and the faults that the proofs must find. Paths are relative to `iswitch_accel`."""
+"""The proofs of each module, and the faults that the proofs must find. Module paths are relative to `iswitch_accel`."""
 
 from dataclasses import dataclass, field
 
@@ -24,8 +24,8 @@ class Proof:
     properties: dict = field(default_factory=dict)
     # Paths of modules whose outputs may have any values.
     cut: tuple = ()
-    # Treatment of the rules for the senders and receivers of queues: `assume` allows any that follow the rules, and
-    # `assert` checks that the real ones do.
+    # Treatment of the rules for the senders and receivers of queues: `assume` allows any senders and receivers that
+    # follow the rules, and `assert` checks that the real ones follow them.
     rule: str = "assume"
     # Fault to insert: path of the module, pattern, replacement. The proof must then fail.
     fault: tuple = None
@@ -107,8 +107,8 @@ PROOFS = [
       for path in ("ingress/beats", "ingress/headers", "decisions", "sums", "leaving")),
     proof("queue-reached", "the queue is full except for the margin, then empty", QUEUES["decisions"], 44, "fifo.v",
           mode="cover", cut=(QUEUES["decisions"] + "/ram",)),
-    proof("memory-lut", "a read returns what was last written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
-    proof("memory-block", "a read returns what was last written", WORDS[0], 2, "block_ram.v"),
+    proof("memory-lut", "a read returns the value that was last written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
+    proof("memory-block", "a read returns the value that was last written", WORDS[0], 2, "block_ram.v"),
     SUMS,
     INGRESS,
     DECIDED,

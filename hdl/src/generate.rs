@@ -16,7 +16,7 @@ pub fn accelerator(build: Build) -> String {
 /// Returns the Verilog of a module with connected signals, under the given name.
 ///
 /// # Panics
-/// Panics if one of its signals has no driver or two.
+/// Panics if one of its signals has no driver or more than one.
 pub fn module(name: &str, block: &dyn Block) -> String {
     if let Err(error) = check_all(block) {
         panic!("{name}: {error:?}");

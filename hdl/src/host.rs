@@ -9,7 +9,7 @@ use iswitch_protocol::{Round, Seg, VectorLayout};
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::accelerator::registers::offset;
 
-/// A worker of the job, or a switch below this one.
+/// Member of the job: a worker or a child switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Address from which its contributions arrive.
@@ -55,11 +55,11 @@ pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
     source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), DEFAULT_PORT),
     destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 255), DEFAULT_PORT),
 };
-/// Port of the host as a bit of `tuser`: its first DMA queue. Control packets and results also go there.
+/// Port of the host's first DMA queue, as a bit of `tuser`. Control packets and results also go there.
 pub const HOST_PORT: u8 = 0x02;
 /// [`JobSetup::pace`] for ports of 10 Gb/s and a clock of 200 MHz: 6.25 bytes per cycle.
 pub const PACE_10G: u8 = 25;
-/// Bits of [`offset::CONTROL`]: the job's frames are taken, and dropped as long as the job is halted.
+/// Bit of [`offset::CONTROL`]: the accelerator takes the job's frames. It drops them while the job is halted.
 const TAKES: u32 = 1;
 const HALTED: u32 = 1 << 1;
 /// Size of the headers before the floats, in bytes.
@@ -117,8 +117,8 @@ fn template_writes() -> [(u16, u32); 7] {
     let headers = result_headers(0);
     let word = |at: usize| u32::from_le_bytes(headers[at..at + 4].try_into().expect("four bytes"));
     let half = |at: usize| u32::from(u16::from_le_bytes([headers[at], headers[at + 1]]));
-    // This sums the half words of the IPv4 header except total length and checksum; the order does not affect
-    // end-around carries.
+    // This sums the half-words of the IPv4 header except total length and checksum. A one's-complement sum does not
+    // depend on the byte order.
     let sum: u32 = (14..34).step_by(2).filter(|at| ![16, 24].contains(at)).map(half).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
@@ -137,7 +137,7 @@ fn template_writes() -> [(u16, u32); 7] {
 fn result_headers(payload_len: usize) -> Vec<u8> {
     let mut headers =
         Classifier::default().emit_headers(Class::Data, &RESULT_ADDRESSES, payload_len).to_vec();
-    // There is no UDP checksum, because the header is sent before the sums are known.
+    // The UDP checksum is omitted, because the header is sent before all sums are known.
     let at = headers.len() - UDP_HEADER_LEN_BYTES + 6;
     headers[at..at + 2].fill(0);
     headers

@@ -1,9 +1,12 @@
 //! The accelerator of the paper's figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
 //!
-//! The hardware in this crate follows rules, because rust-hdl simulates some constructs differently from the Verilog
-//! that it generates: use one operator per local signal of exact width; use no arithmetic and no complement inside a
-//! cast or beside a comparison; copy a field of a structure before slicing it; read a signal only after its last
-//! assignment.
+//! rust-hdl simulates some constructs differently from the Verilog that it generates. The hardware in this crate
+//! therefore follows these rules:
+//!
+//! - Use one operator per local signal of exact width.
+//! - Use no arithmetic and no complement inside a cast or beside a comparison.
+//! - Copy a field of a structure before slicing it.
+//! - Read a signal only after its last assignment.
 
 // Ports with conventional names (clock, reset, valid, ready, push, pop) need no comment, and the derives generate
 // accessors without one.

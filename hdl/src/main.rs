@@ -36,7 +36,7 @@ enum Command {
     },
     /// Trace one segment through a simulated accelerator
     ///
-    /// Sends one contribution of each worker for the same segment, and prints the cycles in which frames enter and
+    /// Sends one contribution from each worker for the same segment, and prints the cycles in which frames enter and
     /// leave the accelerator.
     Simulate(simulate::Options),
     /// Report resource use and timing after synthesis with yosys

@@ -13,28 +13,28 @@ pub(crate) struct Frames<'a> {
     pub(crate) entered: &'a [FrameSpan],
     /// Spans of the ordinary frame and of the result at the output.
     pub(crate) left: [FrameSpan; 2],
-    /// Bursts of a contribution.
+    /// Number of bursts in a contribution.
     pub(crate) bursts: usize,
 }
 
-/// Stage of the accelerator, with the condition in which it is active.
+/// Stage of the accelerator, with the condition under which it is active.
 struct Stage {
     name: &'static str,
-    /// Signals below the top module, with the values that they all have if the stage is active.
+    /// Signals below the top module, with their values. The stage is active while all signals have these values.
     condition: &'static [(&'static str, &'static str)],
     owner: Owner,
 }
 
-/// Rule by which an active cycle of a stage belongs to a frame.
+/// Rule that assigns an active cycle of a stage to a frame.
 #[derive(Clone, Copy)]
 enum Owner {
     /// Frame that passes the input in the cycle.
     Entering,
     /// Frame that passes the output in the cycle.
     Leaving,
-    /// Contribution with the number of the interval in which the stage is active.
+    /// The n-th interval in which the stage is active belongs to the n-th contribution.
     Interval,
-    /// Frame with the number of the cycle among all active ones, in the order of arrival.
+    /// The n-th active cycle belongs to the n-th frame to arrive.
     Decision,
     /// Contribution of the burst that passes in the cycle.
     Burst,
@@ -45,9 +45,9 @@ enum Owner {
 }
 
 const POP: &str = "datapath.bursts.pop";
-/// State of the Seg counter, which is named after the step of the request that it reads.
+/// State of the Seg counter. States are named after the step of the request that is being read.
 const STATE: &str = "datapath.counter.state.q";
-/// The Seg counter judges a contribution.
+/// Condition under which the Seg counter weighs, judges or decides a contribution, not an ordinary frame.
 const DECIDES_DATA: [(&str, &str); 2] =
     [("datapath.counter.has_deciding.q", "1"), ("datapath.counter.decides_ordinary.q", "0")];
 
@@ -100,7 +100,7 @@ pub(crate) fn draw(dump: impl Read, title: String, frames: &Frames<'_>, cycles: 
     }
     let mut active: Vec<Vec<bool>> = vec![Vec::new(); STAGES.len()];
     let mut sample = |values: &[(IdCode, &str, bool)], until_ps: u64| {
-        // The value of a cycle is that before the rising edge in its middle.
+        // The value of a signal in a cycle is its value before the rising edge in the middle of the cycle.
         while active[0].len() < cycles as usize
             && active[0].len() as u64 * CYCLE_PS + CYCLE_PS / 2 <= until_ps
         {

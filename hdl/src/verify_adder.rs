@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) struct Options {
     /// Number of random pairs of operands
     ///
-    /// Half of the pairs are near a limit of the number format.
+    /// Half of the operands are near 1 or near a limit of the number format.
     #[arg(long, default_value_t = 100_000_000)]
     random: u64,
     /// Seed of the random choices

@@ -1,7 +1,7 @@
-//! Tool messages about the generated Verilog that indicate no error, each with a reason. Any other message is an
-//! error.
+//! Tool messages about the generated Verilog that do not indicate an error, each with a reason. Any other message
+//! is an error.
 
-/// A kind of message that is ignored.
+/// Kind of message that is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// For Verilator, the name of the warning; for Icarus, a text that the message contains.
@@ -14,22 +14,29 @@ pub struct Waiver {
 pub const VERILATOR: [Waiver; 6] = [
     Waiver {
         code: "WIDTH",
-        reason: "rust-hdl writes literals of 32 bits; rustc checks the widths, and each module is compared with its \
+        reason: "rust-hdl writes 32-bit literals; rustc checks the widths, and each module is compared with its \
                  simulation",
     },
     Waiver {
         code: "UNUSEDSIGNAL",
-        reason: "modules receive whole records of which they use only a part; the write strobes are not used",
+        reason: "modules use only a part of some records, and only some outputs of their submodules; the write \
+                 strobes are ignored",
     },
     Waiver {
         code: "UNUSEDPARAM",
-        reason: "all states of a state machine are declared, including those that are only assigned",
+        reason: "rust-hdl also declares the states of a state machine in the module of its register, which does not \
+                 use them",
     },
-    Waiver { code: "VARHIDDEN", reason: "a memory's loop variable has the same name in each instance" },
+    Waiver {
+        code: "VARHIDDEN",
+        reason: "a module declares a signal or memory with the name that its own instance has in the parent module; \
+                 such a module refers only to its own declaration",
+    },
     Waiver { code: "DECLFILENAME", reason: "one file holds all modules" },
     Waiver {
         code: "UNOPTFLAT",
-        reason: "a block's inputs and outputs share one `always`; yosys finds no loop of single bits",
+        reason: "one `always` block assigns the outputs of a module and the inputs of its submodules; yosys finds no \
+                 loop of single bits",
     },
 ];
 

@@ -1,4 +1,4 @@
-//! Trace of one segment through the accelerator, which `simulate` shows.
+//! Trace of one segment through the accelerator, as shown by `hdl simulate`.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -56,7 +56,7 @@ pub struct FrameTimings {
     pub latency_cycles: u64,
 }
 
-/// Error of a walkthrough.
+/// Reason why a walkthrough failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkthroughError {
     /// The hardware cannot run the job.
@@ -87,7 +87,7 @@ pub enum WalkthroughError {
 }
 
 impl Walkthrough {
-    /// Sends one contribution of each worker back to back, with an ordinary frame before the last one, and compares
+    /// Sends one contribution from each worker back to back, with an ordinary frame before the last one, and compares
     /// the output with the sum that [`add`] computes.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Walkthrough {
         }
         let mut ordinary = vec![0; ORDINARY_LEN_BYTES];
         random.fill_bytes(&mut ordinary);
-        // This is the EtherType of IPv6.
+        // EtherType of IPv6.
         ordinary[12..14].copy_from_slice(&[0x86, 0xdd]);
         let frame = Frame { bytes: ordinary.clone(), source: 1, destination: 0 };
         commands.insert(commands.len() - 1, Command::Send(frame));

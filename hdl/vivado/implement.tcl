@@ -3,7 +3,7 @@
 #   vivado -mode batch -source hdl/vivado/implement.tcl [-tclargs BUILD [DIRECTORY]]
 #
 # BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4, which the reference switch of the NetFPGA-SUME
-# uses. The script is untested, because its authors have no Vivado.
+# uses. The script is untested, because Vivado was not available to its authors.
 
 set here [file dirname [file normalize [info script]]]
 set build [expr {[llength $argv] > 0 ? [lindex $argv 0] : "slots128"}]

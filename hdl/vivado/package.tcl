@@ -2,7 +2,8 @@
 #
 #   vivado -mode batch -source hdl/vivado/package.tcl [-tclargs BUILD [DIRECTORY]]
 #
-# BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4, but untested, because its authors have none.
+# BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4. The script is untested, because Vivado was not
+# available to its authors.
 
 set here [file dirname [file normalize [info script]]]
 set build [expr {[llength $argv] > 0 ? [lindex $argv 0] : "slots128"}]
@@ -42,4 +43,4 @@ ipx::create_xgui_files $core
 ipx::update_checksums $core
 ipx::check_integrity $core
 ipx::save_core $core
-puts "packaged into $directory: add it to ip_repo_paths"
+puts "packaged the IP core into $directory; add this directory to ip_repo_paths"

@@ -21,7 +21,7 @@ module input_arbiter (
     reg found;
     integer i;
 
-    // The first non-empty queue after the current one.
+    // Selects the first non-empty queue after the current one.
     always @(*) begin
         next = turn;
         found = 0;

@@ -2,7 +2,7 @@
 module mini_datapath (
     input wire axis_aclk,
     input wire axis_resetn,
-    // Four network ports, and the host's.
+    // The four network ports and the host's port.
     input wire [255:0] s_axis_0_tdata,
     input wire [31:0] s_axis_0_tkeep,
     input wire [127:0] s_axis_0_tuser,

@@ -1,4 +1,4 @@
-// Model of the switch's output queues, with 4096 bytes per port. A packet goes into the queue of each port in its
+// Model of the switch's output queues, with 4096 bytes per port. A packet enters the queue of each port in its
 // `tuser`. If a queue has no room for a packet of maximum length, it drops the whole packet. The input never stalls.
 module output_queues (
     input wire axis_aclk,

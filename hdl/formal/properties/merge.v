@@ -1,4 +1,4 @@
-// Merges two streams of packets into one: packets stay whole, and neither stream starves the other.
+// The merge of two streams of packets: packets stay whole, and neither stream starves the other.
 
 // Names of internal signals.
 wire f_on_result = state$q == MergeState$Result;

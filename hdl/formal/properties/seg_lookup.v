@@ -5,7 +5,7 @@ wire f_accepted = commit && verdict$accept;
 wire [71:0] f_old = slots$entry;
 wire [71:0] f_new = slots$write_entry;
 wire f_writes = slots$write;
-// In the commit cycle, the round table answers for the next request already.
+// In the commit cycle, the round table already answers for the next request.
 reg [7:0] f_participants = 0;
 reg [7:0] f_needed = 0;
 always @(posedge clock) begin f_participants <= rounds$participants; f_needed <= rounds$needed; end

@@ -1,4 +1,4 @@
-//! The accumulation loop of buffer and adders.
+//! The accumulation loop, which consists of the buffer and the adders.
 
 use rust_hdl::prelude::*;
 
@@ -9,7 +9,7 @@ use super::zero_mux::ZeroMux;
 use crate::axis::Lanes;
 use crate::primitives::BlockRam;
 
-/// Cycles from the issue of a burst to the cycle in which its sum is written.
+/// Number of cycles from the issue of a burst to the cycle in which its sum is written.
 pub const LOOP_CYCLES: usize = 9;
 
 /// Adds bursts to the sums in the buffer, one per cycle unless the address is still in the loop.

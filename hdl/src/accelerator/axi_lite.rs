@@ -1,6 +1,6 @@
 //! The AXI4-Lite interface of the registers.
 
-#![allow(non_snake_case)] // the names of the bus
+#![allow(non_snake_case)] // the bus defines the names
 
 use rust_hdl::prelude::*;
 
@@ -10,7 +10,7 @@ use rust_hdl::prelude::*;
 pub struct AxiLite {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// No request is accepted.
+    /// While set, no request is accepted.
     pub hold: Signal<In, Bit>,
     pub AWADDR: Signal<In, Bits<12>>,
     pub AWVALID: Signal<In, Bit>,
@@ -26,7 +26,7 @@ pub struct AxiLite {
     pub RDATA: Signal<Out, Bits<32>>,
     pub RVALID: Signal<Out, Bit>,
     pub RREADY: Signal<In, Bit>,
-    /// A word is written; high for one cycle. Word and data are also valid in the next cycle.
+    /// High for one cycle when a word is written. Word and data are also valid in the next cycle.
     pub write: Signal<Out, Bit>,
     pub write_word: Signal<Out, Bits<10>>,
     pub write_data: Signal<Out, Bits<32>>,

@@ -1,4 +1,4 @@
-//! Classification of frames: the job's frames are those of requirement W-1.
+//! Classification of frames. Requirement W-1 defines which frames belong to the job.
 
 use rust_hdl::prelude::*;
 
@@ -16,11 +16,11 @@ pub struct Marks {
     /// The destination address is that of the switch.
     pub address: Bit,
     pub fragment: Bit,
-    /// The lengths agree with each other and with the frame, which is at most as long as the queue of beats allows.
+    /// The lengths agree with each other and with the frame, and the frame is short enough for the queue of beats.
     pub lengths: Bit,
 }
 
-/// Converts raw fields into a header record, one cycle later.
+/// Converts raw fields into a header record, with a latency of one cycle.
 ///
 /// The header of a frame that may belong to the job is held back until all bytes of the frame have arrived, so that a
 /// frame that ends too early is recognised before it is summed.
@@ -31,7 +31,7 @@ pub struct Classifier {
     pub filter: Signal<In, Filter>,
     pub raw: Signal<In, RawHeader>,
     pub valid: Signal<In, Bit>,
-    /// End of the frame of `raw`: [`super::header_capture::HeaderCapture`].
+    /// End of the frame of `raw`, as signalled by [`super::header_capture::HeaderCapture`].
     pub whole: Signal<In, Bit>,
     pub short: Signal<In, Bit>,
     /// Result of the member table, one cycle after `raw`.
@@ -42,7 +42,7 @@ pub struct Classifier {
     held: DFF<RawHeader>,
     marks: DFF<Marks>,
     checked: DFF<Bit>,
-    /// The frame has arrived as far as `tuser` states or, if `was_short` is set, has ended before.
+    /// All bytes that `tuser` states have arrived or, if `was_short` is set, the frame has ended earlier.
     arrived: DFF<Bit>,
     was_short: DFF<Bit>,
     /// The header of the current frame is held back.

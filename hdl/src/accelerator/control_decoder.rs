@@ -8,7 +8,7 @@ use rust_hdl::prelude::*;
 
 use super::records::{Header, Job};
 
-/// Holds H of future rounds and whether the job is halted.
+/// Holds the H of future rounds and the flag that the job is halted.
 #[derive(LogicBlock, Default)]
 pub struct ControlDecoder {
     pub clock: Signal<In, Clock>,
@@ -82,7 +82,7 @@ impl Logic for ControlDecoder {
             self.halted_now.d.next = true;
             self.threshold_now.d.next = 0.into();
         }
-        // The signal comes one cycle after H is set.
+        // `fixes` follows one cycle after H is set.
         self.fixes_now.d.next = self.set_threshold.val() & self.fix_in.val();
         self.fixes.next = self.fixes_now.q.val();
         self.threshold.next = self.threshold_now.q.val();

@@ -60,7 +60,7 @@ pub struct Datapath {
     templates: Fifo<Template, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
-    /// Addresses of the bursts in a queue of their own: the scoreboard compares them immediately, and the read
+    /// Separate queue for the addresses of the bursts, because the scoreboard compares them immediately and the read
     /// address of the wide queue has a high fan-out.
     places: Fifo<Bits<14>, 5, 6>,
     pub accumulator: Accumulator,
@@ -72,7 +72,7 @@ pub struct Datapath {
 
 impl Logic for Datapath {
     #[hdl_gen]
-    #[rustfmt::skip] // wiring, a line each
+    #[rustfmt::skip] // compact wiring
     fn update(&mut self) {
         clock!(self, clock, ingress, control, walker, counter, decisions, results, templates, separator);
         clock!(self, clock, bursts, places);

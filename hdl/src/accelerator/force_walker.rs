@@ -1,4 +1,4 @@
-//! FBcast and departures: steps through the segments that the host requests to finish.
+//! Iteration over the segments that the host requests to finish, after an FBcast or the departure of a member.
 
 use rust_hdl::prelude::*;
 
@@ -15,10 +15,10 @@ pub struct ForceWalker {
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// A result that is completed now can be sent immediately. Until then, no segment is offered: its sum would wait,
-    /// and the frames behind it with it.
+    /// A result that is completed now can be sent immediately. While this is clear, no segment is offered, because its
+    /// sum would have to wait and would delay the frames behind it.
     pub free: Signal<In, Bit>,
-    /// Segments are left.
+    /// Some of the segments are left.
     pub walking: Signal<Out, Bit>,
     /// Next segment, present if `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
@@ -30,7 +30,7 @@ pub struct ForceWalker {
     held_only: DFF<Bit>,
     busy: DFF<Bit>,
     offers: DFF<Bit>,
-    /// Cycles until a segment that was taken shows in `free`.
+    /// Number of cycles until `free` reflects the last segment that was taken.
     pause: DFF<Bits<4>>,
 }
 

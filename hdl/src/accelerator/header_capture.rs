@@ -42,15 +42,16 @@ pub struct HeaderCapture {
     /// Fields of a frame, present only in the cycle in which `valid` is set.
     pub raw: Signal<Out, RawHeader>,
     pub valid: Signal<Out, Bit>,
-    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended before. The signal is high for
-    /// one cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this one.
+    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended earlier. The signal is high
+    /// for one cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this
+    /// one.
     pub whole: Signal<Out, Bit>,
     pub short: Signal<Out, Bit>,
     beat: DFF<Bits<2>>,
     held: DFF<RawHeader>,
     complete: DFF<Bit>,
-    /// Number of beats that the frame still needs for the length in `tuser`, and the number of bytes in the last of
-    /// them.
+    /// Number of beats that are still missing to reach the length in `tuser`. `rest` is the index of the last valid
+    /// byte in the last beat.
     left: DFF<Bits<11>>,
     rest: DFF<Bits<5>>,
     ends: DFF<Bit>,
@@ -105,7 +106,7 @@ impl Logic for HeaderCapture {
             self.held.d.next.value = self.data.val().h11;
         }
         self.before_last.next = self.user.val().len - 1;
-        // The last beat is valid up to the byte with the number `rest`.
+        // The last beat is valid up to and including the byte with the index `rest`.
         self.from_rest.next = self.flit.val().keep >> bit_cast::<32, 5>(self.rest.q.val());
         self.is_full.next = self.from_rest.val().get_bit(0) | !self.flit.val().last;
         self.arrives.next = self.flit.val().last | (self.left.q.val() == 1);

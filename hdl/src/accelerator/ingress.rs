@@ -1,4 +1,4 @@
-//! The input side: the frame queue and, in parallel, the queue of headers.
+//! The input side, which consists of the queue of beats and, in parallel, the queue of headers.
 
 use rust_hdl::prelude::*;
 
@@ -15,7 +15,7 @@ pub struct Ingress {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub filter: Signal<In, Filter>,
-    /// Writes the member table. The low bits of the word's number select row and half.
+    /// Writes the member table. The low bits of the word's index select a row and one of its two words.
     pub set_member: Signal<In, Bit>,
     pub word: Signal<In, Bits<4>>,
     pub data: Signal<In, Bits<32>>,
@@ -32,9 +32,9 @@ pub struct Ingress {
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
-    /// Holds a whole frame of a contribution, whose header comes only after its last beat.
+    /// Can hold the whole frame of a contribution, whose header becomes available only after its last beat.
     beats: Fifo<Flit, 6, 3>,
-    /// Copy of the last-beat flags: decisions depend on them, and the read address of the wide queue has a high
+    /// Copy of the last-beat flags, because decisions depend on them and the read address of the wide queue has a high
     /// fan-out.
     lasts: Fifo<Bit, 6, 3>,
     headers: Fifo<Header, 4, 8>,

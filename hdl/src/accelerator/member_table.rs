@@ -2,13 +2,13 @@
 
 use rust_hdl::prelude::*;
 
-/// Eight members by IPv4 address and UDP port, in network byte order.
+/// Table of eight members, each identified by its IPv4 address and UDP port in network byte order.
 #[derive(LogicBlock, Default)]
 pub struct MemberTable {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Writes `data` into a row: either the address, or the UDP port (low half) with bit 16 valid, bit 17 switch and,
-    /// in bits 31 to 24, the port of the board.
+    /// Writes `data` into a row: either the address, or a word with the UDP port (low half), bit 16 (valid), bit 17
+    /// (switch) and the port of the board (bits 31 to 24).
     pub write: Signal<In, Bit>,
     pub row: Signal<In, Bits<3>>,
     pub writes_port: Signal<In, Bit>,

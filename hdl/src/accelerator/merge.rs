@@ -1,4 +1,4 @@
-//! Merges results into the ordinary traffic. Whole packets alternate.
+//! Merge of the results into the ordinary traffic. Packets stay whole and take turns.
 
 use rust_hdl::prelude::*;
 
@@ -19,7 +19,7 @@ pub struct Merge {
     pub reset: Signal<In, Bit>,
     pub ordinary: Signal<In, Flit>,
     pub ordinary_valid: Signal<In, Bit>,
-    /// The packet also goes to these ports, as bits of `tuser`.
+    /// The packet also goes to `host_ports`, which are bits of `tuser`.
     pub ordinary_copied: Signal<In, Bit>,
     pub host_ports: Signal<In, Bits<8>>,
     pub ordinary_ready: Signal<Out, Bit>,
@@ -35,11 +35,11 @@ pub struct Merge {
     picks_ordinary: DFF<Bit>,
     /// The previous cycle had room, so a beat is accepted.
     had_room: DFF<Bit>,
-    /// Stream from which a beat is accepted. These registers are duplicates for the streams, where the signals have a
-    /// high fan-out.
+    /// A beat of the ordinary stream is accepted. This register and `takes_result` are duplicates, because the signals
+    /// to the streams have a high fan-out.
     takes_ordinary: DFF<Bit>,
     takes_result: DFF<Bit>,
-    /// A packet has been transferred in part.
+    /// A packet has been transferred only in part.
     midway: DFF<Bit>,
     offered: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,

@@ -21,8 +21,8 @@ pub enum OutputState {
 ///
 /// Each result has the header that was configured when its segment was completed.
 ///
-/// Results are paced: on average, they do not leave faster than the board's ports send, and at most 2 KiB exceed this
-/// rate, so that a queue of 4 KiB at a port holds them and one more.
+/// Results are paced: on average, they do not leave faster than the board's ports send. A result begins only while the
+/// results before it are less than 2 KiB ahead of this rate, so a port's queue of 4 KiB has room for it.
 ///
 /// Once a result has begun, ordinary packets wait until it ends. A result therefore begins only when its first sum has
 /// arrived: by then, all packets ahead of the contribution that completes the result have passed. If a result began
@@ -52,8 +52,8 @@ pub struct OutputModule {
     /// A result that is completed now can be sent immediately.
     pub free: Signal<Out, Bit>,
     state: DFF<OutputState>,
-    /// Set in state Head. It duplicates the state because it selects all bits of a beat and would slow the state
-    /// register down.
+    /// Set in state Head. This register duplicates the state, because it selects all bits of a beat and this fan-out
+    /// would slow the state register down.
     heads: DFF<Bit>,
     /// Set in state Head or Tail, in which the end of the beat does not come from a sum. In Tail, the end is not
     /// valid data but must be stable.
@@ -61,7 +61,8 @@ pub struct OutputModule {
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
     held_template: DFF<Template>,
-    /// A result has begun. It is added to `debt`, which holds the quarters of bytes that have left ahead of the pace.
+    /// A result has begun. Its length is added to `debt`, which is the amount by which the output is ahead of the pace,
+    /// in quarters of a byte.
     begun: DFF<Bit>,
     debt: DFF<Bits<16>>,
     is_free: DFF<Bit>,
@@ -94,7 +95,7 @@ impl Logic for OutputModule {
         self.joined.later.next = self.view.halves.val(); self.floats.next = self.info.val().floats;
         self.before_last.next = self.floats.val() - 1; self.info_pop.next = false; self.sum_pop.next = false;
         self.advances.next = self.ready.val() & self.sum_valid.val();
-        // On the wire, a frame takes 24 bytes more: preamble, checksum and gap.
+        // On the wire, a frame takes 24 more bytes: preamble, checksum and gap.
         self.frame_len.next = self.header.frame_len.val() + 24;
         self.cost.next = self.frame_len.val() << 2;
         self.step.next = bit_cast::<16, 8>(self.pace.val());
@@ -159,7 +160,7 @@ impl Logic for OutputModule {
         self.flit.next.last = self.closes.q.val(); self.flit.next.keep = 0xffff_ffff_u64.into();
         if self.closes.q.val() { self.flit.next.keep = self.header.keep.val(); }
         self.flit.next.user = self.joined.user.val();
-        // Outside Head and Body the value is not used.
+        // Outside Head and Body, the value is not used.
         if self.ready.val() & !self.no_sum.val() {
             self.carried.d.next = self.view.halves.val();
             if self.heads.q.val() { self.carried.d.next = self.header.tail.val(); }

@@ -47,7 +47,7 @@ pub struct Key {
     pub member: Bits<3>,
     pub known: Bit,
     pub malformed: Bit,
-    /// Set if there is no packet and the host requests to finish the segment. If `only_complete` is also set, the
+    /// Set if the host requests to finish the segment, without a packet. If `only_complete` is also set, the
     /// segment is finished only if enough members have contributed.
     pub forced: Bit,
     pub only_complete: Bit,
@@ -99,7 +99,7 @@ pub struct Burst {
     pub last: Bit,
 }
 
-/// Packet that a complete sum produces.
+/// Result packet of a complete sum.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct ResultInfo {
     pub seg: RawSeg,
@@ -148,7 +148,7 @@ pub struct Template {
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub tos: Bits<8>,
-    /// `tuser` destination of results; their source is 0. In the registers, it holds the ports in addition to those of
+    /// `tuser` destination of results; their source is 0. The register holds only the ports that are added to those of
     /// the members.
     pub ports: Bits<8>,
     /// One's-complement sum of the halves of the IPv4 header that are constant over all results.

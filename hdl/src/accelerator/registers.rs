@@ -22,10 +22,11 @@ pub mod offset {
     /// Number of output frames.
     pub const PKTOUT: u16 = 0x18;
     /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11:
-    /// results wait or are being sent; bit 12: a value out of its range was refused since the counters were cleared.
+    /// results wait or are being sent; bit 12: a value out of its range has been refused since the counters were last
+    /// cleared.
     pub const STATUS: u16 = 0x1C;
     /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle,
-    /// or 0 without a limit.
+    /// or 0 for no limit.
     pub const CONTROL: u16 = 0x20;
     /// H of future rounds, 1 to 64; if bit 31 is set, also of the open rounds.
     pub const THRESHOLD: u16 = 0x24;
@@ -61,10 +62,10 @@ pub mod offset {
     /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination of control packets, and of results in addition to
     /// the ports of the members; bits 31 to 16: checksum of the constant half words.
     pub const RESULT: u16 = 0x60;
-    /// Cycles in which a burst waited for its address.
+    /// Number of cycles in which a burst waited for its address.
     pub const HAZARDS: u16 = 0x64;
-    /// Eight members of eight bytes each: the address, then a word with the UDP port, bit 16 valid, bit 17 switch and,
-    /// in bits 31 to 24, the port of the board, as a bit of `tuser`.
+    /// Eight members of eight bytes each: the address, then a word with the UDP port (low half), bit 16 (valid), bit 17
+    /// (switch) and the port of the board as a bit of `tuser` (bits 31 to 24).
     pub const MEMBERS: u16 = 0x80;
     /// Sixteen counters, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
@@ -75,12 +76,12 @@ pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
 pub const VERSION: u64 = 2;
 
-/// Configuration words and, in a small memory, their copy for reading.
+/// Configuration words, and a copy of them in a small memory for reading.
 #[derive(LogicBlock, Default)]
 pub struct Registers {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// A word is written. Its number and its value must also be valid in the next cycle, in which they take effect.
+    /// A word is written. Its index and its value must also be valid in the next cycle, in which they take effect.
     pub write: Signal<In, Bit>,
     pub write_word: Signal<In, Bits<10>>,
     pub write_data: Signal<In, Bits<32>>,
@@ -131,7 +132,7 @@ pub struct Registers {
 
 impl Logic for Registers {
     #[hdl_gen]
-    #[rustfmt::skip] // a line each register
+    #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
         dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
             frames_in, frames_out, hazards);
@@ -234,7 +235,7 @@ impl Logic for WordRange {
         if self.word.val() == 9 {
             self.outside.next = !self.number.val().any() | (self.number.val() > 64);
         }
-        // A round, the last index, and the segments to finish: 24 bits.
+        // Rounds and segment indices have 24 bits.
         if (self.word.val() == 10)
             | (self.word.val() == 11)
             | (self.word.val() == 15)

@@ -15,7 +15,7 @@ pub struct ResultHeader {
     pub clock: Signal<In, Clock>,
     pub template: Signal<In, Template>,
     pub info: Signal<In, ResultInfo>,
-    /// Bytes 0 to 31 of the header. `tail` holds bytes 32 to 49 from h9 on, where the last bytes of a burst lie.
+    /// Bytes 0 to 31 of the header. `tail` holds bytes 32 to 49 in h7 to h15, where the last 18 bytes of a burst lie.
     pub head: Signal<Out, Halves>,
     pub tail: Signal<Out, Halves>,
     /// Length of the frame, in bytes. `keep` marks the valid bytes of its last beat.
@@ -42,7 +42,7 @@ pub struct ResultHeader {
 
 impl Logic for ResultHeader {
     #[hdl_gen]
-    #[rustfmt::skip] // a line each half
+    #[rustfmt::skip] // one line for each half
     fn update(&mut self) {
         dff_setup!(self, clock, ip_len, udp_len, natural_len, padded_len, raw_sum, folded, outside);
         self.float_bytes.next = bit_cast::<16, 9>(self.info.val().floats) << 2;

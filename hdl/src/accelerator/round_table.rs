@@ -24,7 +24,7 @@ pub struct RoundTable {
     pub has_place: Signal<Out, Bit>,
     pub needed: Signal<Out, Bits<8>>,
     pub participants: Signal<Out, Bits<8>>,
-    /// Opens the round with this parity. `finish` finishes one of its segments.
+    /// Parity of the round that `open` opens, or of which `finish` finishes a segment.
     pub decided_parity: Signal<In, Bit>,
     pub open: Signal<In, Bit>,
     pub finish: Signal<In, Bit>,

@@ -9,8 +9,8 @@ pub struct Flags {
     pub last: Bit,
 }
 
-/// An issue register and the nine bursts issued before it, which are between the buffer read and the write of the
-/// sum.
+/// Holds the burst in the issue register and the nine bursts issued before it, which are between the read from the
+/// buffer and the write of the sum.
 ///
 /// A burst is compared with all of them while it is loaded. The comparison bits move together with the addresses, so
 /// that no comparator lies before the buffer's address register.

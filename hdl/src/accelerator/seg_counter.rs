@@ -23,7 +23,7 @@ pub enum CounterState {
 
 /// Converts headers to decisions and, for complete sums, to the information for the result's header.
 ///
-/// A frame takes three cycles, and an ordinary one while nothing is being decided takes one. A contribution that is
+/// A frame takes three cycles; an ordinary frame takes one if nothing is being decided. A contribution that is
 /// accepted takes six, because the next request reads the slots and rounds that the contribution changes. Four ports of
 /// 10 Gb/s deliver at most one frame in 3.36 cycles, so frames that are not accepted never delay other traffic.
 #[derive(LogicBlock, Default)]
@@ -68,12 +68,12 @@ pub struct SegCounter {
     /// Request whose slot is read and compared, and the request before it, which is weighed, judged and decided.
     reading: DFF<Key>,
     deciding: DFF<Key>,
-    /// Whether there are such requests. An ordinary frame has no key and needs no slot; it only keeps its place.
+    /// Whether there are such requests. An ordinary frame has no key and needs no slot; it only keeps its position.
     has_reading: DFF<Bit>,
     has_deciding: DFF<Bit>,
     reads_ordinary: DFF<Bit>,
     decides_ordinary: DFF<Bit>,
-    /// The request before the one being read is decided.
+    /// The request before the one being read is decided in this cycle.
     decides: DFF<Bit>,
     may_take: Signal<Local, Bit>,
     takes_force: Signal<Local, Bit>,

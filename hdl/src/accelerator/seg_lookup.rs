@@ -38,7 +38,7 @@ pub struct SegLookup {
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
-    /// The request that is decided would open its round. The round table already answers for the next request.
+    /// The request being decided would open its round. The round table already answers for the next request.
     may_open: DFF<Bit>,
     /// Effect of a commit on the rounds, one cycle later, before the next request is looked up.
     opening: DFF<Bit>,

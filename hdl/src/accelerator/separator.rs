@@ -39,8 +39,8 @@ pub struct Separator {
     upcoming: DFF<Decision>,
     knows_upcoming: DFF<Bit>,
     beat: DFF<Bits<2>>,
-    /// Segment for which bursts are made. While the previous frame's last burst is made, this is the previous frame's
-    /// segment.
+    /// Bursts are being produced for `segment`. While the last burst of the previous frame is being produced,
+    /// `segment` is that of the previous frame.
     active: DFF<Bit>,
     segment: DFF<Decision>,
     address: DFF<Bits<14>>,

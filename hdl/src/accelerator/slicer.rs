@@ -28,7 +28,7 @@ pub struct Slicer {
 
 impl Logic for Slicer {
     #[hdl_gen]
-    #[rustfmt::skip] // a line each lane
+    #[rustfmt::skip] // one line for each lane
     fn update(&mut self) {
         dff_setup!(self, clock, held, out_lanes);
         if self.take.val() {

@@ -1,6 +1,6 @@
 //! The top module with the ports of a NetFPGA-SUME core.
 
-#![allow(non_snake_case)] // the names of the board's buses
+#![allow(non_snake_case)] // the board's buses define the names
 
 use rust_hdl::prelude::*;
 
@@ -14,9 +14,9 @@ use crate::primitives::BlockRam;
 /// Build of the accelerator, which determines how the slots divide the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Build {
-    /// 128 segments, each at a multiple of 64 bursts.
+    /// 128 slots, each at a multiple of 64 bursts.
     Slots128,
-    /// 256 segments, packed: 46 bursts each.
+    /// 256 packed slots of 46 bursts each.
     Slots256,
 }
 
@@ -46,7 +46,7 @@ impl Build {
     }
 }
 
-/// The top module. It sits between `input_arbiter` and `output_port_lookup`; both streams have the names and shapes
+/// The top module. It sits between `output_port_lookup` and `output_queues`; both streams have the names and shapes
 /// used there.
 ///
 /// As in the reference switch, the streams and the registers share one clock, and the reset is synchronous and active
@@ -159,7 +159,7 @@ impl IswitchAccel {
 
 impl Logic for IswitchAccel {
     #[hdl_gen]
-    #[rustfmt::skip] // wiring, a line each
+    #[rustfmt::skip] // compact wiring
     fn update(&mut self) {
         self.reset.clock.next = self.axis_aclk.val(); self.reset.d.next = !self.axis_resetn.val();
         clock!(self, axis_aclk, datapath, registers, counters, axi);

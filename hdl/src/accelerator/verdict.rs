@@ -17,7 +17,7 @@ pub struct Verdict {
     pub halted: Signal<In, Bit>,
     pub out_of_range: Signal<In, Bit>,
     pub wrong_length: Signal<In, Bit>,
-    /// Answer of the round table: [`super::round_table::RoundTable`].
+    /// Answer of [`super::round_table::RoundTable`].
     pub has_place: Signal<In, Bit>,
     pub needed: Signal<In, Bits<8>>,
     pub participants: Signal<In, Bits<8>>,
@@ -63,7 +63,7 @@ pub struct Weighed {
 
 impl Logic for Verdict {
     #[hdl_gen]
-    #[rustfmt::skip] // a line each rule
+    #[rustfmt::skip] // one line for each rule
     fn update(&mut self) {
         dff_setup!(self, clock, weighed, held_members, held_total, fails, code, is_last);
         self.own.next = 0.into();
@@ -96,7 +96,7 @@ impl Logic for Verdict {
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
-        // Compared with each possible number: a comparison with `needed` would add a carry chain.
+        // The count is compared with each possible number, because a comparison with `needed` would add a carry chain.
         self.ones.next = self.count.count.val();
         self.enough.next = false;
         self.needs[0].next = !self.needed.val().any();

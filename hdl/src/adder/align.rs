@@ -4,7 +4,8 @@ use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Adds magnitudes extended by three bits: guard, round, and sticky, which represents all bits shifted out.
+/// Adds magnitudes extended by three bits: guard, round and sticky. The sticky bit is set if any bit that was shifted
+/// out was set.
 #[derive(LogicBlock, Default)]
 pub struct AlignAdd {
     pub clock: Signal<In, Clock>,

@@ -44,7 +44,7 @@ pub struct Normalise {
 
 impl Logic for Normalise {
     #[hdl_gen]
-    #[rustfmt::skip] // a line each step
+    #[rustfmt::skip] // one line for each step
     fn update(&mut self) {
         dff_setup!(self, clock, counted_kind, counted_exponent, counted_total, shift);
         dff_setup!(self, clock, out_kind, out_exponent, out_fraction);

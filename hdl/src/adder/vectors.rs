@@ -12,7 +12,8 @@ const FRACTIONS: u64 = CORNER_FRACTIONS.len() as u64;
 /// Number of [`corner_pair`]s: all pairs of exponents, corner fractions and signs.
 pub const CORNER_PAIRS: u64 = (EXPONENTS * FRACTIONS * 2).pow(2);
 
-/// Returns the bits of a float. Half of the floats are at an edge of the format, near 1, or near the subnormals.
+/// Returns the bits of a float. Half of the floats have an exponent at an edge of the format, near 1, or near the
+/// subnormals.
 fn float(random: &mut ChaCha8Rng) -> u32 {
     let bits: u32 = random.random();
     let exponent = match random.random_range(0..6) {

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::used_underscore_binding,
-    reason = "rust-hdl treats every other field as a part of the circuit"
+    reason = "rust-hdl treats every field without a leading underscore as a part of the circuit"
 )]
 
 use rust_hdl::prelude::*;

@@ -5,8 +5,8 @@ use rust_hdl::prelude::*;
 use super::LutRam;
 
 /// Queue of 2^N words that shows its oldest word before it is removed. While `room` is set, at least MARGIN words are
-/// free. A sender that pushes in the cycle in which it sees `room` needs a margin of one; each cycle of delay needs
-/// one more.
+/// free. A sender that pushes in the cycle in which it sees `room` needs a margin of one; each cycle of delay adds
+/// one.
 #[derive(LogicBlock)]
 pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub clock: Signal<In, Clock>,
@@ -28,7 +28,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     is_empty: DFF<Bit>,
     has_room: DFF<Bit>,
     next_count: Signal<Local, Bits<8>>,
-    /// Minimum number of words at which there is no room.
+    /// Lowest number of queued words for which there is no room.
     limit: Constant<Bits<8>>,
 }
 

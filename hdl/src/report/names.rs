@@ -32,7 +32,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the upper bound on net numbers.
+    /// Returns an exclusive upper bound on net numbers.
     pub(super) fn net_count(&self) -> usize {
         self.by_net.len()
     }

@@ -88,7 +88,7 @@ struct Design {
     modules: BTreeMap<String, Netlist>,
 }
 
-/// Error of a netlist.
+/// Reason why a netlist could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlistError {
     /// The text is not yosys output.

@@ -31,9 +31,9 @@ pub struct LutUse {
     pub shift: u32,
 }
 
-/// Resources that the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of what
-/// that switch takes (43,218 LUTs, 64,886 FFs, 204.5 BRAM36), and 17 DSPs. We assume that the percentages are relative
-/// to the reference switch.
+/// Resources that the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of the
+/// resources of that switch (43,218 LUTs, 64,886 FFs, 204.5 BRAM36), and 17 DSPs. We assume that the percentages are
+/// relative to the reference switch.
 pub const PAPER: Resources = Resources { lut: 8_039, ff: 11_225, bram36: 91.0, dsp: 17 };
 /// Total resources of an xc7vx690t.
 pub const DEVICE: Resources = Resources { lut: 433_200, ff: 866_400, bram36: 1_470.0, dsp: 3_600 };

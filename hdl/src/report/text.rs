@@ -17,8 +17,8 @@ pub fn render(report: &BuildReport) -> String {
 /// Explains the columns and the estimate.
 pub fn notes() -> String {
     format!(
-        "The paper's accelerator takes, in addition to the reference switch, 18.6 % of that switch's LUTs, 17.3 % of \
-         its FFs and 44.5 % of its BRAMs, and 17 DSPs. We assume that the percentages are relative to the switch, not \
+        "The paper's accelerator adds to the reference switch 18.6 % of that switch's LUTs, 17.3 % of its FFs and \
+         44.5 % of its BRAMs, as well as 17 DSPs. We assume that the percentages are relative to the switch, not \
          to the device.\n{CAVEAT}\n"
     )
 }

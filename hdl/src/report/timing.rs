@@ -10,7 +10,7 @@ use super::cells::{CLOCK_TO_Q_NS, InputRole, Kind, PASS_NS, SETUP_NS, net_ns};
 use super::names::Names;
 use super::netlist::{Cell, Direction, Netlist};
 
-/// Error of a timing analysis.
+/// Reason why a timing analysis failed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     /// The model has no delays for a primitive.
@@ -29,13 +29,13 @@ pub enum TimingError {
         /// Name of the pin that the model does not know.
         pin: String,
     },
-    /// A signal without a driver.
+    /// A signal has no driver.
     #[error("{0} has no driver")]
     NoDriver(String),
-    /// A net with two drivers.
+    /// A net has two drivers.
     #[error("{0} has two drivers")]
     TwoDrivers(String),
-    /// A combinational loop.
+    /// The netlist contains a combinational loop.
     #[error("a combinational loop: {}", .0.join(" <- "))]
     Loop(Vec<String>),
 }
@@ -206,7 +206,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// Computes arrival times in topological order: each net after those that it depends on.
+    /// Computes arrival times in topological order: each net follows those that it depends on.
     fn arrivals(&self) -> Result<Vec<Arrival>, TimingError> {
         let count = self.drivers.len();
         let fan_in: Vec<_> = (0..count).map(|net| self.fan_in(net)).collect();

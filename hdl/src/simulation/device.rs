@@ -40,11 +40,11 @@ pub enum Command {
     /// Sends the given number of beats of a frame, then resets the board. The reset clears all state, including the
     /// registers.
     Reset(Frame, u8),
-    /// Sends nothing until the output has been idle for a while.
+    /// Sends nothing until no beat has entered or left the board for `DRAIN_CYCLES`.
     Drain,
     /// Writes a register. Drain first if the order relative to frames matters.
     Write(u16, u32),
-    /// Sets the pauses of source and sink from now on.
+    /// Sets the pauses of the source and of the sink from now on.
     Pauses(Pause, Pause),
 }
 
@@ -106,6 +106,6 @@ pub(super) const WAKE_CYCLES: u32 = 300;
 /// Cycles without a transfer after which a device with work left counts as stalled: more than thirty times the drain
 /// time.
 pub(super) const STALL_CYCLES: u32 = 20_000;
-/// Limit on the cycles from the last input beat to the last output beat. Finishing 1,024 segments at the pace of the
-/// ports takes a third of it.
+/// Limit on the cycles from the last input beat to the last output beat. Sending the results of 1,024 segments at the
+/// pace of the ports takes about a quarter of it.
 pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

@@ -110,7 +110,7 @@ impl RustDevice {
         &self.frame_spans
     }
 
-    /// Starts to record every change of every signal as a Value Change Dump, in picoseconds at 200 MHz.
+    /// Starts recording every change of every signal as a Value Change Dump, in picoseconds at 200 MHz.
     pub fn trace(&mut self, to: impl Write + 'static) -> io::Result<()> {
         self.trace = Some(Trace::begin(Box::new(to), self.top.as_ref())?);
         Ok(())
@@ -242,7 +242,8 @@ impl RustDevice {
         }
     }
 
-    /// Simulates one cycle of a loop that ends only when the board acts; fails if the board is stalled or endless.
+    /// Simulates one cycle of a loop that ends only if the board makes progress. Fails if the board stalls or never
+    /// stops sending.
     fn step_or_give_up(&mut self) -> Result<(), BoardError> {
         self.step(true)?;
         if self.idle >= STALL_CYCLES {

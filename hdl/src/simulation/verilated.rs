@@ -13,7 +13,7 @@ use std::thread;
 use super::device::{BoardError, Command, Device, Frame, Report};
 use super::verilator::{self, BuildError, Source};
 
-/// Error of a simulation of the Verilog.
+/// Reason why a simulation of the Verilog failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerilatedError {
     /// Communication with the program failed.
@@ -128,7 +128,7 @@ fn read_report(from: &mut impl Read) -> Result<Report, VerilatedError> {
     }
 }
 
-/// Returns the error that an unexpected answer stands for.
+/// Returns the error that an unexpected answer represents.
 fn failure(code: u8, from: &mut impl Read) -> io::Result<VerilatedError> {
     if code != b'X' {
         return Ok(VerilatedError::UnknownAnswer(code));
@@ -143,8 +143,7 @@ impl Device for Verilated {
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         let bytes = encode(commands);
         let (to, from) = (self.to.as_mut().expect("open until dropped"), &mut self.from);
-        // A separate thread writes, because the pipes have little capacity and frames come out while others still go
-        // in.
+        // A separate thread writes, because the pipes have little capacity and frames leave while others still enter.
         thread::scope(|scope| {
             let writer = scope.spawn(|| to.write_all(&bytes).and_then(|()| to.flush()));
             let report = read_report(from);

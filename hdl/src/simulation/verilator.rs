@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::waivers::VERILATOR;
 
-/// Error of a compilation.
+/// Reason why a compilation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A file could not be written.

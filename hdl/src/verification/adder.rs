@@ -47,7 +47,7 @@ pub struct Outcome {
     pub subnormal: u64,
 }
 
-/// Error of a verification.
+/// Reason why a verification failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdderError {
     /// The sum computed by the Verilog is wrong.
@@ -93,7 +93,7 @@ pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
     verilator::compile(Source { top: TOP, verilog, driver: DRIVER }, directory)
 }
 
-/// Makes a program built by [`build`] add all pairs of the plan and compares the sums. `progress` receives the number
+/// Adds all pairs of the plan with a program built by [`build`] and compares the sums. `progress` receives the number
 /// of sums compared.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ pub struct Fault {
     pub replace: String,
 }
 
-/// Error of the insertion of a fault.
+/// Reason why a fault could not be inserted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// The module does not exist.

@@ -160,7 +160,7 @@ fn a_stalled_board_is_an_error() {
 /// Four ports of 10 Gb/s deliver at most one frame in 3.36 cycles.
 const LINE_RATE_CYCLES: f64 = 3.36;
 
-/// Returns the cycles that each of the frames takes if they arrive without pauses.
+/// Returns the number of cycles that a frame takes on average if the frames arrive without pauses.
 fn cycles_per_frame(device: &mut RustDevice, frames: &[Command]) -> f64 {
     let report = device.run(frames).unwrap();
     report.cycles as f64 / frames.len() as f64

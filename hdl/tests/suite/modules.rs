@@ -7,7 +7,7 @@ use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatu
 use iswitch_harness::requirements;
 
 const CYCLES: usize = 2_000;
-/// Number of cycles for the modules that contain all others. They are slow, and idle with random inputs;
+/// Number of cycles for the modules that contain all others. They are slow, and mostly idle with random inputs;
 /// `testbench lockstep` tests them thoroughly.
 const FEW_CYCLES: usize = 300;
 const HOLD_OTHERS: [&str; 2] = ["datapath", "iswitch_accel"];
@@ -61,6 +61,6 @@ fn every_hardware_module_is_tested() {
     let tested: HashSet<_> = MODULES.iter().map(|module| module.trace(1, SEED).signature()).collect();
     let register: Vec<_> = ["in clock", "in d", "out q"].map(str::to_owned).into();
     for (path, signature) in signatures("iswitch_accel", &IswitchAccel::new(Build::Slots128)) {
-        assert!(tested.contains(&signature) || signature == register, "{path} is missing in MODULES");
+        assert!(tested.contains(&signature) || signature == register, "{path} is missing from MODULES");
     }
 }

@@ -28,7 +28,7 @@ fn report(build: &str, cells: &[(&str, u32)], worst_ns: f64) -> BuildReport {
 
 #[test]
 fn small_functions_share_luts_with_enough_inputs() {
-    // The INV shares a LUT with a LUT4, three LUT2 share with LUT3, and two of the other three LUT2 share one LUT.
+    // The INV shares a LUT with a LUT4, three LUT2 share LUTs with the LUT3, and two of the other LUT2 share one LUT.
     let cells = [("INV", 1), ("LUT2", 6), ("LUT3", 3), ("LUT4", 2), ("LUT5", 10), ("LUT6", 100)];
     let luts = LutUse::of(&counts(&cells));
     assert_eq!((luts.cells, luts.logic), (122, 122 - 1 - 3 - 1));
@@ -59,7 +59,7 @@ fn a_value_above_its_limit_is_reported() {
             "slots128: DSP is 18, expected at most 17",
         ]
     );
-    // The paper's resources are no limit for the larger build.
+    // The paper's resources do not limit the larger build.
     assert_eq!(said(&report("slots256", &above, 5.0)), Vec::<String>::new());
 }
 

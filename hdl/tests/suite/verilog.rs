@@ -1,4 +1,4 @@
-//! Checks that the Verilog in the tree is the output of the generator.
+//! Tests of the Verilog in the tree: it is the output of the generator, and hdl/README.md lists its registers.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Simulation of the cycles of a trace in the generated Verilog, under Icarus Verilog.
+//! Replay of a trace in the generated Verilog, under Icarus Verilog.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::trace::Trace;
 
-/// Error of the comparison of modules.
+/// Reason why a comparison of modules failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
     /// A module's Verilog differs from its source.
@@ -90,7 +90,7 @@ fn parse_difference(line: &str) -> Option<ModulesError> {
     Some(ModulesError::Different { module, port, cycle, got: word()?, expected: word()? })
 }
 
-/// Returns a module without ports that drives the module of the trace.
+/// Returns a Verilog module without ports that drives the module of the trace and checks its outputs.
 fn bench(trace: &Trace) -> String {
     let Trace { name, ports, clock, cycles, .. } = trace;
     let mut text = format!("module bench${name};\n    integer file, found, cycle;\n");

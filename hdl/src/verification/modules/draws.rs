@@ -1,6 +1,6 @@
 //! Random values for the ports of any module, chosen so that they exercise it.
 //!
-//! A bit mostly keeps one value for a while, so that streams flow, stop and pause. Words of the same width are drawn
+//! A bit tends to keep one value for a while, so that streams flow, stop and pause. Words of the same width are drawn
 //! from a few values that all ports share for a while, so that addresses coincide and keys match.
 
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ use crate::axis::{Flit, Halves, Lanes, Tuser};
 const EPISODE_CYCLES: usize = 48;
 /// Probabilities that a bit is set, in percent.
 const PERCENTS: [u32; 4] = [5, 50, 50, 95];
-/// Cycles per thousand in which a module is reset or its state cleared. The value is small because clearing takes 256
-/// cycles.
+/// Number of cycles per thousand in which a module is reset or its state is cleared. The value is small because
+/// clearing takes 256 cycles.
 const RESET_PER_MILLE: u32 = 1;
 const SHARED_VALUES: usize = 2;
 
