@@ -75,7 +75,7 @@ pub enum Event {
         /// Expected value, see [`Status`].
         expected: u32,
     },
-    /// The parent no longer knows this switch, so that the switch's own members must rejoin.
+    /// The parent no longer knows this switch, so the switch's own members must rejoin.
     JobForgotten {
         /// The job's number.
         job: u32,
@@ -375,7 +375,7 @@ impl fmt::Display for Event {
             }
             Self::Slow { job, member, address, round, waited_ms, missing_segments, segments } => {
                 let seconds = *waited_ms as f64 / 1000.0;
-                write!(f, "round {round} of job {job} is waiting for member {member} ({address}) ")?;
+                write!(f, "round {round} of job {job} has been waiting for member {member} ({address}) ")?;
                 write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments missing")
             }
             Self::Recovered { job, member, address } => {
