@@ -43,7 +43,7 @@ pub enum Event {
         /// Round from which the job continues.
         round: Round,
     },
-    /// A parent no longer answers. Until it does, no sums are delivered.
+    /// A parent no longer answers. Until it answers again, no sums are delivered.
     ParentLost {
         /// The job's number.
         job: u32,
@@ -411,7 +411,7 @@ impl fmt::Display for Expected {
         if let Some(exceeded) = exceeded {
             write!(f, ": {exceeded}")?;
             return match status {
-                Status::NoCapacity if *expected > 0 => write!(f, ", the job could get {expected} KiB"),
+                Status::NoCapacity if *expected > 0 => write!(f, "; the job could get {expected} KiB"),
                 _ => Ok(()),
             };
         }

@@ -51,8 +51,8 @@ impl Default for StrangerLimits {
 pub(crate) enum StrangerPacket {
     /// A control packet, such as a Join.
     Control,
-    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that
-    /// its Joins still pass.
+    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that the
+    /// member's Joins still pass.
     Data,
 }
 
