@@ -116,7 +116,7 @@ fn waiting_line(member: &Value) -> String {
     let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
     let address = member["address"].as_str().unwrap_or("-");
     format!(
-        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments missing\n",
+        "job {} has been waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments missing\n",
         member["job"], member["member"], member["missing_segments"], member["segments"]
     )
 }
@@ -161,7 +161,7 @@ mod tests {
                 "missing_segments": 17, "segments": 28,
             }],
         });
-        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
+        let line = "job 5 has been waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
         assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
     }
 

@@ -56,7 +56,7 @@ impl<T: Copy> Arena<T> {
         &mut self.items[region.clone()]
     }
 
-    /// Returns the gap before each used region and the one after the last, each without the part before `from`.
+    /// Returns the gap before each used region and the gap after the last one, each without the part before `from`.
     fn gaps(&self, from: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = core::iter::once(0).chain(self.used.iter().map(|region| region.end));
         let ends = self.used.iter().map(|region| region.start).chain(core::iter::once(self.items.len()));

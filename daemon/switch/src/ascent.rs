@@ -1,7 +1,7 @@
 //! Partial sums of asynchronous jobs on their way to the parent (requirements V-11 and V-12).
 //!
 //! This switch is a member of the parent like a worker: it sends a vector, confirms what it has sent, and learns which
-//! aggregate has taken the vector. It passes this answer on to the members whose vectors are in the partial sum.
+//! aggregate contains the vector. It passes this answer on to the members whose vectors are in the partial sum.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
@@ -24,7 +24,8 @@ pub(crate) fn note_added(state: &mut State, at: JobIndex) {
     advance(state, at);
 }
 
-/// Sends the next partial sum on its way if the last one has arrived, and queues as many segments as the window admits.
+/// Begins the transfer of the next partial sum if the previous one has arrived, and queues as many segments as the
+/// window admits.
 pub(crate) fn advance(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };
@@ -52,7 +53,7 @@ pub(crate) fn confirm_batch(state: &mut State, at: JobIndex, range: RangeRepr) {
     advance(state, at);
 }
 
-/// Asks the parent for news if a partial sum has been on its way for too long without any.
+/// Sends a Confirm to the parent if the transfer of a partial sum has timed out.
 pub(crate) fn tend(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };
@@ -93,7 +94,7 @@ pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_
     advance(state, at);
 }
 
-/// Informs the members whose vectors are in the partial sum which aggregate has taken them.
+/// Informs the members whose vectors are in the partial sum which aggregate contains them.
 fn land(state: &mut State, at: JobIndex, aggregate: Round) {
     let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) else { return };
     for member in aggregates.land(aggregate).iter() {

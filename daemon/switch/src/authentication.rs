@@ -31,7 +31,7 @@ enum Denial {
 pub(crate) enum Freshness {
     /// The Join repeats that of a member, or needs no proof, or has proved its return path without opening a session.
     Repeated,
-    /// The Join shows the current, unused nonce and so opens a session.
+    /// The Join contains the current, unused nonce and therefore opens a session.
     Proven { counter: u64 },
     /// The Join may be a recorded one. The switch will accept it if it is repeated with this nonce.
     Unproven { nonce: u64 },
@@ -148,7 +148,7 @@ pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> 
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))
 }
 
-/// Does the same as [`check_fresh`] for a Join without a key: the nonce proves only the return path.
+/// Does the same as [`check_fresh`] for a Join to a job without a key: the nonce proves only the return path.
 fn check_return_path(
     state: &mut State,
     from: &Endpoint,
@@ -167,7 +167,7 @@ fn session_of(state: &State, at: MemberAt) -> u64 {
     state.jobs.member(at).map_or(NO_SESSION, |own| own.session.nonce())
 }
 
-/// Opens the session of a member, identified by the nonce that the member has shown.
+/// Opens the session of a member, identified by the nonce with which the member was admitted.
 pub(crate) fn open_session(state: &mut State, at: MemberAt, nonce: u64, counter: u64) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let (key, is_tagged) = (state.keys.of(job.id()), job.is_tagged());

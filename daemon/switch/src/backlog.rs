@@ -118,7 +118,7 @@ impl Wanted {
         let indices = set.indices().filter(|index| *index >= next && *index < segments);
         meter.examine(self.range.count);
         for (at, index) in indices.filter_map(SegmentIndex::new).enumerate() {
-            // At least one segment, even if the examination took the whole budget of the step.
+            // Process at least one segment, even if the examination has used up the budget of the step.
             if at > 0 && !meter.has_left() || !batch.has_room(packet_len(aggregation, index)) {
                 return Some(index.get());
             }
@@ -169,7 +169,7 @@ pub(crate) enum Purpose {
     Close,
 }
 
-/// Number of possible sweeps of a job: one to ask for results, and one to close each of the two rounds that can be
+/// Maximum number of sweeps of a job: one to ask for results, and one to close each of the two rounds that can be
 /// alive.
 const SWEEPS: usize = 3;
 
@@ -180,7 +180,8 @@ pub(crate) struct Sweep {
     pub(crate) round: Round,
     segments: u32,
     next: u32,
-    /// Number of segments that are left, from `next` to the end and then from the first segment on.
+    /// Number of segments that are left, from `next` to the end and then, after wrapping around, from the first
+    /// segment.
     left: u32,
 }
 
@@ -319,8 +320,8 @@ impl Backlog {
     }
 
     /// Schedules a sweep over all segments of a round. If a sweep of that round is under way, it continues from its
-    /// current segment and covers all segments once more. However often the sweep is requested, each segment
-    /// therefore gets its turn.
+    /// current segment and covers all segments once more. Each segment therefore gets its turn, however often the sweep
+    /// is requested.
     pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
         let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];
         let next = entry.filter(|sweep| sweep.round == round).map_or(0, |sweep| sweep.next);

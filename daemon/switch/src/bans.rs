@@ -12,7 +12,7 @@ const MOST_BANS: usize = 64;
 pub(crate) struct Ban {
     /// The job's number.
     pub(crate) job: u32,
-    /// Address whose Joins are refused; all Joins of the job if absent.
+    /// Address whose Joins are refused; if `None`, all Joins of the job are refused.
     pub(crate) address: Option<SocketAddrV4>,
     pub(crate) until: Instant,
 }

@@ -16,7 +16,7 @@ pub(crate) struct Batch {
     /// Bytes in use.
     len: usize,
     stride: usize,
-    /// Number of bytes behind the elements of each packet, which [`Self::sign`] fills in.
+    /// Number of bytes after the elements of each packet, which [`Self::sign`] fills in.
     tag_len: usize,
     datagrams: u64,
     /// Whether a shorter packet was pushed. It can only be the last packet of the batch.
@@ -57,7 +57,7 @@ impl Batch {
     /// [`Self::push`]. Without that call the batch is unchanged.
     ///
     /// # Panics
-    /// Panics if there is no room, see [`Self::has_room`].
+    /// Panics if there is no room (see [`Self::has_room`]).
     pub(crate) fn next_elements(&mut self, len_bytes: usize) -> &mut [u8] {
         &mut self.room[self.len + SEG_LEN_BYTES..][..len_bytes]
     }
@@ -65,7 +65,7 @@ impl Batch {
     /// Appends a packet with floats that are converted to elements.
     ///
     /// # Panics
-    /// Panics if there is no room, see [`Self::has_room`].
+    /// Panics if there is no room (see [`Self::has_room`]).
     pub(crate) fn push_floats(&mut self, seg: Seg, floats: &[f32], element: ElementType) {
         let elements = self.push(seg, floats.len() * element.len_bytes());
         iswitch_element::round(element, floats, elements);
@@ -75,7 +75,7 @@ impl Batch {
     /// it has already done so through [`Self::next_elements`].
     ///
     /// # Panics
-    /// Panics if there is no room, see [`Self::has_room`].
+    /// Panics if there is no room (see [`Self::has_room`]).
     pub(crate) fn push(&mut self, seg: Seg, len_bytes: usize) -> &mut [u8] {
         let content_len = SEG_LEN_BYTES + len_bytes;
         assert!(self.has_room(content_len));

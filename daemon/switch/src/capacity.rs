@@ -18,7 +18,7 @@ use crate::state::State;
 pub struct LimitStatus {
     /// Name of the limit, see [`Limit::name`].
     pub limit: &'static str,
-    /// Present use. If the limit applies to each job or to each address, the use of that with the highest one.
+    /// Present use. If the limit applies to each job or to each address, this is the highest use by a single one.
     pub used: u64,
     /// Value of the limit: a number, or bytes if the name ends in `_bytes`.
     pub value: u64,
@@ -31,7 +31,8 @@ impl LimitStatus {
         Self { limit: limit.name(), used: used as u64, value: value as u64, option: limit.option() }
     }
 
-    /// Returns whether the switch has divided the limit among its threads, so that the values of all of them add up.
+    /// Returns whether the switch has divided the limit among its threads, so that the values of all threads must be
+    /// added.
     pub fn is_divided(&self) -> bool {
         [Limit::Memory, Limit::JobMemory, Limit::KeylessMemory, Limit::Slots]
             .iter()
@@ -39,7 +40,7 @@ impl LimitStatus {
     }
 }
 
-/// Returns all limits that apply. Those on jobs without a key apply if the switch holds keys.
+/// Returns all limits that apply. The limits on jobs without a key apply only if the switch holds keys.
 pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     let jobs = || state.jobs.iter().map(|(_, job)| job);
     let footprint = |job: &Job| Footprint { slots: job.memory().slots.len(), sums: job.memory().sums.len() };
@@ -71,7 +72,7 @@ pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     limits
 }
 
-/// Returns the highest number of jobs that count for one address.
+/// Returns the highest number of jobs that count towards the limit of a single address.
 fn most_of_one_source(state: &State) -> usize {
     let of_job = |job: &Job| -> Vec<Ipv4Addr> {
         let members = job.members().endpoints(job.members().present()).map(|member| *member.peer.ip());

@@ -21,8 +21,7 @@ pub struct Config {
     /// switch reports that member as slow.
     pub slow_ms: u32,
     /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, and with ordered sums one more
-    /// for each member that it may have. An asynchronous job takes at least eight vectors, plus one for each member
-    /// that it may have.
+    /// for each possible member. An asynchronous job takes at least eight vectors, plus one for each possible member.
     pub memory_bytes: usize,
     /// Maximum memory for the sums of one job, in bytes.
     pub job_memory_bytes: usize,

@@ -93,13 +93,13 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     refused
 }
 
-/// Returns the treatment of a member's contributions that are not finite: a partial sum of finite contributions may
-/// overflow to infinity (D-6).
+/// Returns how non-finite contributions of a member are treated. Those of a switch are always summed, because a partial
+/// sum of finite contributions may overflow to infinity (D-6).
 fn treatment_of(member: &Member, non_finite: NonFinite) -> NonFinite {
     if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite }
 }
 
-/// Counts a contribution, and answers it if its sum has been delivered before.
+/// Counts a contribution, and answers it if its sum has already been delivered.
 fn count_contribution(
     aggregation: &mut Aggregation<'_>,
     answers: &mut Batch,

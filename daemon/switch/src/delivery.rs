@@ -11,7 +11,7 @@ use crate::job::{Due, Group, Job, Member};
 use crate::keys::Seal;
 use crate::state::State;
 
-/// Number of the latest Probes that may be confirmed: a Probe may cross the confirmation of the one before.
+/// Number of latest Probes that may be confirmed: a Probe may cross the confirmation of the preceding one.
 const CONFIRMABLE_PROBES: u32 = 2;
 
 /// Offers the group of a job to the members that are to hear it, and sends the Probes that are due.
@@ -30,8 +30,8 @@ pub(crate) fn tend(state: &mut State, at: JobIndex) {
     probe_if_due(state, at);
 }
 
-/// Returns the members to which the group is to be offered now: those that may hear it, but do not, and share their
-/// outlet with another such member.
+/// Returns the members to which the group is to be offered now: those that could hear it but do not yet, and that share
+/// their outlet with another member.
 fn due_offers(job: &Job, now: Instant) -> MemberSet {
     let hearing = job.group().map_or(MemberSet::EMPTY, Group::hearing);
     let shares_outlet = |own: &Member| {
@@ -91,7 +91,7 @@ fn probe(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Returns the padding that makes a Probe as long as a result: if the Probe arrives, so will results.
+/// Returns the padding that makes a Probe as long as a result: if the Probe arrives, results will arrive as well.
 fn probe_padding(job: &Job) -> u16 {
     let tag_len = if job.is_tagged() { DATA_TAG_LEN_BYTES } else { 0 };
     let trailer_len = if job.has_key() { TRAILER_LEN_BYTES } else { 0 };
@@ -103,7 +103,7 @@ fn nonce_of(state: &State, job: &Job, group: &Group, outlet: usize, probe: u32) 
     state.nonces.of_probe(job.epoch(), group.address(), outlet, probe)
 }
 
-/// Handles a Heard: the confirmation of a Probe or, with the nonce zero, the request for one.
+/// Handles a Heard. A nonce of zero requests a Probe; any other nonce confirms one.
 pub(crate) fn handle_heard(state: &mut State, at: MemberAt, nonce: u64) {
     let now = state.now;
     if nonce == 0 {
@@ -132,10 +132,10 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
     latest.map(|probe| nonce_of(state, job, group, outlet, probe)).any(|it| it == nonce).then_some(outlet)
 }
 
-/// Takes account of a Help: if the switch has sent the results to the group, the member may have lost the group.
+/// Takes account of a Help: if the switch has sent the results to the group, the group may no longer reach the member.
 ///
-/// A Help for one segment of several does not count. With it, a member only finds out whether results are still on
-/// their way (F-2), as they often are on a busy machine.
+/// A Help for a single segment does not count if the vector has several: with such a Help, a member only finds out
+/// whether results are still on their way (F-2), which is often the case on a busy machine.
 pub(crate) fn note_help(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) {
     if !state.jobs.get(at.job).is_some_and(|job| job.hears_group(at.member)) {
         return;

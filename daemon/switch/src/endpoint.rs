@@ -6,7 +6,7 @@ use core::net::SocketAddrV4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u8);
 
-/// Source of a datagram, and so the destination of the answer.
+/// Source of a datagram, and hence the destination of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Port of the switch that the datagram arrived on.

@@ -43,7 +43,7 @@ pub enum Event {
         /// Round from which the job continues.
         round: Round,
     },
-    /// A parent no longer answers. Until it does, no sums are delivered.
+    /// A parent no longer answers. Until it answers again, no sums are delivered.
     ParentLost {
         /// The job's number.
         job: u32,
@@ -75,7 +75,7 @@ pub enum Event {
         /// Expected value, see [`Status`].
         expected: u32,
     },
-    /// The parent no longer knows this switch, so that the switch's own members must rejoin.
+    /// The parent no longer knows this switch, so the switch's own members must rejoin.
     JobForgotten {
         /// The job's number.
         job: u32,
@@ -375,7 +375,7 @@ impl fmt::Display for Event {
             }
             Self::Slow { job, member, address, round, waited_ms, missing_segments, segments } => {
                 let seconds = *waited_ms as f64 / 1000.0;
-                write!(f, "round {round} of job {job} is waiting for member {member} ({address}) ")?;
+                write!(f, "round {round} of job {job} has been waiting for member {member} ({address}) ")?;
                 write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments missing")
             }
             Self::Recovered { job, member, address } => {
@@ -411,7 +411,7 @@ impl fmt::Display for Expected {
         if let Some(exceeded) = exceeded {
             write!(f, ": {exceeded}")?;
             return match status {
-                Status::NoCapacity if *expected > 0 => write!(f, ", the job could get {expected} KiB"),
+                Status::NoCapacity if *expected > 0 => write!(f, "; the job could get {expected} KiB"),
                 _ => Ok(()),
             };
         }

@@ -82,7 +82,7 @@ impl Incident {
         }
     }
 
-    /// Returns whether the incident belongs to the course of rounds and is therefore frequent.
+    /// Returns whether the incident occurs in the normal course of rounds and is therefore frequent.
     const fn is_frequent(&self) -> bool {
         !matches!(self, Self::Event(_))
     }
@@ -139,7 +139,7 @@ impl FlightLog {
         Self { job: None, events: ring(), rounds: ring() }
     }
 
-    // Kept out of the packet path, which calls it only twice per round.
+    // Not inlined, because the packet path calls it only twice per round.
     #[cold]
     #[inline(never)]
     pub(crate) fn record(&mut self, at: Instant, incident: Incident) {

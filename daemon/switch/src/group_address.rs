@@ -10,7 +10,7 @@ use crate::endpoint::PortId;
 const SPREAD: u32 = 0x2_78dd;
 const GROUPS: u32 = 1 << GROUP_BITS;
 
-/// Number of ports that a driver may have.
+/// Maximum number of ports of a driver.
 const PORTS: usize = 256;
 
 /// Ports of the driver that can send to groups.
@@ -77,7 +77,7 @@ impl GroupAddresses {
             if port != taken {
                 return SocketAddrV4::new(Ipv4Addr::from_bits(GROUP_NETWORK | host), port);
             }
-            // Groups of the next port follow.
+            // Continue with the groups of the next port.
             self.drawn += u64::from(GROUPS);
         }
     }

@@ -18,7 +18,7 @@ pub const SECRET_LEN_BYTES: usize = 16;
 /// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
-/// Key, or absence of one, that a job keeps until it ends although the keys have changed.
+/// Key, or absence of a key, that a job keeps until it ends even though the keys have changed.
 #[derive(Clone)]
 struct Bound {
     job: u32,
@@ -44,8 +44,8 @@ impl Keys {
         Self { secret, ..Self::default() }
     }
 
-    /// Replaces the secret. Each thread of a switch needs its own: a nonce that one of them has given to an address
-    /// must not admit that address at another.
+    /// Replaces the secret. Each thread of a switch needs its own: a nonce that one thread has given to an address must
+    /// not admit that address at another thread.
     #[must_use]
     pub fn with_secret(self, secret: [u8; SECRET_LEN_BYTES]) -> Self {
         Self { secret, ..self }
@@ -62,7 +62,7 @@ impl Keys {
         true
     }
 
-    /// Replaces the keys by those of `new`, except the keys of the jobs in `running`, and the secret.
+    /// Replaces the keys with those of `new`, except for the secret and the keys of the jobs in `running`.
     pub(crate) fn replace(&mut self, new: Self, running: impl Iterator<Item = u32>) {
         let bind = |job| Bound { job, key: self.of(job).cloned(), is_over: false };
         let bound = running.map(bind).collect();

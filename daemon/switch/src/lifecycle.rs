@@ -53,7 +53,7 @@ pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
     reply::notify_members(state, at, ControlBody::Halt);
 }
 
-/// Clears a job. Its members rejoin and state by their histories which sums they have.
+/// Clears a job. Its members rejoin, and their histories state which sums they have.
 pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
     let Some(id) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::Reset { job: id });
@@ -80,7 +80,7 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
         return forget_members(state, at.job);
     }
     if members > 0 && !is_formed {
-        // The job may have waited for members that only the departed one had named.
+        // The job may have waited for members that only the departed member had named.
         gather(state, at.job, None);
     } else {
         parent::declare_weight(state, at.job);

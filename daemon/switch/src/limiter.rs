@@ -51,8 +51,8 @@ impl Default for StrangerLimits {
 pub(crate) enum StrangerPacket {
     /// A control packet, such as a Join.
     Control,
-    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that
-    /// its Joins still pass.
+    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that the
+    /// member's Joins still pass.
     Data,
 }
 
@@ -116,13 +116,13 @@ impl Limiter {
     }
 }
 
-/// Returns the time in which a bucket of `rate` tokens per second receives one token.
+/// Returns the time in nanoseconds in which a bucket with `rate` tokens per second receives one token.
 fn interval_ns(rate: u32) -> u64 {
     NANOS_PER_S / u64::from(rate.max(1))
 }
 
-/// Returns the instant at which a bucket will be full again after a token is taken from it, or `None` if it holds no
-/// token within `depth_ns`.
+/// Returns the instant at which a bucket will be full again after a token is taken from it, or `None` if that instant
+/// would be more than `depth_ns` nanoseconds after `now`.
 fn taken(full_at: u64, now: u64, interval_ns: u64, depth_ns: u64) -> Option<u64> {
     let full_at = full_at.max(now) + interval_ns;
     (full_at - now <= depth_ns).then_some(full_at)

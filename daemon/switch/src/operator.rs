@@ -175,7 +175,7 @@ fn find(state: &State, job: u32) -> Result<JobIndex, OrderError> {
     state.jobs.find(job).ok_or(OrderError::UnknownJob { job })
 }
 
-/// Finds a job that this switch sums. The orders of a job with a parent would have to come from the topmost switch.
+/// Finds a job that this switch sums. Orders for a job with a parent must be given to the topmost switch.
 fn find_topmost(state: &State, job: u32) -> Result<JobIndex, OrderError> {
     let at = find(state, job)?;
     let parent = state.uplink(at).map(uplink::Uplink::parent);

@@ -38,7 +38,7 @@ pub(crate) fn declare_overdue(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Informs the parent how many workers this switch represents.
+/// Reports to the parent how many workers this switch represents.
 pub(crate) fn declare_weight(state: &mut State, at: JobIndex) {
     if state.uplink(at).is_some_and(Uplink::is_in_use) {
         join(state, at);
@@ -143,7 +143,7 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
 }
 
 /// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag that
-/// the parent is lost.
+/// marks the parent as lost.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

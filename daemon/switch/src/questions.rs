@@ -1,6 +1,6 @@
-//! Recent requests of a switch to its parent for results. Many workers miss the same results, and each of them asks
-//! for them. Workers cannot know how long the parent takes to answer, because they measure the path to their own
-//! switch, so this module suppresses repeated requests.
+//! Recent requests of a switch to its parent for results. Many workers may miss the same results, and each of them
+//! requests these results. Workers cannot know how long the parent takes to answer, because they measure the path to
+//! their own switch, so this module suppresses repeated requests.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 32;
 /// Minimum time between two questions for the same segment.
 const SHORTEST_WAIT: Duration = Duration::from_millis(2);
 /// Maximum time between two questions for the same segment. After that time, a lost question is repeated however slow
-/// the path was.
+/// the path has been.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// A request for segments that was sent to the parent.

@@ -132,7 +132,7 @@ fn may_take_index(state: &State, id: u32) -> bool {
     share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
 }
 
-/// Returns the limit on the number of jobs whose value is the job capacity.
+/// Returns the limit that bounds the number of jobs: its value is the job capacity.
 pub(crate) fn limit_on_jobs(state: &State) -> Limit {
     if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs }
 }
@@ -155,7 +155,7 @@ fn exceeded_memory(state: &State, id: u32, footprint: Option<&Footprint>) -> (Li
     let share = share_of(state, id);
     let capacity = state.jobs.capacity(share);
     match share {
-        // Memory for sums would suffice.
+        // The memory for sums would suffice, so the slots are the limit.
         _ if needed <= state.jobs.largest_gaps(share).memory_bytes() => (Limit::Slots, capacity.slots),
         Share::All => (Limit::Memory, capacity.memory_bytes()),
         Share::Keyless => (Limit::KeylessMemory, capacity.memory_bytes()),

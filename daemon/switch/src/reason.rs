@@ -9,7 +9,7 @@ pub enum DropReason {
     Wire(WireError),
     /// The sender is not a member of any job.
     UnknownMember,
-    /// The packet names another job than the sender's.
+    /// The packet names a job other than the sender's.
     ForeignJob,
     /// A Join whose fields differ from those of the job, or for which there is no room.
     JoinRefused,
@@ -41,7 +41,7 @@ pub enum DropReason {
     NotAuthentic,
     /// An authentic packet that is not newer than the latest one of its sender.
     Replayed,
-    /// A packet of a member that arrived on another port than the member's: a second cable, or a loop.
+    /// A packet of a member that arrived on a port other than the member's: a second cable, or a loop.
     OtherPort,
     /// More requests or datagrams than the switch can queue; the sender repeats them.
     Busy,

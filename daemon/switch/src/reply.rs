@@ -25,13 +25,13 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Refuses a round that is over or too early. `round` is where the member continues.
+    /// Refuses a round that is over or too early. `round` is the round at which the member continues.
     pub(crate) fn stale_round(round: Round) -> Self {
         Self { round, ..Status::StaleRound.into() }
     }
 
     /// Refuses a new job for which the switch has no capacity. `room_kib` is the memory that the job may take, in KiB;
-    /// 0 if not memory is the limit.
+    /// 0 if memory is not the limit.
     pub(crate) fn no_capacity(limit: Limit, value: usize, room_kib: u32) -> Self {
         let exceeded = Some(Exceeded { limit, value: value as u64 });
         Self { exceeded, ..(Status::NoCapacity, room_kib).into() }
@@ -97,7 +97,7 @@ pub(crate) fn acknowledge(
     missing: Option<SegmentSetRepr<'_>>,
 ) {
     let Some(job) = state.jobs.get(at.job) else { return };
-    // Only for a Help: the round of a Confirm may be the number of a vector.
+    // Only the Ack of a Help carries the history: the round of a Confirm may be the number of a vector.
     let asked = missing.filter(|_| request.action == Action::Help);
     let history = asked.map_or(0, |asked| job.history_before(asked.range.round));
     let ack = AckRepr { missing, history, ..job_ack(state, at, job, request.action) };
@@ -147,7 +147,7 @@ pub(crate) fn grant_join(
         let Some(job) = state.jobs.get(at) else { return };
         let (round, peer) = (job.start_round(), job.members().peer_of(None));
         let nobody = MemberAt { job: at, member: MemberId::new(0) };
-        // From the history, the sender of a query learns at which vector a part is.
+        // The history of a part counts its sums, so it shows the sender of a query which vector the part has reached.
         let history = if join.part { job.history_before(round) } else { 0 };
         let parts = parts_for(state, join.part);
         AckRepr { round, peer, history, parts, ..job_ack(state, nobody, job, Action::Join) }
@@ -246,8 +246,8 @@ fn refuse_with(
 ) {
     let Refusal { status, expected, round, exceeded } = *refusal;
     let job = state.jobs.find(request.job).and_then(|at| state.jobs.get(at));
-    // A member that learns where to continue also needs the history up to there. This does not apply to a Confirm,
-    // where the round is the number of a vector.
+    // A member that learns at which round to continue also needs the history before that round. This does not apply to
+    // a Confirm, in which the round is the number of a vector.
     let continuing = job.filter(|_| status == Status::StaleRound && request.action != Action::Confirm);
     let history = continuing.map_or(exceeded.map_or(0, Exceeded::to_wire), |job| job.history_before(round));
     let boot = job.map_or(state.config.boot, Job::epoch);

@@ -4,18 +4,18 @@ use core::time::Duration;
 
 use iswitch_protocol::Instant;
 
-/// Upper bounds of the buckets of a [`RoundTimes`], in microseconds, inclusive. A further bucket has no bound.
+/// Upper bounds of the buckets of a [`RoundTimes`], in microseconds, inclusive. One further bucket has no upper bound.
 pub const ROUND_TIME_BOUNDS_US: [u64; 16] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
     5_000_000, 10_000_000,
 ];
 
 /// Histogram of the durations of a job's rounds, each from its first contribution to its last result. In an
-/// asynchronous job, those of its aggregates.
+/// asynchronous job, it contains the durations of the aggregates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTimes {
-    /// Number of rounds in each bucket: for each of [`ROUND_TIME_BOUNDS_US`], those that exceed the bound before it and
-    /// not this one; in the last bucket, those that exceed all bounds.
+    /// Number of rounds in each bucket. The bucket of each of [`ROUND_TIME_BOUNDS_US`] counts the rounds that exceed
+    /// the preceding bound but not this one; the last bucket counts the rounds that exceed all bounds.
     pub buckets: [u64; ROUND_TIME_BOUNDS_US.len() + 1],
     /// Sum of all durations, in microseconds.
     pub sum_us: u64,

@@ -27,8 +27,8 @@ use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
-/// Minimum number of calls that a running driver makes per lease, and per time after which a member counts as slow. A
-/// longer pause between calls therefore means that the driver itself was asleep.
+/// Minimum number of calls that a running driver makes within a lease, and within the time after which a member counts
+/// as slow. A longer pause between calls therefore means that the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
 /// Minimum pause of the driver that is examined. Shorter pauses affect no limit, so a busy switch need not check them.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
@@ -49,7 +49,7 @@ pub(crate) struct State {
     /// Instant at which leases and rounds are checked next.
     pub(crate) deadline: Option<Instant>,
     pub(crate) jobs: Jobs,
-    /// Uplinks, one for each job that there may be; empty without a parent.
+    /// Uplinks, one for each possible job; empty without a parent.
     pub(crate) uplinks: Vec<Uplink>,
     pub(crate) outbox: Outbox,
     pub(crate) widener: Widener,
@@ -86,8 +86,8 @@ impl State {
         }
     }
 
-    /// Advances the clock to the driver's. A step back is ignored. If the driver slept through much of a lease, the
-    /// switch could not hear its members: their leases are extended by the pause, and so are the times that rounds
+    /// Advances the clock to that of the driver. A step back is ignored. If the driver slept through much of a lease,
+    /// the switch could not hear its members: their leases are extended by the pause, and so are the times that rounds
     /// and uplinks may wait.
     pub(crate) fn advance(&mut self, now: Instant) {
         // The driver has sent everything since the last call.

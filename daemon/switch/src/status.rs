@@ -112,7 +112,7 @@ pub struct AwaitedStatus {
 pub struct MemberStatus {
     /// Id of the member.
     pub id: u16,
-    /// Number that the process drew when it joined, the same in all parts of a job.
+    /// Number that the process drew when it joined. It is the same in all parts of a job.
     pub instance: u32,
     /// Address of the member.
     pub address: SocketAddrV4,
@@ -177,8 +177,8 @@ impl JobStatus {
 }
 
 impl JobStatus {
-    /// Adds the status of another part of the job. The membership is that of the first part; what keeps any part from
-    /// finishing counts for the whole job.
+    /// Adds the status of another part of the job. The membership is taken from the first part. A condition that keeps
+    /// any part from finishing applies to the whole job.
     pub fn add_part(&mut self, part: &Self) {
         self.gradient_len = self.gradient_len.saturating_add(part.gradient_len);
         self.parts += part.parts;

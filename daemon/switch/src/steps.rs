@@ -188,9 +188,9 @@ fn add_vector(
     stopped_at
 }
 
-/// Sends the parent segments of a partial sum, and in a last step of its own the Confirm of them: control packets
-/// precede data packets that are produced in the same step. Returns the segment at which it stopped, or `None` if
-/// nothing is left to do.
+/// Sends the parent segments of a partial sum and then, in a separate last step, the Confirm of these segments: control
+/// packets precede data packets that are produced in the same step. Returns the segment at which it stopped, or `None`
+/// if nothing is left to do.
 fn raise_partial(
     state: &mut State,
     at: JobIndex,

@@ -44,7 +44,7 @@ impl Switch {
     }
 
     /// Sets the ports through which the switch sends to groups; initially, each port sends to the groups of its own
-    /// members. Members that have joined before keep their port.
+    /// members. Members that have already joined keep their port.
     pub fn set_group_ports(&mut self, ports: &GroupPorts) {
         self.state.group_ports = *ports;
     }
@@ -89,8 +89,7 @@ impl Switch {
     /// Carries out an order of the operator. The driver then polls as after a `handle_*` call.
     ///
     /// # Errors
-    /// Fails if there is no such job or member, or if the job is not one that the order applies to. Nothing has changed
-    /// then.
+    /// Fails, and changes nothing, if the job or member does not exist, or if the order does not apply to the job.
     pub fn obey(&mut self, now: Instant, order: Order) -> Result<(), OrderError> {
         self.state.advance(now);
         operator::obey(&mut self.state, order)

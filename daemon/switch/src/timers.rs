@@ -54,7 +54,7 @@ fn form_overdue_jobs(state: &mut State) {
     }
 }
 
-/// Reports the members that a round has waited for too long, and those that rounds no longer wait for.
+/// Reports the members for which a round has waited too long, and those for which rounds no longer wait.
 fn watch_rounds(state: &mut State) {
     let (now, limit) = (state.now, state.config.slow_after());
     for (job, slots) in state.jobs.iter_with_slots() {
@@ -157,7 +157,8 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
     tend_deserted_round(state, at);
 }
 
-/// Finishes a round without participants, because no member would request the results that it lacks.
+/// Finishes a round without participants: no member would request its missing results, so this switch requests them
+/// from the parent.
 fn tend_deserted_round(state: &mut State, at: JobIndex) {
     if !state.jobs.get(at).is_some_and(Job::waits_for_no_member) {
         return;

@@ -14,7 +14,7 @@ use iswitch_protocol::{Instant, Round};
 const BATCHES_PER_WINDOW: u32 = 4;
 /// Minimum to which losses narrow the window, in segments.
 const MIN_WINDOW: u32 = 8;
-/// Maximum time between two Confirms without news from the parent.
+/// Maximum time between two Confirms while the parent confirms no further segments.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// Number of doublings after which a timeout has certainly reached [`LONGEST_WAIT`].
 const MAX_DOUBLINGS: u32 = 8;
@@ -69,7 +69,7 @@ pub(crate) struct Transfer {
     is_narrowed: bool,
     /// Whether a batch is queued whose Confirm has yet to be sent.
     is_batch_queued: bool,
-    /// First request that can be about this transfer.
+    /// Id of the first request that can be about this transfer.
     first_request: u32,
     /// Number of timeouts since the last confirmation.
     silences: u32,
@@ -281,7 +281,7 @@ mod tests {
         while next(&mut transfer, 8).is_some() {}
         answer(&mut transfer, 0, 8, &[2, 5]);
         assert_eq!(next(&mut transfer, 64), Some(vec![2, 5]));
-        // The answer to a Confirm that was sent before is late, and reports a confirmed segment as missing.
+        // A late answer to an earlier Confirm reports a confirmed segment as missing.
         answer(&mut transfer, 0, 8, &[3]);
         assert_eq!(next(&mut transfer, 64), None, "a confirmation is final");
         assert_eq!(transfer.open_range().count, 0);

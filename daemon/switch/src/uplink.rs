@@ -22,7 +22,8 @@ use crate::transfer::Transfer;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
-/// Time for which a refusal of the length of a vector is passed on to members. They repeat their Joins more often.
+/// Time for which a refusal of the length of a vector is passed on to members. They repeat their Joins more often than
+/// that.
 const REFUSAL_MEMORY: Duration = Duration::from_secs(1);
 /// Heartbeats per lease. The parent is lost if [`MISSED_HEARTBEATS`] of them in a row are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
@@ -615,7 +616,8 @@ impl Uplink {
 }
 
 /// Returns the instance of the next membership. The vectors of an asynchronous job are numbered from the instance, so
-/// consecutive instances must not be neighbours: packets in flight would name vectors of the new membership (V-2).
+/// consecutive instances must not be adjacent numbers: otherwise, packets in flight would name vectors of the new
+/// membership (V-2).
 fn next_instance(instance: u32) -> u32 {
     // A linear congruential generator with the full period of 2^32 (Numerical Recipes).
     instance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)

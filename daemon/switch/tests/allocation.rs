@@ -1,4 +1,4 @@
-//! Test that the core allocates nothing after its creation: neither on the packet path nor for members, recovery and
+//! Test that the core allocates nothing after its creation: neither on the packet path nor for membership, recovery or
 //! forged Joins.
 
 mod common;

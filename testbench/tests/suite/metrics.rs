@@ -61,7 +61,7 @@ fn the_metrics_page_reflects_the_daemon_and_passes_promtool() {
     let mut group = Group::here(3, daemon.address(), "--rounds 1000000");
     daemon.wait_for_results();
     group.signal(1, Signal::STOP);
-    daemon.process.wait_for("is waiting for member", SOON);
+    daemon.process.wait_for("has been waiting for member", SOON);
     let page = scrape(address);
     assert_eq!(values(&page, "iswitch_jobs"), [1.0]);
     assert_eq!(values(&page, "iswitch_job_members"), [3.0]);

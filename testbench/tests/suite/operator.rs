@@ -77,7 +77,7 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     fs::write(&path, "slow_ms = 200\n").unwrap();
     assert_eq!(obeyed(&daemon, "reload"), "slow_ms: 60000 -> 200\n");
     group.signal(1, Signal::STOP);
-    daemon.process.wait_for("is waiting for member", SOON);
+    daemon.process.wait_for("has been waiting for member", SOON);
     group.signal(1, Signal::CONT);
 
     // A signal does the same, and the job has not been interrupted.

@@ -74,7 +74,7 @@ fn a_stopped_worker_is_reported_by_the_daemon() {
     let mut group = Group::here(3, daemon.address(), "--rounds 1000000");
     daemon.wait_for_results();
     group.signal(1, Signal::STOP);
-    daemon.process.wait_for("is waiting for member", SOON);
+    daemon.process.wait_for("has been waiting for member", SOON);
     let status = daemon.status();
     let waiting = status["waiting"].as_array().expect("a list");
     assert_eq!(waiting.len(), 1, "{status}");

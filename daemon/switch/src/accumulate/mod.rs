@@ -1,16 +1,16 @@
 //! The hot loop: adds the floats of a packet to a sum.
 //!
-//! The arithmetic is the same contract that the RTL follows: IEEE 754 binary32, round to nearest even, subnormals
-//! kept, additions in order of arrival unless a fixed order is configured, every NaN canonical. A first contribution
-//! is computed as +0.0 + x, which turns -0.0 into +0.0, as an adder with a cleared buffer would. Rust neither
-//! reorders nor fuses these operations.
+//! The arithmetic follows the same contract as the RTL: IEEE 754 binary32, round to nearest even, subnormals kept,
+//! additions in order of arrival unless a fixed order is configured, every NaN canonical. A first contribution is
+//! computed as +0.0 + x, which turns -0.0 into +0.0, as an adder with a cleared buffer would. Rust neither reorders nor
+//! fuses these operations.
 //!
 //! Payloads are little-endian floats at any alignment; packets of 16-bit elements are widened first. The loops are
 //! compiled for several CPU feature levels, and the best available one is selected at run time (AVX-512, AVX2, or the
 //! baseline of the architecture). The choice does not change any bit of the result.
 //!
-//! With [`NonFinite::Refuse`], a payload is checked before it is added, because a sum that it had changed could not
-//! be restored. The second pass finds the payload in the L1 cache.
+//! With [`NonFinite::Refuse`], a payload is checked before it is added, because an addition to the sum could not be
+//! undone. The second pass then finds the payload in the L1 cache.
 
 mod lanes;
 mod widen;
@@ -23,7 +23,7 @@ pub(crate) use widen::Widener;
 /// Treatment of contributions that contain NaN or an infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NonFinite {
-    /// Drop them and inform the sender: one of them would poison the weights of every worker.
+    /// Drop them and inform the sender: a single one would poison the weights of every worker.
     #[default]
     Refuse,
     /// Sum them according to IEEE 754, as the RTL does.
@@ -32,27 +32,27 @@ pub enum NonFinite {
 
 const CANONICAL_NAN: f32 = f32::from_bits(0x7FC0_0000);
 
-/// Starts a sum: `sum[i] = +0.0 + payload[i]`. Returns false if the payload is refused; then nothing has changed.
+/// Starts a sum: `sum[i] = +0.0 + payload[i]`. Returns false, and changes nothing, if the payload is refused.
 #[must_use]
 pub fn overwrite(sum: &mut [f32], payload: &[u8], non_finite: NonFinite) -> bool {
     Arch::new().dispatch(Take::<Overwrite>::new(sum, payload, non_finite))
 }
 
-/// Adds to a sum: `sum[i] += payload[i]`. Returns false if the payload is refused; then nothing has changed.
+/// Adds to a sum: `sum[i] += payload[i]`. Returns false, and changes nothing, if the payload is refused.
 #[must_use]
 pub fn accumulate(sum: &mut [f32], payload: &[u8], non_finite: NonFinite) -> bool {
     Arch::new().dispatch(Take::<Add>::new(sum, payload, non_finite))
 }
 
-/// Adds the last contribution and writes the result into the outgoing packet in the same pass. Returns false if the
-/// payload is refused; then nothing has changed.
+/// Adds the last contribution and writes the result into the outgoing packet in the same pass. Returns false, and
+/// changes nothing, if the payload is refused.
 #[must_use]
 pub fn accumulate_into(sum: &mut [f32], payload: &[u8], packet: &mut [u8], non_finite: NonFinite) -> bool {
     Arch::new().dispatch(TakeInto { sum, payload, packet, non_finite })
 }
 
-/// Stores the floats of a packet unchanged, to be added later. Returns false if the payload is refused; then nothing
-/// has changed.
+/// Stores the floats of a packet unchanged, to be added later. Returns false, and changes nothing, if the payload is
+/// refused.
 #[must_use]
 pub fn store(floats: &mut [f32], payload: &[u8], non_finite: NonFinite) -> bool {
     Arch::new().dispatch(Take::<Store>::new(floats, payload, non_finite))
@@ -110,7 +110,7 @@ mod tests {
     fn a_refused_payload_changes_nothing() {
         let finite = [f32::MAX, f32::MIN_POSITIVE, -0.0, f32::from_bits(1)];
         assert!(store(&mut [0.0; 4], &bytes(&finite), Refuse));
-        // In each lane of the longest SIMD registers, and in the remainder that fills none.
+        // Test each lane of the longest SIMD registers, and the remainder that does not fill a register.
         for (len, at) in [4, 16, 47, 366].into_iter().flat_map(|len| (0..len).map(move |at| (len, at))) {
             for bad in [f32::NAN, f32::from_bits(0xFF80_0001), f32::INFINITY, f32::NEG_INFINITY] {
                 let mut payload = vec![f32::MAX; len];

@@ -16,7 +16,7 @@ use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
 use crate::state::State;
 
-/// Processes a Join. `is_proven` states whether the Join has shown the nonce of its sender's address.
+/// Processes a Join. `is_proven` states whether the Join contained the nonce of its sender's address.
 pub(super) fn handle_join(
     state: &mut State,
     from: &Endpoint,
@@ -32,7 +32,7 @@ pub(super) fn handle_join(
     match freshness {
         Freshness::Repeated | Freshness::Proven { .. } => {}
         Freshness::Unproven { nonce } => {
-            // Members are limited here as well, because replacing a member costs the other members time.
+            // Limit the rate of members here as well, because replacing a member delays the other members.
             let replaces = state.jobs.find_member(from).is_some();
             if replaces && !state.limiter.admit(state.now, *from.peer.ip(), StrangerPacket::Control) {
                 return state.counters.count_drop(DropReason::RateLimited);
@@ -128,8 +128,8 @@ fn try_join(
     admit(state, at, from, request.id, join).map(Some)
 }
 
-/// Returns the refusal of a Join because the parent has refused the same length of the vector. Members that divide the
-/// vector differently learn from it how the job of the parent divides it (T-8).
+/// Returns the refusal of a Join because the parent has refused the same length of the vector. From this refusal,
+/// members that divide the vector differently learn how the job of the parent divides it (T-8).
 fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
     let is_formed = state.jobs.find(id).and_then(|at| state.jobs.get(at)).is_some_and(Job::is_formed);
     let mut expected = state.uplinks.iter().filter_map(|uplink| uplink.expected_len(id, state.now));

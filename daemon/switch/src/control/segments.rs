@@ -111,9 +111,9 @@ fn missing_of(
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
 }
 
-/// Returns whether results of a round may be repeated. If an aggregate is not finished yet, they must not be queued: a
-/// vector that finishes it meanwhile would be added behind them in the queue, and they would lack it. All members
-/// receive these results anyway when they are complete.
+/// Returns whether results of a round may be repeated. Results of an unfinished aggregate must not be queued: a vector
+/// that finishes the aggregate in the meantime would be queued behind them, so they would lack that vector. All members
+/// receive the results anyway once the aggregate is complete.
 fn has_results_of(state: &State, at: MemberAt, round: Round) -> bool {
     let Some(job) = state.jobs.get(at.job) else { return false };
     let Rounds::Asynchronous(aggregates) = job.rounds() else { return true };

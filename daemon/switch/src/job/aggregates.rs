@@ -33,7 +33,7 @@ pub(crate) struct Aggregates {
     staging: [Staging; MAX_MEMBERS],
     /// Partial sums for the parent, if there is one.
     partials: Option<Partials>,
-    /// First aggregate that the parent kept when it last refused an earlier one.
+    /// First aggregate that the parent still kept when it last refused an earlier one.
     given_up_before: Option<Round>,
 }
 
@@ -273,19 +273,19 @@ impl Aggregates {
         }
     }
 
-    /// Sends the next partial sum on its way to the parent, if there is one and the last one has arrived. Returns its
-    /// number.
+    /// Sends the next partial sum on its way to the parent, if there is one and the previous one has arrived. Returns
+    /// its number.
     pub(crate) fn raise_partial(&mut self) -> Option<Round> {
         self.partials.as_mut()?.raise()
     }
 
-    /// Records a Confirm that cannot be answered finally before the aggregate is known.
+    /// Records a Confirm that cannot get its final answer before the aggregate is known.
     pub(crate) fn note_asked(&mut self, member: MemberId, asked: Asked) {
         self.staging[member.get()].asked = Some(asked);
     }
 
-    /// Records that the parent has admitted the partial sum on its way to an aggregate. Returns the members whose
-    /// vectors are in it.
+    /// Records that the parent has admitted the partial sum in flight, as part of `aggregate`. Returns the members
+    /// whose vectors are in the partial sum.
     pub(crate) fn land(&mut self, aggregate: Round) -> MemberSet {
         let Some(buffer) = self.partials.as_mut().and_then(Partials::land) else { return MemberSet::EMPTY };
         let is_in_it = |id: &MemberId| self.staging[id.get()].taken_by == Some(Sum::Partial(buffer));
@@ -301,14 +301,15 @@ impl Aggregates {
         self.staging[member.get()].asked.take()
     }
 
-    /// Returns whether the results of an aggregate may be kept, as far as the parent has them.
+    /// Returns whether this switch may keep those results of an aggregate that the parent still has.
     pub(super) fn may_keep(&self, aggregate: Round) -> bool {
         let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
         let distance = self.filling.distance_from(aggregate) as usize;
         !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
     }
 
-    /// Also keeps the results of the aggregates from `first` on, see [`Self::may_keep`]. Their histories are not known.
+    /// Also keeps the results of the aggregates from `first` on (see [`Self::may_keep`]). Their histories are not
+    /// known.
     pub(super) fn reach_back(&mut self, first: Round) {
         let (oldest, mut aggregate) = (self.oldest_kept(), first);
         while aggregate.is_before(oldest) {

@@ -21,10 +21,11 @@ use crate::reason::DropReason;
 pub(crate) enum Verdict {
     /// The contribution was added; the sum is not complete yet.
     Summed,
-    /// The contribution was added and completed the sum, a result, which was put into its batch if it had room.
+    /// The contribution was added and completed the sum, which is a result. It was put into its batch if the batch had
+    /// room.
     Completed,
-    /// The contribution was added and completed the sum, which is a contribution to the parent's sum and was put into
-    /// its batch if it had room.
+    /// The contribution was added and completed the sum, which is a contribution to the parent's sum. It was put into
+    /// its batch if the batch had room.
     CompletedPartial,
     /// The segment was already finished; the answer is its result.
     Finished,
@@ -67,8 +68,8 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Processes one contribution of a member. If it completes the sum, the sum goes into one of `batches`.
-    // The arguments are not a struct: it would be in memory, and read at once in wider words than it was written in,
-    // which stalls the processor for a sixth of the time of a packet.
+    // The arguments are not combined in a struct: it would be passed in memory, and read immediately in wider words
+    // than it was written in, which stalls the processor for a sixth of the processing time of a packet.
     pub(crate) fn contribute(
         &mut self,
         member: MemberId,
@@ -168,9 +169,9 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns why a packet that cannot be a contribution is dropped. A late sum that a member supplied to an earlier
-    /// incarnation may have longer elements than contributions have; its round is the reason then, which does not fail
-    /// the member.
+    /// Returns the reason for which a packet that cannot be a contribution is dropped. A late sum that a member
+    /// supplied to an earlier incarnation may have longer elements than contributions have. The reason is then its
+    /// round, for which the member does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
             return reason;
@@ -195,7 +196,7 @@ impl<'a> Aggregation<'a> {
         if slot.is_open(round) {
             return match opened {
                 None => Admission::Refused(DropReason::StaleRound),
-                // Checked first: a restarted worker may have the id, and so the bit, of its predecessor.
+                // Check this first: a restarted worker may have the id, and so the bit, of its predecessor.
                 Some(open) if !open.participants.contains(member) => {
                     Admission::Refused(DropReason::NotParticipant)
                 }
@@ -216,8 +217,8 @@ impl<'a> Aggregation<'a> {
         if takes_part { Admission::First } else { Admission::Refused(DropReason::NotParticipant) }
     }
 
-    /// Adds a contribution to the sum, and writes the sum into the batch if one is given. Returns false if the
-    /// contribution is refused; then nothing has changed.
+    /// Adds a contribution to the sum, and writes the sum into the batch if one is given. Returns false, and changes
+    /// nothing, if the contribution is refused.
     fn sum_on_arrival(
         &mut self,
         seg: Seg,

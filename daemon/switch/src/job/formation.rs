@@ -1,8 +1,8 @@
 //! Completion of a job, and the rounds at which its members then start.
 //!
-//! A restarted switch knows nothing of its jobs. The members rejoin and state by their histories which sums they
-//! have. The job continues under round numbers that no packet of the earlier run can name. If some members lack the
-//! last sum, the members that hold it resend it: that round is replayed, not summed.
+//! A restarted switch knows nothing of its jobs. The members rejoin, and their histories state which sums they have.
+//! The job continues under round numbers that no packet of the earlier run can name. If some members lack the last sum,
+//! the members that hold it resend it: that round is replayed, not summed.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -117,7 +117,7 @@ fn latest_named(resume: &ResumeRepr) -> Round {
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
 }
 
-/// Returns whether one of two histories, each before its round, leads to the other by at most `most` sums.
+/// Returns whether one of two histories, each before its round, leads to the other in at most `most` sums.
 fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
     let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
     let distance = to.0.distance_from(from.0);
@@ -137,7 +137,7 @@ pub(crate) struct Granted {
     pub(crate) first_vector: Round,
 }
 
-/// Plan for where the members of a job continue.
+/// Plan that determines where the members of a job continue.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     /// Next round that is summed. `latest` is the history before it.
@@ -368,8 +368,8 @@ impl Job {
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
         let first = self.rounds.numbers().base().next();
-        // Compare claims with the first round only: a chain of claims, each later than the one before, could wrap
-        // around the round numbers.
+        // Compare claims with the first round only: a chain of claims, each later than the preceding one, could make
+        // the round numbers wrap around.
         let is_asynchronous = self.rounds.asynchronous().is_some();
         let named = |resume: &ResumeRepr| if is_asynchronous { latest_named(resume) } else { resume.round };
         self.members

@@ -1,7 +1,7 @@
 //! The group of a job: the members that receive the results of the job as one multicast copy (SPEC, section 13).
 //!
-//! A member hears the group once it has confirmed a Probe that reached it through the group. Until then, and again
-//! once the group seems not to reach it, it receives results by unicast.
+//! A member hears the group once it has confirmed a Probe that reached it through the group. Until then, and again once
+//! the group no longer seems to reach it, the member receives results by unicast.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -18,8 +18,8 @@ use crate::job::members::Member;
 
 /// Number of periodic Probes in a row that a contributing member may leave unconfirmed.
 const MAX_UNCONFIRMED: u8 = 2;
-/// Number of vectors that a member contributes before an unconfirmed Probe counts. A member that computes does not
-/// read its sockets.
+/// Number of vectors that a member contributes before an unconfirmed Probe counts. A member does not read its sockets
+/// while it computes.
 const VECTORS_PER_PROBE: u64 = 2;
 /// Distance between two rounds up to which misses count as successive. After a miss, the member receives the results
 /// of the round under way and of the next one by unicast.
@@ -36,10 +36,11 @@ pub(crate) struct Reception {
     port: Option<PortId>,
     /// Earliest time at which the group is offered.
     offer_at: Instant,
-    /// Number of offers since the member last heard the group for a while, which determines the pause after the next.
+    /// Number of offers since the member last heard the group for a while, which determines the pause after the next
+    /// offer.
     offers: u8,
     /// Latest round in which the member asked for results of the group, and the number of such rounds in a row; the
-    /// former is valid if the latter is not zero.
+    /// former is valid only if the latter is not zero.
     missed: Round,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.
@@ -62,7 +63,7 @@ impl Reception {
         }
     }
 
-    /// Returns the port of the switch through which the group of the job reaches the member, if it may reach it.
+    /// Returns the port of the switch through which the group of the job can reach the member, if any.
     pub(crate) fn port(&self) -> Option<PortId> {
         self.port
     }
@@ -210,8 +211,8 @@ impl Group {
         self.outlets.iter().enumerate().filter_map(|(at, outlet)| Some((at, outlet.as_ref()?)))
     }
 
-    /// Returns the members that receive results by the copy for the group alone. `newest` is the latest round of the
-    /// job.
+    /// Returns the members that receive results only through the copy for the group. `newest` is the latest round of
+    /// the job.
     pub(crate) fn served(&self, newest: Option<Round>) -> MemberSet {
         let served = self.used_outlets().fold(MemberSet::EMPTY, |all, outlet| all.union(outlet.hearing));
         match self.doubted {
@@ -245,8 +246,8 @@ impl Group {
         true
     }
 
-    /// Records a confirmation through an outlet. Returns whether the member did not hear the group before; `None` if
-    /// it may not confirm it now.
+    /// Records a confirmation through an outlet. Returns whether the member did not hear the group before; `None` if it
+    /// may not confirm the group now.
     pub(super) fn confirm(&mut self, id: MemberId, at: usize) -> Option<bool> {
         let is_invited = self.invited.contains(id);
         let outlet = self.outlets.get_mut(at)?.as_mut().filter(|_| is_invited)?;
@@ -318,8 +319,8 @@ impl super::Job {
         self.group = Some(Group::new(address));
     }
 
-    /// Gives up the group, because a departed member knows its address and would still receive results. Those that
-    /// heard it are offered another one at once.
+    /// Gives up the group, because a departed member knows its address and would still receive results. The members
+    /// that heard the group are offered another one at once.
     pub(super) fn leave_group(&mut self) {
         let Some(group) = self.group.take() else { return };
         for id in group.hearing().iter() {
@@ -334,7 +335,7 @@ impl super::Job {
         self.group.as_ref().is_some_and(|group| group.hearing().contains(id))
     }
 
-    /// Returns the members that need a copy of each result of their own.
+    /// Returns the members that need their own copy of each result.
     pub(crate) fn unicast_members(&self) -> MemberSet {
         let newest = self.rounds.numbers().newest();
         let served = self.group.as_ref().map_or(MemberSet::EMPTY, |group| group.served(newest));

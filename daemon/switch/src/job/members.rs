@@ -41,7 +41,7 @@ pub(crate) struct Member {
     pub(crate) repeats: RepeatBudget,
     /// Relation of the member to the group of the job.
     pub(crate) reception: Reception,
-    /// Contributions since the member was admitted.
+    /// Accepted contributions since the member was admitted.
     pub(crate) progress: Progress,
 }
 
@@ -109,8 +109,7 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
-    /// Returns the port and the address of the switch from which the group of the job reaches the member, if it may
-    /// reach it.
+    /// Returns the port and the address of the switch from which the group of the job can reach the member, if any.
     pub(crate) fn outlet(&self) -> Option<(PortId, Ipv4Addr)> {
         Some((self.reception.port()?, *self.endpoint.local.ip()))
     }

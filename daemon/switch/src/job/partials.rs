@@ -54,8 +54,8 @@ impl Partials {
         self.unadded = self.unadded.saturating_sub(1);
     }
 
-    /// Sends the next partial sum on its way, unless it is empty, incomplete, or the last one has not arrived yet.
-    /// Returns its number.
+    /// Sends the next partial sum on its way, unless it is empty or incomplete, or the previous one has not arrived
+    /// yet. Returns its number.
     pub(super) fn raise(&mut self) -> Option<Round> {
         if self.rising.is_some() || self.vectors == 0 || self.unadded > 0 {
             return None;

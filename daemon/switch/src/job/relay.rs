@@ -30,7 +30,7 @@ impl Aggregation<'_> {
         self.slots[slot_at] =
             Slot { generation, round, contributions, state: SlotState::Done, ..Slot::EMPTY };
         let (at, range) = (self.aggregate_at(position), self.job.layout.range(index));
-        // Stored unchanged: adding the sum to +0.0 would change the sign of a result that was rounded to -0.0.
+        // Store the result unchanged: adding it to +0.0 would change the sign of a result that was rounded to -0.0.
         accumulate::store(&mut self.sums[at + range.start..at + range.end], floats, NonFinite::Sum)
     }
 

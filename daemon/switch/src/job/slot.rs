@@ -21,7 +21,7 @@ pub(super) enum SlotState {
 pub(crate) struct Slot {
     /// Members whose contributions are in the sum.
     pub(super) contributors: MemberSet,
-    /// Generation of the slot; if it is not the job's generation, the slot counts as empty, see [`Generations`].
+    /// Generation of the slot; if it is not the job's generation, the slot counts as empty (see [`Generations`]).
     pub(super) generation: Generation,
     pub(super) round: Round,
     /// Number of worker gradients in the sum.

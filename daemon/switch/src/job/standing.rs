@@ -112,8 +112,8 @@ impl Job {
         }
     }
 
-    /// Returns the start of a member whose peers have continued since: its first round is over, or the sum that it
-    /// was to supply or receive is finished.
+    /// Returns the start of a member whose peers have continued in the meantime: its first round is over, or the sum
+    /// that it was to supply or receive is finished.
     fn fresh_start_of(&self, id: MemberId, admitted: Start) -> Start {
         let round = self.next_round_of(id);
         let is_over = self.rounds.synchronous().is_some() && round != admitted.round;

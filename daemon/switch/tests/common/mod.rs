@@ -113,7 +113,7 @@ impl Harness {
     pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
         self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
         let sent = self.drain();
-        // Like a worker, repeats a Join with the nonce of the challenge.
+        // Repeat a Join with the nonce of the challenge, as a worker does.
         let mut proven = bytes.to_vec();
         match self.challenge.take() {
             Some(challenge) if answer_challenge(&mut proven, &challenge) => {
@@ -141,7 +141,7 @@ impl Harness {
 
     pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
         let mut sent = self.control(host, 1, ControlBody::Join(join));
-        // Without the notices to the other members that the job is complete.
+        // Ignore the notices to the other members that the job is complete.
         sent.retain(|sent| !matches!(sent, Sent::Ack { to, .. } if *to != host));
         assert_eq!(sent.len(), 1, "{sent:?}");
         sent.remove(0)

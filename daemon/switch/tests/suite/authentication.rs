@@ -65,7 +65,7 @@ impl World {
         self.harness.switch.jobs().collect()
     }
 
-    /// Advances the time a little, so that renewed leases can be noticed.
+    /// Advances the time a little, so that a renewal of a lease can be detected.
     fn wait(&mut self) {
         self.harness.now_ms += 1;
         let now = self.harness.now();
@@ -346,7 +346,7 @@ fn replayed_results_are_rejected_after_round_numbers_wrap() {
     let first = epoch(&world);
     clients[0].contribute(&mut world, 0);
     let recorded = clients[1].contribute(&mut world, 0);
-    let recorded = &recorded.iter().find(|(_, class, _)| *class == Class::Data).expect("a result is due").2;
+    let recorded = &recorded.iter().find(|(_, class, _)| *class == Class::Data).expect("expected a result").2;
     assert!(key().result_key(first, JOB).verify(recorded).is_some());
     // Ended jobs and the claims of resuming members advance the round numbers until they wrap to the same round.
     for claim in [0x7f_0000, 0xfe_0000, 0xff_ffff_u32] {
@@ -460,7 +460,7 @@ fn forged_and_replayed_packets_do_not_renew_a_lease() {
 /// Attack that uses recorded packets.
 #[derive(Clone, Debug)]
 enum Attack {
-    /// Sends a recorded packet again, from any address.
+    /// Replays a recorded packet from any address.
     Replay { which: prop::sample::Index, from: u8 },
     /// Sends a recorded packet with changed bits, possibly truncated.
     Change {

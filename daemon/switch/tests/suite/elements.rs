@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// The last summand decides how the sum is rounded: a sum that were rounded after each addition would stay at 256.
+/// The last summand decides how the sum is rounded: a sum that was rounded after each addition would stay at 256.
 #[test]
 fn a_sum_of_many_small_contributions_does_not_stall() {
     let bf16 = ElementTypes::uniform(ElementType::Bf16);
@@ -226,7 +226,7 @@ fn a_child_switch_contributes_binary32() {
     switch.results = ElementType::Bf16;
     switch.join(1, JoinRepr { kind: Kind::Switch, weight: 2, height: 1, ..typed(elements, 3) });
     switch.join(2, typed(elements, 3));
-    // 257 is no bfloat16: it is rounded only together with the contribution of the worker.
+    // bfloat16 cannot represent 257. The number is rounded only after the contribution of the worker has been added.
     assert_eq!(switch.send(1, Class::Data, &weighted(2, 0, 2, &[257.0])), []);
     let sent = switch.send(2, Class::Data, &packet(ElementType::Bf16, 2, 0, &[2.0]));
     assert_eq!(sent[0], result(1, 2, 0, 3, &[260.0]));
@@ -240,7 +240,7 @@ fn segments_that_do_not_fit_as_partial_sums_are_refused_below_a_parent() {
         let join = JoinRepr { segment_floats, gradient_len: 5000, ..typed(elements, 2) };
         let mut switch = Harness::with(config);
         let (now, join) = (switch.now(), control(JOB, 1, ControlBody::Join(join)));
-        // Without what the switch sends to its parent.
+        // Ignore the packets that the switch sends to its parent.
         let answers = join_from(&mut switch.switch, now, &endpoint(1), &join);
         let packet = ControlPacket::new_checked(&answers[0]).unwrap();
         match ControlRepr::parse(&packet).unwrap().body {

@@ -243,7 +243,7 @@ fn a_member_may_send_its_next_vector_while_the_previous_one_is_summed() {
     let next = |index| data(index, first + 1, &[5.0; FLOATS]);
     frame(&mut switch, ATTACKERS[0], Class::Data, &[next(SEGMENTS - 1)]);
     assert_eq!(drops_since(&switch, &before), 1, "the last vector still needs its segment");
-    // For each frame that arrives, at least as many segments are added.
+    // For each frame that arrives, the switch adds at least as many segments as the frame contains.
     let frames: Vec<_> = (0..SEGMENTS).map(next).collect();
     let mut sent: Vec<_> = frames
         .chunks(40)

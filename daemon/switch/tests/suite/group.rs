@@ -1,4 +1,4 @@
-//! Group delivery: who receives results through the group of a job, and how members prove and lose it.
+//! Group delivery: which members receive results through the group of a job, and how they confirm and lose the group.
 
 use std::net::SocketAddrV4;
 

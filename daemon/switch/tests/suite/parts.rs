@@ -50,7 +50,7 @@ fn only_a_sender_that_knows_parts_learns_their_number() {
     let now = harness.now();
     harness.switch.handle_datagrams(now, &endpoint(1), Class::Control, &packet, packet.len());
     let sent = harness.switch.poll_transmit().map(|transmit| transmit.payload.to_vec());
-    let challenge = ack(&[sent.expect("a challenge")]);
+    let challenge = ack(&[sent.expect("expected a challenge")]);
     assert_eq!((challenge.status, challenge.parts), (Status::Challenge, THREADS));
     assert_eq!(answer(&mut harness, 1, part(2)).parts, THREADS);
     let refused = answer(&mut harness, 2, JoinRepr { workers: 3, ..part(2) });
@@ -132,7 +132,7 @@ fn parent() -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 254), 7711)
 }
 
-/// A child switch whose parent answers by hand.
+/// A child switch whose parent is simulated by the test.
 struct Child {
     switch: Switch,
     now_ms: u64,
@@ -211,7 +211,7 @@ fn a_child_switch_announces_no_more_parts_than_its_parent() {
     assert_eq!(child.join(2, part(2)).parts, THREADS);
     let request = child.join_of_child();
     child.answer_of_parent(request, granted(2));
-    // The members learn it from the answers to the Joins that they repeat.
+    // The members learn the number of parts from the answers to the Joins that they repeat.
     assert_eq!(child.join(1, part(2)).parts, 2);
     assert_eq!(child.join(3, JoinRepr { query: true, ..part(2) }).parts, 2);
     child.answer_of_parent(request, granted(8));

@@ -15,8 +15,8 @@ const NEXT: u32 = 7;
 /// History of members that have all sums, and of members that lack one sum.
 const LATEST: u64 = 1000;
 const BEHIND: u64 = 999;
-/// First round of the resumed job: three rounds, and an offset from the boot id, after the latest round that a member
-/// names.
+/// First round of the resumed job: three rounds, plus a gap derived from the epoch, after the latest round that a
+/// member names.
 const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
 /// Round before `BASE`, in which a sum that some members lack is replayed.
 const REPLAY: u32 = BASE - 1;
@@ -594,7 +594,7 @@ fn a_supplied_sum_has_the_element_type_of_results() {
     for (host, history, previous) in [(1, LATEST, BEHIND), (2, LATEST, BEHIND), (3, BEHIND, 500)] {
         send_join(&mut switch, host, JoinRepr { elements, ..resuming(history, previous, 3) });
     }
-    // No bfloat16 holds this sum.
+    // bfloat16 cannot represent this sum.
     let sum = weighted(2, REPLAY, 3, &[1.000_001]);
     let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[1.000_001]));
     assert_eq!(switch.send(2, Class::Data, &sum), expected);

@@ -207,15 +207,16 @@ fn a_member_at_inconsistent_rounds_must_rejoin() {
     assert!(sent.contains(&result(2, 2, 0, 1, &[2.0])), "{sent:?}");
 }
 
-/// Returns the endpoint of the parent: its address and the port of the switch that leads to it.
+/// Address of the parent.
 const PARENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 7711);
 const UPLINK: PortId = PortId(1);
 
+/// Returns the endpoint of the parent: its address and the port of the switch that leads to it.
 fn parent() -> Endpoint {
     Endpoint { port: UPLINK, peer: PARENT, ..endpoint(1) }
 }
 
-/// A child switch whose parent is played by the test.
+/// A child switch whose parent is simulated by the test.
 struct Rack {
     switch: Switch,
     now_ms: u64,

@@ -162,8 +162,7 @@ fn slow_member_events_have_readable_texts() {
         missing_segments: 17,
         segments: 28,
     };
-    let text =
-        "round 12 of job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
+    let text = "round 12 of job 5 has been waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
     assert_eq!(slow.to_string(), text);
     let recovered = Event::Recovered { job: 5, member: 2, address };
     assert_eq!(recovered.to_string(), "rounds of job 5 no longer wait for member 2 (10.9.0.3:5000)");

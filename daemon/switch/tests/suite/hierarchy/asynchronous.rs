@@ -13,7 +13,7 @@ use crate::common::{control, data, join, range};
 
 /// Number of segments of the vector.
 const SEGMENTS: u64 = 3;
-/// Retransmission timeouts of a rack are at most this long, in milliseconds.
+/// Upper bound of the retransmission timeouts of a rack, in milliseconds.
 const TIMEOUT_MS: u64 = 300;
 
 fn asynchronous(workers: u16) -> JoinRepr {

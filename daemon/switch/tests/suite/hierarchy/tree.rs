@@ -63,7 +63,7 @@ pub(super) struct Tree {
     pub(super) cut: Vec<Ipv4Addr>,
 }
 
-/// Returns the address of a switch that its members use.
+/// Returns the address at which members reach a switch.
 pub(super) fn service(at: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, at as u8, 254), 7711)
 }
