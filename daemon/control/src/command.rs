@@ -16,7 +16,7 @@ pub enum Command {
         /// The job's number.
         job: u32,
     },
-    /// Let a suspended job continue.
+    /// Resume a suspended job.
     Resume {
         /// The job's number.
         job: u32,
