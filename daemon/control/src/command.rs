@@ -1,4 +1,4 @@
-//! Commands of the control socket: they change jobs, members or settings of the daemon.
+//! Commands of the control socket, which change jobs, members or settings of the daemon.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum Command {
         /// The job's number.
         job: u32,
     },
-    /// Let a suspended job continue.
+    /// Resume a suspended job.
     Resume {
         /// The job's number.
         job: u32,
@@ -40,15 +40,15 @@ pub enum Command {
     },
 }
 
-/// Forms of all commands.
+/// Syntax of all commands.
 const FORMS: [&str; 7] =
     ["reload", "drain", "halt JOB", "resume JOB", "reset JOB", "remove JOB", "expel JOB MEMBER"];
 
 impl Command {
-    /// Parses a line.
+    /// Parses a line as a command.
     ///
     /// # Errors
-    /// Fails if the line is not a command. The text lists all requests and commands.
+    /// Fails if the line is not a command. The error text lists all requests and commands.
     pub fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let command = match words[..] {

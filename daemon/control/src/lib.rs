@@ -1,4 +1,4 @@
-//! Client side of the control socket: an operator's tool sends a daemon one line over a Unix socket, and receives one
+//! Client side of the control socket: an operator's tool sends one line to a daemon over a Unix socket and receives one
 //! line of JSON.
 
 mod command;
@@ -17,8 +17,8 @@ use serde_json::Value;
 /// Time limit for a client to send its request and to read the answer.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns the default path of the control socket: the daemon listens there, and iswitchctl connects to it. For an
-/// ordinary user, the path lies in `XDG_RUNTIME_DIR`; `None` if that variable is not set.
+/// Returns the default path of the control socket, on which the daemon listens and to which iswitchctl connects. For an
+/// ordinary user, the path is in `XDG_RUNTIME_DIR`; if that variable is not set, returns `None`.
 pub fn default_control_socket() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
 
@@ -27,7 +27,7 @@ pub fn default_control_socket() -> Option<PathBuf> {
     directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
 }
 
-/// Requests of the control socket, which change nothing.
+/// Read-only requests of the control socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Request {
     /// State of the switch: version, uptime, ports, numbers of jobs and members, parents, awaited workers
@@ -50,18 +50,18 @@ impl Request {
         <Self as ValueEnum>::from_str(line, false).ok()
     }
 
-    /// Returns the lines that send the requests.
+    /// Returns the names of all requests. Each name is also the line that sends the request.
     pub(crate) fn names() -> Vec<String> {
         Self::value_variants().iter().copied().map(Self::name).collect()
     }
 
-    /// Returns the line that sends this request.
+    /// Returns the name of this request, which is also the line that sends it.
     fn name(self) -> String {
         let value = self.to_possible_value().expect("every request should have a name");
         value.get_name().to_owned()
     }
 
-    /// Renders the answer to this request as text for people.
+    /// Renders the answer to this request as human-readable text.
     pub fn text(self, answer: Value) -> String {
         match (self, answer) {
             (Self::Status, Value::Object(mut status)) => {
@@ -85,7 +85,7 @@ pub fn lines_of(values: &[Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
 }
 
-/// Replaces a list of values by text, so that a setting fits into one row of a table.
+/// Replaces a list of values with text, so that a setting fits into one row of a table.
 fn with_flat_value(mut setting: Value) -> Value {
     if let Some(list) = setting["value"].as_array() {
         let words: Vec<_> = list.iter().map(|word| word.as_str().unwrap_or_default()).collect();
@@ -98,7 +98,7 @@ fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
     list.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Returns a line that describes the problem with a parent, if there is one.
+/// Returns a line that describes the problem with a parent, or `None` if there is no problem.
 fn parent_line(parent: &Value) -> Option<String> {
     let (job, address) = (&parent["job"], parent["address"].as_str().unwrap_or("-"));
     if parent["lost"] == true {
@@ -121,12 +121,12 @@ fn waiting_line(member: &Value) -> String {
     )
 }
 
-/// Sends a request to the daemon that listens at `path`, and returns its answer.
+/// Sends a request to the daemon that listens on `path`, and returns its answer.
 pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
     send(path, &request.name())
 }
 
-/// Gives the daemon that listens at `path` a command, and returns its answer.
+/// Sends a command to the daemon that listens on `path`, and returns its answer.
 pub fn command(path: &Path, command: Command) -> io::Result<Value> {
     send(path, &command.to_string())
 }

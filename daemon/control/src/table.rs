@@ -1,4 +1,4 @@
-//! Renders JSON as text for people, which iswitchctl prints.
+//! Renders JSON as the human-readable text that iswitchctl prints.
 
 use std::fmt::Write;
 

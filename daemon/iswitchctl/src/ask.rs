@@ -43,7 +43,8 @@ impl QueryArgs {
         if let Some(path) = &self.socket {
             return Ok(path.clone());
         }
-        let usual = default_control_socket().context("XDG_RUNTIME_DIR is not set: give --socket PATH")?;
+        let usual = default_control_socket()
+            .context("XDG_RUNTIME_DIR is not set; specify the control socket with --socket PATH")?;
         let service = PathBuf::from(SERVICE_SOCKET);
         Ok(if !usual.exists() && service.exists() { service } else { usual })
     }
@@ -54,7 +55,7 @@ impl QueryArgs {
         ask(&path, request).map_err(|error| failure(error, "cannot query the daemon", &path))
     }
 
-    /// Gives the daemon a command and returns its answer.
+    /// Sends a command to the daemon and returns its answer.
     pub(crate) fn command(&self, order: Command) -> anyhow::Result<Value> {
         let path = self.path()?;
         command(&path, order).map_err(|error| failure(error, "the daemon refuses the command", &path))
@@ -68,12 +69,12 @@ impl QueryArgs {
     }
 }
 
-/// Adds what failed and, if no daemon listens, what to do about it.
+/// Adds the operation that failed or, if the socket is unreachable, a suggested fix.
 fn failure(error: io::Error, what: &str, path: &Path) -> anyhow::Error {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => anyhow::anyhow!(
-            "no daemon listens at {path}; start iswitchd, or give the path of its control socket with --socket"
+            "no daemon listens on {path}; start iswitchd, or set --socket to the path of its control socket"
         ),
         io::ErrorKind::PermissionDenied => {
             anyhow::anyhow!(

@@ -24,8 +24,7 @@ Examples:
   iswitchctl top                                     Monitor rates and stragglers
   iswitchctl doctor --switch 10.9.0.254:7711         Check the path to a switch
   iswitchctl job remove 7                            End a job
-  iswitchctl reload                                  Put a changed configuration
-                                                     into force
+  iswitchctl reload                                  Reload the configuration
   iswitchctl keygen job.key                          Create a key for a job";
 
 /// Inspect and control a running iswitchd, diagnose a set-up, create keys
@@ -42,8 +41,8 @@ struct Cli {
 enum Command {
     /// Show the state of the switch
     ///
-    /// The output has version, uptime and ports, the numbers of jobs and members, the limits with their present use,
-    /// the state of the parents, and the workers that a round waits for.
+    /// The output shows the version, the uptime, the ports, the numbers of jobs and members, the limits with their
+    /// current use, the state of the parents, and the workers that a round waits for.
     Status,
     /// Show all counters of the switch and of each port
     Counters,
@@ -57,11 +56,12 @@ enum Command {
     Flight,
     /// Show the settings in force and where each value comes from
     Config,
-    /// Read the configuration again, while jobs go on
+    /// Reload the configuration without interrupting jobs
     ///
-    /// Takes effect at once: slow_ms, job_memory_mib, max_jobs_per_source, join_rate, total_join_rate, non_finite,
-    /// key_files and log_level. A job that runs keeps its key until it ends. If any other setting has changed, or if
-    /// the configuration is invalid, the daemon refuses the reload and nothing changes. SIGHUP does the same.
+    /// These settings take effect at once: slow_ms, job_memory_mib, max_jobs_per_source, join_rate, total_join_rate,
+    /// non_finite, key_files and log_level. A running job keeps its key until it ends. If any other setting has
+    /// changed, or if the configuration is invalid, the daemon refuses the reload and nothing changes. SIGHUP does the
+    /// same.
     Reload,
     /// Show, suspend, resume, reset or end a job
     #[command(subcommand)]
@@ -71,18 +71,19 @@ enum Command {
     Member(orders::MemberCommand),
     /// Stop the switch when the last job has ended
     ///
-    /// From now on, the switch creates no further jobs, except those whose workers return with sums.
+    /// From now on, the switch creates no further jobs. The only exception is a job whose workers rejoin with the sums
+    /// that they already have.
     Drain(orders::Confirmation),
     /// Monitor rates, stragglers and drops on a live screen
     Top(top::TopArgs),
     /// Diagnose a set-up and suggest fixes
     ///
-    /// Checks this machine, the daemon on it if there is one, and with --switch or --peer also the path to another
-    /// machine. The exit status is 1 if a check has failed.
+    /// Checks this machine, its daemon (if one is running) and, with --switch or --peer, the path to another machine.
+    /// The exit status is 1 if a check has failed.
     Doctor(Box<doctor::DoctorArgs>),
-    /// Capture the iSwitch packets of network interfaces in a pcapng file
+    /// Capture iSwitch packets from network interfaces into a pcapng file
     ///
-    /// Wireshark shows their contents with the dissector packaging/wireshark/iswitch.lua.
+    /// Wireshark decodes the packets with the dissector packaging/wireshark/iswitch.lua.
     Capture(capture::CaptureArgs),
     /// Create a key file with a new random key
     ///

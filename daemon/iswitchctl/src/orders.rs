@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::ask::{QueryArgs, print};
 
-/// Option of the commands that interrupt training.
+/// Confirmation option of the commands that interrupt training.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Confirmation {
     /// Do not ask for confirmation
     ///
-    /// Without this option, the command asks if standard input is a terminal.
+    /// Without this option, the command asks for confirmation if standard input is a terminal.
     #[arg(long, short)]
     yes: bool,
 }
@@ -46,14 +46,14 @@ pub(crate) enum JobCommand {
     },
     /// Suspend a job
     ///
-    /// The present round of each worker fails with "the job is halted".
+    /// The current round of each worker fails with "the job is halted".
     Halt {
         /// Number of the job
         job: u32,
     },
-    /// Let a suspended job continue
+    /// Resume a suspended job
     ///
-    /// The workers that still run rejoin and continue with the sums that they have.
+    /// The workers that are still running rejoin and continue with the sums that they have.
     Resume {
         /// Number of the job
         job: u32,
@@ -69,8 +69,8 @@ pub(crate) enum JobCommand {
     },
     /// End a job
     ///
-    /// The present round of each worker fails with "the job is halted", and its Joins are refused for a lease, so that
-    /// training ends.
+    /// The current round of each worker fails with "the job is halted", and the switch refuses the worker's Joins for
+    /// the duration of one lease, so that training ends.
     Remove {
         /// Number of the job
         job: u32,
@@ -84,7 +84,7 @@ pub(crate) enum JobCommand {
 pub(crate) enum MemberCommand {
     /// Remove a member from its job
     ///
-    /// The job continues without it. The member's Joins are refused for a lease.
+    /// The job continues without the member. The switch refuses the member's Joins for the duration of one lease.
     Expel {
         /// Number of the job
         job: u32,
@@ -133,13 +133,13 @@ impl MemberCommand {
     }
 }
 
-/// Lets the daemon stop when its last job has ended.
+/// Makes the daemon stop when its last job has ended.
 pub(crate) fn drain(confirmation: Confirmation, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let question = "Accept no further jobs and stop the switch when the last job has ended?";
     confirmed(confirmation, Command::Drain, ask, question, "the switch stops when its last job has ended")
 }
 
-/// Lets the daemon read its configuration again, and prints the settings that have changed.
+/// Makes the daemon reload its configuration, and prints the settings that have changed.
 pub(crate) fn reload(ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let answer = ask.command(Command::Reload)?;
     let changed = answer["changed"].as_array().map_or(&[][..], Vec::as_slice);
@@ -155,11 +155,11 @@ pub(crate) fn reload(ask: &QueryArgs) -> anyhow::Result<ExitCode> {
 fn show(job: u32, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let jobs = ask.ask(Request::Jobs)?;
     let all = jobs.as_array().map_or(&[][..], Vec::as_slice);
-    // A long vector is one job in each thread of the switch.
+    // For a long vector, each thread of the switch may report a separate job with this number.
     let found: Vec<&Value> = all.iter().filter(|status| status["job"] == job).collect();
     if found.is_empty() {
         let numbers: Vec<_> = all.iter().map(|status| status["job"].to_string()).collect();
-        let expected = if numbers.is_empty() { "none runs".to_owned() } else { numbers.join(", ") };
+        let expected = if numbers.is_empty() { "none is running".to_owned() } else { numbers.join(", ") };
         anyhow::bail!("job is {job}, expected the number of a job of this switch: {expected}");
     }
     let found = Value::from(found.into_iter().cloned().collect::<Vec<_>>());

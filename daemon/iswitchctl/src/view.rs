@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Counters: names and values.
+/// Values of counters by name.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
 /// State of the daemon at one moment.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct View {
-    /// Boot id of the switch, in hexadecimal digits.
+    /// Boot id of the switch, as hexadecimal digits.
     pub(crate) boot: String,
     /// Time since the daemon started, in milliseconds.
     pub(crate) uptime_ms: u64,
@@ -89,12 +89,12 @@ impl View {
     }
 }
 
-/// Returns the value of a counter; zero if the daemon does not have it.
+/// Returns the value of a counter, or zero if the daemon does not have that counter.
 pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
 }
 
-/// Returns the number of parts of a job if the daemon does not report it.
+/// Returns the default number of parts of a job, for a daemon that does not report the number.
 fn one() -> u16 {
     1
 }

@@ -1,4 +1,4 @@
-//! Configuration from the command line and a TOML file. Both have the same options; the command line takes
+//! Configuration from the command line and a TOML file. Both accept the same settings; the command line takes
 //! precedence.
 
 mod live;
@@ -47,7 +47,7 @@ const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
-/// Number of cores for each thread, by default. Processes that share the machine need the others.
+/// Default number of CPU cores per thread. The remaining cores are left to other processes on the machine.
 const CORES_PER_THREAD: usize = 2;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
@@ -95,10 +95,10 @@ pub struct Cli {
     /// iswitchctl then cannot reach the switch.
     #[arg(long, conflicts_with = "control_socket")]
     no_control_socket: bool,
-    /// Stop after the end of standard input, once no job is left
+    /// Stop once standard input has ended and no job is left
     ///
-    /// For a program that starts a private switch: if the program holds the other end of a pipe, the switch stops after
-    /// the program, however the program ends.
+    /// This option is for a program that starts a private switch. If the program holds the other end of a pipe, the
+    /// switch stops after the program ends, for whatever reason.
     #[arg(long)]
     stop_on_stdin_eof: bool,
     #[command(flatten)]
@@ -111,26 +111,26 @@ pub struct Cli {
 struct Settings {
     /// UDP address at which to serve workers
     ///
-    /// Needs no privileges. The option may be repeated.
+    /// This option requires no privileges. The option may be repeated.
     #[arg(long, value_name = "ADDR:PORT")]
     udp: Vec<SocketAddrV4>,
     /// Network interface to serve with raw frames
     ///
-    /// Needs root. The option may be repeated. With the prefix `xdp:`, the interface is served through AF_XDP in the
-    /// fastest mode that its driver supports. To select the mode instead, append modes to the interface, separated by
-    /// commas: `driver` or `generic`, and `zerocopy` or `copy`.
+    /// Raw frames require root. The option may be repeated. With the prefix `xdp:`, the interface is served through
+    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append modes to the interface,
+    /// separated by commas: `driver` or `generic`, and `zerocopy` or `copy`.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
     ///
-    /// Needs no privileges. The option may be repeated: of several candidates, the one with the lowest address that
+    /// This option requires no privileges. If the option is repeated, the candidate with the lowest address that
     /// answers becomes the parent.
     #[arg(long, value_name = "ADDR:PORT")]
     parent: Vec<SocketAddrV4>,
     /// First local UDP port for packets to the parent
     ///
-    /// Each thread of the switch uses one port per job, `--uplink-jobs` consecutive ports in all. They must be the same
-    /// after a restart. The default is 7721.
+    /// Each thread of the switch uses one port per job. Its `--uplink-jobs` consecutive ports follow those of the
+    /// previous thread. The ports must be the same after a restart. The default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
     /// Maximum number of jobs of a switch that has a parent
@@ -140,14 +140,15 @@ struct Settings {
     uplink_jobs: Option<u8>,
     /// Number of threads, each of which sums a part of long vectors
     ///
-    /// Thread I serves the UDP ports that lie I above those of --udp and --udp-port. Workers divide long vectors among
-    /// the threads on their own. The limits on memory and --total-join-rate are divided among them. The default is one
-    /// for each raw port, at most one for every two cores; it is 1 without raw ports, with a parent and with AF_XDP.
+    /// Thread I, counted from 0, serves the UDP ports that are I above those of --udp and --udp-port. Workers divide
+    /// long vectors among the threads automatically. The memory limits and --total-join-rate are divided among the
+    /// threads. The default is one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports,
+    /// with a parent or with AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
     ///
-    /// With several threads, the frames of the others have the following ports. The default is 7711.
+    /// With several threads, the frames for the other threads use the ports that follow. The default is 7711.
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
     /// ToS of control packets
@@ -174,31 +175,31 @@ struct Settings {
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB
     ///
-    /// A job takes twice the size of its vector, and with --ordered once more that size for each of its workers (64
-    /// workers if it declares none). The default is 256.
+    /// A job takes twice the size of its vector. With --ordered, it also takes the size of its vector once for each of
+    /// its workers (64 workers if it declares none). The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB
     ///
-    /// At most --memory-mib, which is also the default.
+    /// The value must not exceed --memory-mib, which is also the default.
     #[arg(long, value_name = "MIB")]
     job_memory_mib: Option<u32>,
     /// Maximum number of concurrent jobs of one IPv4 address
     ///
-    /// Counts the jobs that the address created and that still wait for workers, and the jobs all of whose members
-    /// have this address. Jobs with a key and jobs without one are counted separately. The default is 32.
+    /// The limit counts the jobs that the address created and that are still waiting for workers, and the jobs whose
+    /// members all have this address. Jobs with a key and jobs without one are counted separately. The default is 32.
     #[arg(long, value_name = "JOBS")]
     max_jobs_per_source: Option<u32>,
     /// Maximum rate of packets from one non-member address, in packets per second
     ///
-    /// Limits Joins, for example. A burst may hold the packets of 4 seconds. Packets above the limit are dropped
-    /// without an answer. The default is 256.
+    /// The limit applies to Joins, for example. A burst may contain as many packets as the limit allows in 4 seconds.
+    /// Packets above the limit are dropped without an answer. The default is 256.
     #[arg(long, value_name = "RATE")]
     join_rate: Option<u32>,
     /// Maximum rate of packets from all non-members together, in packets per second
     ///
-    /// A burst may hold the packets of 4 seconds. Packets above the limit are dropped without an answer. The default
-    /// is 4096.
+    /// A burst may contain as many packets as the limit allows in 4 seconds. Packets above the limit are dropped
+    /// without an answer. The default is 4096.
     #[arg(long, value_name = "RATE")]
     total_join_rate: Option<u32>,
     /// Size of the receive and send buffers of each port, in bytes
@@ -214,7 +215,7 @@ struct Settings {
     non_finite: Option<NonFinite>,
     /// Add gradients in the order of the workers' ranks, for reproducible sums
     ///
-    /// The same gradients then give the same bits in whatever order they arrive.
+    /// The same gradients then give the same bits, regardless of the order in which they arrive.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
     /// Use of multicast groups for results
@@ -244,8 +245,8 @@ struct Settings {
     control_socket: Option<PathBuf>,
     /// Address at which to serve Prometheus metrics over HTTP
     ///
-    /// Access is not restricted: anybody who can reach the address can read the metrics. Without this option, the
-    /// switch serves no metrics.
+    /// Access is not restricted: anyone who can reach the address can read the metrics. Without this option, the switch
+    /// serves no metrics.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
     /// File for the dumps of the flight recorder
@@ -279,7 +280,7 @@ struct Settings {
     sandbox: Option<bool>,
 }
 
-/// Key file and the job that it is for. Without a job, the key applies to all jobs that have no key of their own.
+/// Key file and the job to which it applies. Without a job, the key applies to all jobs that have no key of their own.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 struct KeyFile {
@@ -338,7 +339,7 @@ enum NonFinite {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum GroupDelivery {
-    /// Send results to a group that several workers have proved to hear
+    /// Send results to a group if several workers have proved that it reaches them
     Auto,
     /// Send results by unicast only
     Off,
@@ -386,7 +387,7 @@ pub struct Config {
     pub threads: Threads,
     /// Classifier that recognises iSwitch frames by their ToS values and, on raw ports, also by their UDP port.
     pub classifier: Classifier,
-    /// Configuration of the aggregation core. The boot id is zero, because the daemon draws it.
+    /// Configuration of the aggregation core. The boot id is zero; the daemon replaces it with a random one.
     pub switch: iswitch_switch::Config,
     /// Size of the receive buffer and of the send buffer to request on each port, in bytes.
     pub buffer_bytes: usize,
@@ -402,9 +403,9 @@ pub struct Config {
     pub control_socket: Option<PathBuf>,
     /// Whether to stop after the end of standard input, once no job is left.
     pub stop_on_stdin_eof: bool,
-    /// Address to serve metrics at, if any.
+    /// Address at which to serve metrics, if any.
     pub metrics: Option<SocketAddr>,
-    /// File that the flight recorder is dumped to when a job stalls, if any.
+    /// File to which the flight recorder is dumped, if any.
     pub flight_recorder: Option<PathBuf>,
     /// Whether to give up privileges once all resources are open.
     pub sandbox: bool,
@@ -416,7 +417,7 @@ pub struct Config {
     pub log_level: LogLevel,
     /// All settings with the values that are in force.
     settings: Settings,
-    /// Where the settings that were given come from.
+    /// Origins of the settings that were given.
     origins: Origins,
 }
 
@@ -425,11 +426,12 @@ pub struct Config {
 pub struct Threads {
     /// Number of threads, at least 1.
     pub count: usize,
-    /// Whether the operator has chosen the number. If not, a single thread runs if the UDP ports of others are in use.
+    /// Whether the operator has chosen the number. If not, and if UDP ports of further threads are in use, the daemon
+    /// runs a single thread.
     pub is_chosen: bool,
 }
 
-/// Configuration error: names the option, the value and what was expected.
+/// Configuration error, which names the option, the value and the expected value.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -505,7 +507,7 @@ impl Cli {
 }
 
 impl Config {
-    /// Returns the keys of the jobs. `secret` is the one that [`iswitch_switch::Keys::new`] takes.
+    /// Returns the keys of the jobs. `secret` is the argument of [`iswitch_switch::Keys::new`].
     pub fn keys(&self, secret: [u8; iswitch_switch::SECRET_LEN_BYTES]) -> iswitch_switch::Keys {
         let mut keys = iswitch_switch::Keys::new(secret);
         for (job, key) in &self.job_keys {
@@ -558,7 +560,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Parses the interfaces to serve. `bad` makes an error from a value and what was expected.
+    /// Parses the interfaces to serve. `bad` makes an error from a value and a description of the expected values.
     fn ports(&self, bad: impl Fn(String, String) -> ConfigError) -> Result<Vec<PortSpec>, ConfigError> {
         let mut ports: Vec<PortSpec> = Vec::new();
         for text in &self.port {
@@ -635,15 +637,16 @@ impl Settings {
     fn threads(&self, interfaces: &[PortSpec], cores: usize) -> Result<Threads, ConfigError> {
         let has_xdp = interfaces.iter().any(|spec| spec.xdp.is_some());
         if has_xdp && self.threads.is_some_and(|count| count > 1) {
-            // The sockets of AF_XDP are bound to the queues of a card, which do not follow UDP ports.
-            return Err(bad("threads", self.threads.unwrap_or(1), "1 with a port `xdp:`"));
+            // AF_XDP sockets are bound to the queues of a network card, which are not selected by UDP port.
+            return Err(bad("threads", self.threads.unwrap_or(1), "1 if a port has the prefix xdp:"));
         }
         let room = self.port_room();
         let threads = match self.threads {
             Some(count) => Threads { count: count.into(), is_chosen: true },
             None if has_xdp || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
             None => {
-                // Firewalls often let only one UDP port through, so that further ones are opened on demand only.
+                // Firewalls often allow only one UDP port, so a switch without raw ports uses further ports only on
+                // request.
                 let count = interfaces.len().min(cores / CORES_PER_THREAD);
                 Threads { count: count.min(room).clamp(1, MAX_PARTS), is_chosen: false }
             }
@@ -655,7 +658,8 @@ impl Settings {
         Ok(threads)
     }
 
-    /// Returns the number of UDP ports from the highest configured one up to 65535. Port 0 selects free ports.
+    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0 selects free
+    /// ports.
     fn port_room(&self) -> usize {
         let udp = self.udp.iter().map(SocketAddrV4::port);
         let raw = (!self.port.is_empty()).then(|| self.udp_port.unwrap_or(DEFAULT_PORT));

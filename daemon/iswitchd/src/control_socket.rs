@@ -33,7 +33,7 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Reason why the control socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlSocketError {
-    /// Another daemon is listening at the path.
+    /// Another daemon is listening on the path.
     #[error(
         "control socket {}: in use by another iswitchd; set another path with --control-socket PATH",
         .0.display()
@@ -55,7 +55,7 @@ pub enum ControlSocketError {
     },
 }
 
-/// What the clients of the control socket query and command.
+/// Objects that the clients of the control socket query and control.
 #[derive(Clone, Debug)]
 pub struct Controlled {
     /// The switch.
@@ -65,7 +65,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Carries out a command. `client` describes who gave it.
+    /// Carries out a command. `client` describes the client that sent it.
     fn obey(&self, command: Command, client: &str) -> anyhow::Result<Value> {
         let outcome = match command {
             Command::Reload => {
@@ -81,9 +81,9 @@ impl Controlled {
         };
         if let Err(error) = &outcome {
             let error = iswitch_manual::describe(error.as_ref());
-            tracing::warn!(%command, client, error, "command of the operator refused");
+            tracing::warn!(%command, client, error, "operator command refused");
         } else {
-            tracing::info!(%command, client, "command of the operator carried out");
+            tracing::info!(%command, client, "operator command carried out");
         }
         outcome
     }
@@ -143,8 +143,8 @@ fn status(snapshot: &Snapshot) -> Value {
     })
 }
 
-/// Returns the state of the parent of a job, also while the switch tries to join it. Returns `None` for a job without
-/// one.
+/// Returns the state of the parent of a job, even while the switch tries to join the parent. Returns `None` for a job
+/// without a parent.
 fn parent(job: &JobStatus) -> Option<Value> {
     let silent_ms = job.parent_silent_ms?;
     Some(json!({
@@ -198,7 +198,7 @@ pub struct ControlListener {
 }
 
 impl ControlListener {
-    /// Listens at `path`. Replaces the socket file that a dead daemon left behind.
+    /// Listens on `path`. Replaces a socket file that a dead daemon left behind.
     pub fn bind(path: &Path) -> Result<Self, ControlSocketError> {
         let system = |source| ControlSocketError::System { path: path.to_owned(), source };
         remove_stale(path)?;
@@ -223,7 +223,7 @@ impl ControlListener {
     }
 }
 
-/// A control socket that answers. Dropping it ends its thread, then removes its file.
+/// A control socket that answers clients. Dropping it ends its thread, then removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
     // Drop order: the thread must end before the file is removed.
@@ -281,7 +281,7 @@ fn serve(listener: &UnixListener, stopped: &UnixStream, controlled: &Controlled)
     }
 }
 
-/// Serves one client. Returns whether the switch drains from now on because of it.
+/// Serves one client. Returns whether the client has made the switch drain.
 fn answer(client: &UnixStream, controlled: &Controlled) -> io::Result<bool> {
     client.set_nonblocking(false)?;
     client.set_read_timeout(Some(CLIENT_TIMEOUT))?;

@@ -29,8 +29,8 @@ use iswitch_runtime::snapshot::Snapshot;
 use iswitch_runtime::threads::{self, OtherThreads};
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
-/// Runs the daemon until SIGTERM or SIGINT arrives, or as `stop_on_stdin_eof` of the configuration says. On return, the
-/// ingress rules and the control socket have been removed.
+/// Runs the daemon until SIGTERM or SIGINT arrives, or until no job is left after a drain or, if `stop_on_stdin_eof` is
+/// set, after the end of standard input. On return, the ingress rules and the control socket have been removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.
@@ -40,14 +40,14 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };
     let outcome =
         source(monitor.as_mut()).and_then(|source| opened.serve(config, source, account.as_ref(), signals));
-    // Dropping waits until the monitor has finished, also after an error. By now, everything that the monitor removes
-    // is closed.
+    // Dropping waits until the monitor has finished, even after an error. By now, the daemon has closed everything that
+    // the monitor removes.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())
 }
 
-/// Returns the source from which the configuration is read again.
+/// Returns the source from which a reload reads the configuration.
 fn source(monitor: Option<&mut Monitor>) -> anyhow::Result<Source> {
     let reader = monitor.map(Monitor::configuration_reader).transpose()?.flatten();
     Ok(match reader {
@@ -170,7 +170,7 @@ impl Opened {
     }
 }
 
-/// The packet loops of all threads, not yet running.
+/// Packet loops of all threads, before they are started.
 struct Loops {
     runtimes: Vec<Runtime>,
     handle: Handle,
@@ -193,7 +193,7 @@ impl Loops {
         Ok(Self { runtimes, handle: Handle::of_all(handles) })
     }
 
-    /// Lets stalls dump the flight recorder into the file.
+    /// Makes each loop dump the flight records of a stalled job to the file.
     fn dump_stalls(&mut self, flight: &FlightWriter) {
         for runtime in &mut self.runtimes {
             let dumps = flight.dumps();
@@ -201,7 +201,7 @@ impl Loops {
         }
     }
 
-    /// Starts the threads of all loops but the first, which the caller runs.
+    /// Starts the threads of all loops except the first, which the caller runs.
     fn start(self) -> anyhow::Result<(Runtime, OtherThreads)> {
         let mut runtimes = self.runtimes.into_iter();
         let first = runtimes.next().context("no packet loop")?;
@@ -210,7 +210,7 @@ impl Loops {
     }
 }
 
-/// Creates the loop of thread `at`. The parent of each thread is the thread of the same number of the parent switch.
+/// Creates the loop of thread `at`. The parent of each thread is the thread with the same number on the parent switch.
 fn create_loop(
     config: &Config,
     switch: iswitch_switch::Config,
@@ -225,7 +225,7 @@ fn create_loop(
     ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
     let of_thread = |parent: &SocketAddrV4| {
         part::address(*parent, at).with_context(|| {
-            format!("parent is {parent}, expected room for a UDP port for each of the threads up to 65535")
+            format!("parent is {parent}, expected a UDP port with room for one port per thread up to 65535")
         })
     };
     let parents = config.parents.iter().map(of_thread).collect::<anyhow::Result<Vec<_>>>()?;
@@ -249,8 +249,8 @@ struct PortNames {
     threads: usize,
 }
 
-/// Opens the ports of all threads. If the operator has not chosen the number of threads and the UDP ports of others are
-/// in use, opens those of a single one.
+/// Opens the ports of all threads. If the operator has not chosen the number of threads and UDP ports of further
+/// threads are in use, opens the ports of a single thread.
 fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
     let Threads { count, is_chosen } = config.threads;
     let udp = match open_udp(config, count) {
@@ -258,7 +258,7 @@ fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
             tracing::warn!(
                 threads = count,
                 error = iswitch_manual::describe(error.as_ref()),
-                "running a single thread instead, because UDP ports of the others are in use; set --threads"
+                "running a single thread instead, because UDP ports of further threads are in use; set --threads"
             );
             open_udp(config, 1)?
         }
@@ -286,8 +286,8 @@ fn socket_options(config: &Config) -> Options {
     }
 }
 
-/// Opens the ports of a thread to the parent. Their UDP port numbers are fixed, so that the parent recognizes this
-/// switch after a restart.
+/// Opens the ports through which a thread reaches the parent. Their UDP port numbers are fixed, so that the parent
+/// recognizes this switch after a restart.
 fn open_uplinks(config: &Config, ports_before: usize, thread: usize) -> anyhow::Result<Vec<UdpPort>> {
     let (first, count) = config.uplink_ports;
     let first = first + u16::from(count) * thread as u16;
@@ -314,7 +314,7 @@ fn open_flight_file(path: Option<&Path>) -> anyhow::Result<FlightFile> {
     FlightFile::open(path).with_context(|| format!("cannot open the flight recorder file {name}"))
 }
 
-/// Opens the UDP ports of each thread: for each address, a port for each thread, with consecutive numbers.
+/// Opens the UDP ports of each thread: for each address, one port per thread, with consecutive numbers.
 fn open_udp(config: &Config, threads: usize) -> anyhow::Result<Vec<Vec<UdpPort>>> {
     let socket = socket_options(config);
     let mut opened: Vec<_> = (0..threads).map(|_| Vec::new()).collect();

@@ -1,11 +1,11 @@
 //! Dumps of the flight recorder as lines of JSON. If a job stalls, the dump goes to a file; on SIGUSR1 it goes to the
 //! file or, without one, to standard error.
 //!
-//! The file is opened before the daemon gives up access to files. Once it is full, its content replaces that of a
-//! second file, `.1`, and it is truncated, so that the newest dumps are always in the main file. The content is
+//! The file is opened before the daemon gives up access to files. Once the file is full, its content replaces that of a
+//! second file, `.1`, and the file is truncated, so that the newest dumps are always in the main file. The content is
 //! copied rather than the file renamed, because the running daemon can neither rename nor create files. A separate
-//! thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is dropped,
-//! and the drop is logged.
+//! thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is dropped, and
+//! the drop is logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ struct Head<'a> {
     status: Option<&'a JobStatus>,
 }
 
-/// Any further line of a dump. Times count from the start of the daemon.
+/// Each further line of a dump. Times count from the start of the daemon.
 #[derive(Serialize)]
 struct Line {
     job: u32,
@@ -118,7 +118,7 @@ impl Sink {
     }
 }
 
-/// File with the newest dumps and file with the dumps before them.
+/// Pair of files: one with the newest dumps, and one with the dumps before them.
 #[derive(Debug)]
 struct Files {
     newest: File,
@@ -131,7 +131,7 @@ impl Files {
         if self.len_bytes > 0 && self.len_bytes + text.len() as u64 > FILE_LEN_MAX_BYTES {
             self.rotate()?;
         }
-        // Counted before the write, because a failed write may still write a part of the text.
+        // Counted before the write, because a failed write may still write part of the text.
         self.len_bytes += text.len() as u64;
         self.newest.write_all(text)
     }

@@ -58,7 +58,7 @@ pub fn start(format: LogFormat, level: LogLevel) {
     }
 }
 
-/// Fields of a line of text. Those of an event of the switch are omitted, because its message states them.
+/// Formatter for the fields of a text line. The fields of a switch event are omitted, because its message states them.
 struct TextFields;
 
 impl<'writer> FormatFields<'writer> for TextFields {
@@ -240,7 +240,7 @@ fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
             Err(TryRecvError::Disconnected) => return,
         };
         say(line.dropped_before);
-        // A closed standard error is not reported: there is nowhere to report it.
+        // A closed standard error is not reported, because no other channel exists.
         let _ = output.write_all(&line.text);
         counts.written.fetch_add(1, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Check that the machine can provide the memory that the configuration requests. The core allocates all of it at
+//! Checks that the machine can provide the memory that the configuration requests. The core allocates all of it at
 //! start-up, where a failure would abort the daemon without naming the setting.
 
 use std::fs;
@@ -15,13 +15,13 @@ pub enum MemoryError {
          MiB, and this machine has {total_mib} MiB of memory and swap"
     )]
     Machine {
-        /// Value of the setting.
+        /// Value of the setting, in MiB.
         value_mib: u64,
-        /// Largest value for which the machine has enough memory.
+        /// Largest value for which the machine has enough memory, in MiB.
         most_mib: u64,
-        /// Total memory that the switch would allocate.
+        /// Total memory that the switch would allocate, in MiB.
         needed_mib: u64,
-        /// Memory and swap of the machine.
+        /// Memory and swap of the machine, in MiB.
         total_mib: u64,
     },
     /// The system does not let this process allocate the memory.
@@ -30,9 +30,9 @@ pub enum MemoryError {
          allow this process; set a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
     )]
     Process {
-        /// Value of the setting.
+        /// Value of the setting, in MiB.
         value_mib: u64,
-        /// Total memory that the switch would allocate.
+        /// Total memory that the switch would allocate, in MiB.
         needed_mib: u64,
     },
 }
@@ -61,7 +61,7 @@ fn check_with(memory_bytes: usize, total_bytes: u64) -> Result<(), MemoryError> 
     outcome.map_err(|_| MemoryError::Process { value_mib, needed_mib })
 }
 
-/// Returns the total of memory and swap, in bytes, from the text of `/proc/meminfo`.
+/// Returns the sum of memory and swap, in bytes, from the text of `/proc/meminfo`.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let kib = |field: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;

@@ -3,11 +3,11 @@
 //!
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the
-//! monitor removes the ingress rules and the control socket. When an interface is recreated, it reinstalls the
-//! ingress rule, or attaches the XDP program and opens the sockets that it passes to the daemon. For a reload, it reads
-//! the configuration file and the key files again. It receives the description of these resources at start-up, before
-//! the daemon has received a packet. Afterwards it accepts only the number of a rule or an interface, the request to
-//! read the configuration, and the end of its input.
+//! monitor removes the ingress rules and the control socket. When an interface is recreated, it reinstalls the ingress
+//! rule, or attaches the XDP program and opens the sockets that it passes to the daemon. For a reload, it reads the
+//! configuration file and the key files again. The monitor receives the description of these resources at start-up,
+//! before the daemon has received a packet. Afterwards it accepts only the number of a rule or an interface, the
+//! request to read the configuration, and the end of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -60,21 +60,21 @@ pub struct ConfigurationReader {
 }
 
 impl ConfigurationReader {
-    /// Returns the configuration as the files and the command line state it now.
+    /// Returns the current configuration from the files and the command line.
     ///
     /// # Errors
-    /// Fails if the configuration is invalid, or if the monitor does not run.
+    /// Fails if the configuration is invalid, or if the monitor is not running.
     pub(crate) fn read(&mut self) -> anyhow::Result<Loaded> {
-        self.requests.write_all(&[READ_CONFIGURATION]).context("the monitor does not run")?;
+        self.requests.write_all(&[READ_CONFIGURATION]).context("the monitor is not running")?;
         let mut line = zeroize::Zeroizing::new(String::new());
-        self.answers.read_line(&mut line).context("the monitor does not run")?;
-        let answer: Answer = serde_json::from_str(&line).context("the monitor does not run")?;
+        self.answers.read_line(&mut line).context("the monitor is not running")?;
+        let answer: Answer = serde_json::from_str(&line).context("the monitor is not running")?;
         answer.map_err(anyhow::Error::msg)
     }
 }
 
 /// Handle of a running monitor process. Dropping it waits until that process has removed the daemon's resources, which
-/// the daemon must have closed before.
+/// the daemon must have closed beforehand.
 #[derive(Debug)]
 pub struct Monitor {
     child: Child,
@@ -117,7 +117,7 @@ impl Monitor {
         Ok(Self { child, requests, answers: Some(answers), rule_count })
     }
 
-    /// Returns the reader of the configuration, the first time that it is called.
+    /// Returns the reader of the configuration on the first call, and `None` on later calls.
     pub(crate) fn configuration_reader(&mut self) -> io::Result<Option<ConfigurationReader>> {
         let Some(answers) = self.answers.take() else { return Ok(None) };
         Ok(Some(ConfigurationReader { requests: self.requests.try_clone()?, answers }))

@@ -1,4 +1,4 @@
-//! Reload: the configuration is read again, and the settings that can change take effect while jobs go on.
+//! Reload: the daemon reads the configuration again and applies changed settings without interrupting jobs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl Source {
     }
 }
 
-/// The configuration in force, and what is needed to change it.
+/// The configuration in force, with the means to reload it.
 #[derive(Debug)]
 pub struct Reloader {
     handle: Handle,
@@ -74,25 +74,25 @@ struct State {
 }
 
 impl Reloader {
-    /// Takes the configuration that is in force, and the switch that changes apply to.
+    /// Creates a reloader from the configuration in force, its source, and the handle of the switch to which changes
+    /// apply.
     #[must_use]
     pub fn new(config: Config, source: Source, handle: Handle) -> Self {
         Self { handle, state: Mutex::new(State { config, source }) }
     }
 
-    /// Reads the configuration again and puts it into force. Returns the settings that have changed.
+    /// Reads the configuration again and applies it. Returns the settings that have changed.
     ///
     /// # Errors
     /// Fails if the configuration is invalid, if a setting that cannot change differs, or if the switch does not
-    /// answer.
-    /// The previous configuration then stays in force.
+    /// answer. The previous configuration then stays in force.
     pub(crate) fn reload(&self) -> anyhow::Result<Vec<Change>> {
         let mut state = self.state();
         let new = state.source.load()?.resolve()?;
         let changes = state.config.changes_to(&new)?;
         let has = |setting: &str| changes.iter().any(|change| change.setting == setting);
         if has("key_files") {
-            // The switch keeps the secret that it drew at the start.
+            // The switch keeps the secret that it drew at start-up.
             let keys = new.keys([0; SECRET_LEN_BYTES]);
             self.handle.order(|_, _| Order::SetKeys(keys.clone()))?;
         }
@@ -104,7 +104,7 @@ impl Reloader {
         Ok(changes)
     }
 
-    /// Reloads, and reports the outcome in the log.
+    /// Reloads the configuration and logs the outcome.
     pub(crate) fn reload_and_log(&self) -> anyhow::Result<Vec<Change>> {
         let outcome = self.reload();
         match &outcome {
@@ -117,14 +117,14 @@ impl Reloader {
             Err(error) => {
                 tracing::error!(
                     error = iswitch_manual::describe(error.as_ref()),
-                    "not reloaded; the former configuration stays in force"
+                    "not reloaded; the previous configuration stays in force"
                 );
             }
         }
         outcome
     }
 
-    /// Returns each setting with its value in force and where the value comes from.
+    /// Returns each setting with its value in force and the origin of that value.
     pub(crate) fn in_force(&self) -> Vec<Value> {
         self.state().config.in_force()
     }

@@ -50,8 +50,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Returns the user of this name or, without a name, the first default user that exists. Returns `None` if the
-    /// daemon need not change its user.
+    /// Returns the user with this name or, if no name is given, the first default user that exists. Returns `None` if
+    /// the daemon need not change its user.
     pub fn choose(name: Option<&str>) -> Result<Option<Self>, SandboxError> {
         let find = |name: &str| User::from_name(name).map_err(system("look up the user"));
         let is_root = Uid::effective().is_root();

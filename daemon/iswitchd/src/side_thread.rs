@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-/// Handle of a thread that answers requests. When dropped, it stops the thread and waits for its end.
+/// Handle of a thread that answers requests. When dropped, it stops the thread and waits for it to end.
 #[derive(Debug)]
 pub(crate) struct SideThread {
     /// Closing this stream wakes the thread up and makes it end.

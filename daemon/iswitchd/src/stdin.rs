@@ -13,7 +13,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// thus finish their rounds; the lease bounds the time for which workers that have died keep their job.
 pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
     let wait = move || {
-        // An unreadable standard input has ended, too.
+        // A read error counts as the end of standard input.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         tracing::info!("standard input has ended; stopping when no job is left");
         while handle.may_have_jobs() {

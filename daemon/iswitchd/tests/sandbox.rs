@@ -19,7 +19,7 @@ const DEED: &str = "ISWITCH_TEST_DEED";
 
 fn in_sandbox(test: &str, deed: &str) -> Output {
     let program = std::env::current_exe().unwrap();
-    // With --nocapture, because a process that is killed would lose captured output.
+    // The test runs with --nocapture, because a process that is killed would lose captured output.
     Command::new(program).args(["--exact", test, "--nocapture"]).env(DEED, deed).output().unwrap()
 }
 
@@ -27,8 +27,7 @@ fn enter_sandbox() {
     enter_sandbox_after(|| ());
 }
 
-/// Enters the sandbox. Calls `start` before the system calls are filtered, because threads can only be started until
-/// then.
+/// Enters the sandbox. Calls `start` before the system calls are filtered, because no thread can be started afterwards.
 fn enter_sandbox_after<T>(start: impl FnOnce() -> T) -> T {
     log::start(LogFormat::Text, LogLevel::Info);
     give_up_privileges(Account::choose(None).unwrap().as_ref()).unwrap();

@@ -1,4 +1,4 @@
-//! A switch inside another program: a UDP port and the loop, in one thread.
+//! A switch embedded in another program: one or more threads, each with a UDP port and a packet loop.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -31,8 +31,8 @@ pub struct EmbeddedOptions {
     /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core. The default is
     /// [`DEFAULT_SPIN`].
     pub spin: Duration,
-    /// Number of threads, each of which sums one part of long vectors; zero counts as one. They serve consecutive UDP
-    /// ports from that of the address on.
+    /// Number of threads, each of which sums one part of long vectors; zero counts as one. The threads serve
+    /// consecutive UDP ports, starting with the port of the address.
     pub threads: usize,
 }
 
@@ -60,7 +60,7 @@ impl EmbeddedSwitch {
         Self::start_with_keys(address, options, Keys::default())
     }
 
-    /// Starts a switch like [`Self::start`], with the keys of the jobs that have one; see [`random_secret`].
+    /// Starts a switch like [`Self::start`], with the keys of the jobs that have a key; see [`random_secret`].
     ///
     /// # Errors
     /// The errors of [`Self::start`].
@@ -78,7 +78,7 @@ impl EmbeddedSwitch {
             if config.boot == 0 {
                 config.boot = random_boot();
             }
-            // The first thread uses the secret of the caller.
+            // The first thread uses the caller's secret.
             let keys = match keys.take() {
                 Some(first) => first,
                 None => other_keys.clone().with_secret(random_secret()?),
@@ -105,8 +105,8 @@ impl EmbeddedSwitch {
         self.address
     }
 
-    /// Returns the state of the switch: its counters, its port and its jobs. The switch makes at most 50 snapshots a
-    /// second; a call that comes sooner waits.
+    /// Returns the state of the switch: its counters, its port and its jobs. The switch makes at most 50 snapshots per
+    /// second; a call that exceeds this rate waits.
     ///
     /// # Errors
     /// The errors of [`Handle::snapshot`].
@@ -135,9 +135,9 @@ pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
     Ok(secret)
 }
 
-/// Returns a random boot id that differs from one run to the next. Never zero.
+/// Returns a random boot id, which differs from one run to the next and is never zero.
 pub fn random_boot() -> u64 {
-    // The standard library seeds its hasher with the system's random numbers, but perhaps not anew for each process.
-    // The time and the process id make the number unique.
+    // The standard library seeds its hasher with random numbers of the system, but does not guarantee a new seed for
+    // each process. The time and the process id make the number unique.
     RandomState::new().hash_one((SystemTime::now(), std::process::id())).max(1)
 }

@@ -17,15 +17,14 @@ pub struct JobFlight {
     pub job: u32,
     /// Status of the job; `None` if the job has ended.
     pub status: Option<JobStatus>,
-    /// Records of what happened, oldest first.
+    /// Recorded events, oldest first.
     pub records: Vec<FlightRecord>,
 }
 
 impl JobFlight {
-    /// Returns the flight records of all present and past jobs that the switch knows.
+    /// Returns the flight records of all current and past jobs that the switch knows.
     pub(crate) fn all(switch: &Switch, boot: u64, taken: Instant) -> Vec<Self> {
-        // The jobs are described in one pass: each single look-up would also describe all jobs before the one
-        // requested.
+        // The jobs are described in one pass, because a look-up of a single job also describes all jobs before it.
         let mut statuses: BTreeMap<_, _> = switch.jobs().map(|status| (status.job, status)).collect();
         let jobs = switch.flight_records();
         jobs.map(|(job, records)| Self { boot, taken, job, status: statuses.remove(&job), records }).collect()

@@ -19,7 +19,7 @@ use iswitch_switch::{Order, OrderError};
 use crate::flight::JobFlight;
 use crate::snapshot::Snapshot;
 
-/// Minimum time between two answers of the loop, whatever the questions are.
+/// Minimum time between two answers of the loop, regardless of the questions.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 /// Ratio of a pause to the duration of the answer before it: answers take at most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
@@ -34,7 +34,7 @@ const _: () = assert!(ANSWER_INTERVAL.as_nanos() <= REST_MAX.as_nanos());
 const _: () = assert!(REST_MAX.as_nanos() < ANSWER_TIMEOUT.as_nanos());
 
 /// Handle to a running switch, for use from any thread. The switch consists of one loop or, if it runs several threads,
-/// of one for each part; answers of several loops are merged.
+/// of one loop for each part; the answers of several loops are merged.
 #[derive(Clone, Debug)]
 pub struct Handle {
     loops: Vec<LoopHandle>,
@@ -104,8 +104,9 @@ impl Handle {
         Ok(Arc::new(flights.iter().flat_map(|flights| flights.iter().cloned()).collect()))
     }
 
-    /// Gives each loop an order: `order` returns the order of the loop with the given index, of so many loops. A job
-    /// with a short vector exists only in the first loop, so it is enough if one of them carries out the order.
+    /// Sends an order to each loop. `order` takes the index of a loop and the number of loops, and returns the order
+    /// for that loop. A job with a short vector exists only in the first loop, so the call succeeds if at least one
+    /// loop carries out the order.
     ///
     /// # Errors
     /// `InvalidInput` with an [`OrderError`] if no loop can carry out the order, which then has no effect; otherwise
@@ -200,7 +201,7 @@ pub(crate) struct Inquiries {
 }
 
 impl Inquiries {
-    /// Creates the loop's end of the channel, and a first handle.
+    /// Creates the loop's end of the channel, and the first handle.
     ///
     /// # Errors
     /// Fails if the process cannot open another descriptor.
@@ -249,7 +250,7 @@ impl Inquiries {
         (!self.waiting.is_empty()).then_some(self.next_answer)
     }
 
-    /// Takes the next order that waits to be carried out, and the channel for its outcome.
+    /// Removes the next pending order, and returns it with the channel for its outcome.
     pub(crate) fn next_order(&mut self) -> Option<(Order, SyncSender<Result<(), OrderError>>)> {
         let at = self.waiting.iter().position(|question| matches!(question, Question::Order(..)))?;
         match self.waiting.remove(at) {
@@ -273,7 +274,7 @@ impl Inquiries {
         for question in self.waiting.drain(..) {
             // A failed send is ignored: the caller may have given up.
             match question {
-                // The caller has carried out the orders before.
+                // The caller has already carried out the orders.
                 Question::Order(..) => {}
                 Question::Snapshot(to) => drop(snapshot.clone().map(|snapshot| to.try_send(snapshot))),
                 Question::Flights(to) => drop(flights.clone().map(|flights| to.try_send(flights))),
@@ -286,7 +287,7 @@ impl Inquiries {
     }
 }
 
-/// Returns how long the loop pauses after an answer that took `answer`.
+/// Returns the duration of the loop's pause after an answer that took `answer`.
 fn rest_after(answer: Duration) -> Duration {
     (answer * REST_FACTOR).clamp(ANSWER_INTERVAL, REST_MAX)
 }

@@ -1,7 +1,7 @@
-//! The runtime of the aggregation core (`iswitch_switch`): ports, which receive and send packets, and the loop that
+//! Runtime of the aggregation core (`iswitch_switch`): ports, which receive and send packets, and the loop that
 //! connects them to the core.
 //!
-//! [`embedded`] runs a switch with a UDP port in a thread of the calling process. The daemon adds ports for raw frames.
+//! [`embedded`] runs a switch with UDP ports in threads of the calling process. The daemon adds ports for raw frames.
 
 pub mod clock;
 pub mod embedded;

@@ -1,4 +1,4 @@
-//! The loop between ports and core: one thread that waits, receives, drives the core, and sends.
+//! The loop between the ports and the core: one thread that waits, receives, drives the core, and sends.
 
 use std::io;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Switch};
 /// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
 /// Default time to poll for packets before blocking. It is longer than the pause between two packets of a round, and
-/// short enough to leave the core to other processes between rounds.
+/// short enough to leave the CPU core to other processes between rounds.
 pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
 /// Maximum number of consecutive turns without checking for requests from other threads, while packets keep arriving.
 const TURNS_WITHOUT_POLL: u32 = 64;
@@ -41,7 +41,7 @@ pub struct Runtime {
     poll: PollSet,
     inquiries: Inquiries,
     next_maintenance: Instant,
-    /// Callback that runs at each maintenance.
+    /// Callback that runs once per maintenance interval.
     heartbeat: Option<Box<dyn FnMut() + Send>>,
     /// Callback that receives the event that reveals a stall, and the job's flight records.
     on_stall: Option<OnStall>,
@@ -51,8 +51,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Returns a runtime whose switch serves `ports`, and a handle to it. The [`PortId`] of a
-    /// port is its index in `ports`.
+    /// Returns a runtime whose switch serves `ports`, and a handle to the runtime. The [`PortId`] of a port is its
+    /// index in `ports`.
     ///
     /// The size of the smallest receive buffer that a port actually has replaces `config.recv_buffer_bytes`. Before the
     /// loop blocks, it polls for packets for up to `spin`, as long as that pays off; see [`Spin`].
@@ -60,7 +60,7 @@ impl Runtime {
         Self::with_keys(config, Keys::default(), ports, spin)
     }
 
-    /// Returns a runtime like [`Self::new`], with the keys of the jobs that have one.
+    /// Returns a runtime like [`Self::new`], with the keys of the jobs that have a key.
     pub fn with_keys(
         mut config: Config,
         keys: Keys,
@@ -129,7 +129,7 @@ impl Runtime {
                 self.spin.note(begin.since(last_packet));
                 last_packet = self.clock.now();
             } else if tries_all {
-                // The processes that send the next packet may be waiting for this core.
+                // The processes that send the next packet may be waiting for this CPU core.
                 std::thread::yield_now();
             }
             let now = self.clock.now();
@@ -243,7 +243,7 @@ impl Runtime {
     }
 }
 
-/// Logs an event: a message for people, and fields for programs.
+/// Logs an event as a human-readable message with machine-readable fields.
 fn log(event: &Event) {
     let (name, job, member, reason) = (event.name(), event.job(), event.member(), event.reason());
     let (round, address) = (event.round().map(Round::get), event.address().map(tracing::field::display));
@@ -264,8 +264,8 @@ fn log(event: &Event) {
     }
 }
 
-/// Returns the ports through which the switch sends to groups. A bridge clones a packet
-/// that one of its ports sends for the hosts behind all of them.
+/// Returns the ports through which the switch sends to groups. If one port of a bridge sends a packet to a group, the
+/// packet reaches the hosts behind all ports of the bridge, so only the first of these ports sends.
 fn group_ports(ports: &[Box<dyn Port>]) -> GroupPorts {
     let reaches: Vec<_> = ports.iter().map(|port| port.group_reach()).collect();
     let mut groups = GroupPorts::NONE;

@@ -39,7 +39,7 @@ pub struct PortSnapshot {
     pub name: String,
     /// Mode of the port: `udp`, `raw`, or `xdp` with its modes and queues.
     pub mode: String,
-    /// Receive buffer that the kernel granted, in the kernel's own accounting of bytes.
+    /// Size of the receive buffer that the kernel granted, in bytes as the kernel counts them.
     pub recv_buffer_bytes: usize,
     /// Counters of the port.
     pub counters: CounterList,
@@ -67,7 +67,7 @@ impl CounterList {
 }
 
 impl CounterList {
-    /// Adds the values of another list to those of the same names.
+    /// Adds the values of another list to the values with the same names.
     fn add(&mut self, other: &Self) {
         for (name, value) in other.iter() {
             match self.0.iter_mut().find(|(own, _)| *own == name) {
@@ -102,8 +102,8 @@ impl PortSnapshot {
 }
 
 impl Snapshot {
-    /// Merges the snapshots of the loops of one switch, the first part first. Ports of the same name and parts of the
-    /// same job become one; counters are added.
+    /// Merges the snapshots of the loops of one switch, the first part first. Ports with the same name and parts of the
+    /// same job are combined, and their counters are added.
     pub(crate) fn merged(mut all: Vec<Arc<Self>>) -> Arc<Self> {
         if all.len() == 1 {
             return all.remove(0);
@@ -139,7 +139,7 @@ impl Snapshot {
                 own.used += limit.used;
                 own.value += limit.value;
             }
-            // A long vector is one job in each thread.
+            // A job with a long vector counts once, although each thread has a part of it.
             Some(own) => own.used = own.used.max(limit.used),
             None => self.limits.push(limit.clone()),
         }

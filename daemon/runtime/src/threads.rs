@@ -1,7 +1,8 @@
-//! The threads of a switch: each runs a loop with a core of its own, and sums one part of long vectors.
+//! The threads of a switch: each runs a loop with its own core, and sums one part of long vectors.
 //!
-//! The threads share nothing on the path of packets. Thread `i` serves the UDP ports that lie `i` above those of the
-//! first thread, so that the hardware queues of network cards, packet filters and sockets separate their packets.
+//! The threads share no state on the packet path. Thread `i` serves the UDP ports that are `i` above those of the first
+//! thread, so that the hardware queues of network cards, packet filters and sockets can separate the packets of the
+//! threads.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -22,8 +23,9 @@ const BIND_ATTEMPTS: usize = 32;
 /// Difference between the boot ids of two cores that are derived from one: an odd number, so that they stay distinct.
 const BOOT_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Returns the configuration of each of `threads` cores. The limits on memory and on all non-members together are
-/// divided, so that those of the whole switch stay as configured; the other limits apply to each core.
+/// Returns the configuration of each of `threads` cores. The memory limits and the total rate limit of non-members are
+/// divided among the cores, so that the limits of the whole switch stay as configured. The other limits apply to each
+/// core.
 #[must_use]
 pub fn divided(config: Config, threads: usize) -> Config {
     let threads = threads.clamp(1, MAX_PARTS);
@@ -41,8 +43,8 @@ pub fn divided(config: Config, threads: usize) -> Config {
     }
 }
 
-/// Returns the configuration of one of the cores: only the first announces the parts, because workers that name the
-/// address of another one want that one alone. A boot id that is not zero is changed, because each core has its own.
+/// Returns the configuration of one of the cores. Only the first core announces the parts, because workers that use the
+/// address of another core want only that core. A nonzero boot id is modified, because each core needs its own boot id.
 #[must_use]
 pub fn of_thread(divided: Config, at: usize) -> Config {
     let parts = if at == 0 { divided.parts } else { 1 };
@@ -53,8 +55,8 @@ pub fn of_thread(divided: Config, at: usize) -> Config {
     Config { parts, boot, ..divided }
 }
 
-/// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the first port is free to
-/// choose, and several are tried until those behind it are free as well.
+/// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the system selects the first
+/// port, and the function tries several times until the ports after it are free as well.
 ///
 /// # Errors
 /// The errors of `bind(2)`.
@@ -83,7 +85,7 @@ pub fn bind_consecutive(
     outcome
 }
 
-/// The loops of all threads but the first, running.
+/// Running loops of all threads except the first.
 #[derive(Debug)]
 pub struct OtherThreads {
     threads: Vec<JoinHandle<io::Result<Snapshot>>>,
@@ -107,8 +109,8 @@ impl OtherThreads {
         Ok(Self { threads })
     }
 
-    /// Waits for the loops to end after they were stopped. `first` is the final state of the first loop; returns the
-    /// final state of the whole switch.
+    /// Waits for the loops to end after they have been stopped. `first` is the final state of the first loop. Returns
+    /// the final state of the whole switch.
     ///
     /// # Errors
     /// Fails if a loop has failed.
@@ -124,7 +126,7 @@ impl OtherThreads {
     }
 }
 
-/// Stops all loops when one of them ends, because the other parts of a job are of no use without it.
+/// Stops all loops when one of them ends, because the other parts of a job are useless without it.
 struct StopOnExit(Handle);
 
 impl Drop for StopOnExit {

@@ -24,7 +24,7 @@ pub use privileges::give_up_privileges;
 pub use server::{InForce, ServerSandbox, file_calls, server_calls};
 pub use system_calls::SystemCalls;
 
-/// Error of a step of entering the sandbox.
+/// Error in one of the steps of entering the sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {call}: {source}")]
 pub struct SandboxError {

@@ -24,7 +24,7 @@ pub fn give_up_privileges<E: From<SandboxError>>(
     empty_bounding_set();
     clear_ambient_capability_set().map_err(failed("clear the ambient capabilities"))?;
     change_user()?;
-    // A filter of systemd may forbid this call, and a process without capabilities does not need it.
+    // A system-call filter of systemd may forbid this call, which a process without capabilities does not need.
     if has_capabilities()? {
         let none = CapabilitySet::empty();
         let no_capabilities = CapabilitySets { effective: none, permitted: none, inheritable: none };

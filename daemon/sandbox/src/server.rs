@@ -101,7 +101,7 @@ const SERVER_CALLS: &[libc::c_long] = &[
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
-    // threads, their start and their end
+    // start and end of threads
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
@@ -112,7 +112,7 @@ const SERVER_CALLS: &[libc::c_long] = &[
     libc::SYS_getpid,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // signals, and a panic's abort
+    // signals, and the abort after a panic
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,

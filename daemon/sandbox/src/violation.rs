@@ -1,4 +1,4 @@
-//! The error message of a process that made a system call that is not on its list.
+//! Error message of a process that made a system call that is not allowed.
 //!
 //! If the thread has blocked SIGSYS, the kernel ends the process without the message, and the kernel log names the
 //! call.
@@ -10,7 +10,7 @@ use std::{mem, ptr};
 
 use libc::{c_int, c_uint, c_void, siginfo_t};
 
-/// Exit status of a program that SIGSYS ended, by the convention of shells.
+/// Exit status of a program that SIGSYS terminated, by the convention of shells.
 const STATUS: c_int = 128 + libc::SIGSYS;
 /// Maximum length of the message, in bytes.
 const MESSAGE_LEN_BYTES: usize = 240;
@@ -35,7 +35,7 @@ const _: () = assert!(size_of::<SigsysInfo>() <= size_of::<siginfo_t>());
 pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
     // A second call keeps the first name.
     let _ = PROGRAM.set(program);
-    // SAFETY: a sigaction is integers and pointers, for which zero is a valid value.
+    // SAFETY: a sigaction consists of integers and pointers, for which zero is a valid value.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     let handler: extern "C" fn(c_int, *const siginfo_t, *const c_void) = report;
     action.sa_sigaction = handler as libc::sighandler_t;
@@ -59,7 +59,7 @@ extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_
          its name); please report this; --no-sandbox disables the sandbox"
     );
     let len = MESSAGE_LEN_BYTES - room.len();
-    // SAFETY: the message has at least `len` bytes. Both calls are async-signal-safe and on the list; _exit ends all
+    // SAFETY: the message has at least `len` bytes. Both calls are async-signal-safe and allowed; _exit ends all
     // threads.
     unsafe {
         libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), len);

@@ -9,7 +9,7 @@ use iswitch_sandbox::{FileRules, InForce, ServerSandbox, file_calls, server_call
 
 /// Environment variable that makes a process enter the sandbox; its value is the path of the test directory.
 const DIRECTORY: &str = "ISWITCH_TEST_DIRECTORY";
-/// Exit status of a process that its sandbox has ended, in the notation of shells.
+/// Exit status of a process that its sandbox terminated, by the convention of shells.
 const STATUS: i32 = 128 + libc::SIGSYS;
 
 /// Runs a test in a separate process. Returns `None` in that process.
@@ -18,7 +18,7 @@ fn in_sandbox(test: &str, directory: &Path) -> Option<Output> {
         return None;
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    // With --nocapture, because a process that ends abruptly would lose captured output.
+    // The test runs with --nocapture, because a process that ends abruptly would lose captured output.
     command.args(["--exact", test, "--nocapture"]).env(DIRECTORY, directory);
     Some(command.output().unwrap())
 }

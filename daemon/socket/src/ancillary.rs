@@ -7,7 +7,7 @@ use std::ptr;
 
 use libc::{c_int, cmsghdr, in_addr, in_pktinfo};
 
-/// Capacity for the ancillary data that is sent or received with one message, with some to spare, in bytes.
+/// Capacity for the ancillary data of one sent or received message, in bytes. It includes a reserve.
 const CAPACITY_BYTES: usize = 128;
 
 /// Types that may be copied to and from ancillary data.
@@ -45,7 +45,7 @@ impl Ancillary {
         Self { bytes: [0; CAPACITY_BYTES], len: 0 }
     }
 
-    /// Adds the ToS to send with.
+    /// Adds the ToS of the message to send.
     pub(crate) fn push_tos(&mut self, tos: u8) {
         self.push(libc::IPPROTO_IP, libc::IP_TOS, c_int::from(tos));
     }
@@ -65,8 +65,8 @@ impl Ancillary {
     fn push<T: Plain>(&mut self, level: c_int, kind: c_int, value: T) {
         let data_at = self.len + header_space();
         let end = self.len + space(size_of::<T>());
-        assert!(end <= CAPACITY_BYTES, "ancillary data of a message fits in its buffer");
-        // SAFETY: a cmsghdr is integers only, for which zero bytes are valid.
+        assert!(end <= CAPACITY_BYTES, "the ancillary data of a message should fit in its buffer");
+        // SAFETY: a cmsghdr consists only of integers, for which zero bytes are valid.
         let mut header: cmsghdr = unsafe { std::mem::zeroed() };
         header.cmsg_len = (header_space() + size_of::<T>()) as _;
         header.cmsg_level = level;
@@ -95,7 +95,7 @@ impl Ancillary {
         self.len
     }
 
-    /// Returns the number of bytes that can be received.
+    /// Returns the maximum number of bytes that can be received.
     pub(crate) const fn capacity() -> usize {
         CAPACITY_BYTES
     }
@@ -128,8 +128,8 @@ fn first(bytes: &[u8]) -> Option<(cmsghdr, &[u8])> {
     if bytes.len() < size_of::<cmsghdr>() {
         return None;
     }
-    // SAFETY: the slice is at least as long as a cmsghdr (checked), which is integers only; `read_unaligned` requires
-    // no alignment.
+    // SAFETY: the slice is at least as long as a cmsghdr (checked), which consists only of integers; `read_unaligned`
+    // requires no alignment.
     let header: cmsghdr = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
     // The type of the length depends on the C library: 64 bits with glibc, 32 bits with musl.
     #[allow(clippy::unnecessary_cast)]

@@ -26,7 +26,7 @@ pub struct Captured {
     pub full_len: usize,
     /// Whether this machine sent the frame.
     pub is_outgoing: bool,
-    /// Time at which the frame passed, since 1970.
+    /// Time at which the kernel saw the frame, since the start of 1970 (UTC).
     pub since_1970: Duration,
 }
 
@@ -75,7 +75,7 @@ impl CaptureSocket {
     }
 
     fn bind(&self, interface: u32) -> io::Result<()> {
-        // SAFETY: a sockaddr_ll is integers, for which zero is a valid value.
+        // SAFETY: a sockaddr_ll consists of integers, for which zero is a valid value.
         let mut address: sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -91,7 +91,7 @@ impl CaptureSocket {
     /// # Errors
     /// `WouldBlock` if there is none; `NetworkDown` if the interface was taken down.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Captured> {
-        // SAFETY: a sockaddr_ll is integers, for which zero is a valid value.
+        // SAFETY: a sockaddr_ll consists of integers, for which zero is a valid value.
         let mut from: sockaddr_ll = unsafe { zeroed() };
         let mut from_len = size_of::<sockaddr_ll>() as socklen_t;
         // SAFETY: the pointers are to the caller's bytes and to a live address, each with its length.

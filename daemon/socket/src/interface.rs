@@ -5,7 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Old ethtool requests for one feature each, which every kernel still supports; from `linux/ethtool.h`.
+/// Legacy ethtool requests for one feature each, which every kernel still supports. From `linux/ethtool.h`.
 const ETHTOOL_GRXCSUM: u32 = 0x14;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GGSO: u32 = 0x23;
@@ -51,7 +51,7 @@ pub fn offloads(interface: &str) -> io::Result<Offloads> {
 
 fn feature(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<bool> {
     let mut value = Value { command, data: 0 };
-    // SAFETY: an ifreq is integers, arrays and a pointer, for which zero is a valid value.
+    // SAFETY: an ifreq consists of integers, arrays and a pointer, for which zero is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));

@@ -1,4 +1,4 @@
-//! Socket options, for this crate's socket and for sockets that the switch opens itself.
+//! Socket options, for the socket of this crate and for other sockets that the switch opens.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -51,8 +51,7 @@ fn set_buffer(socket: BorrowedFd<'_>, force: c_int, plain: c_int, len_bytes: usi
     set(socket, libc::SOL_SOCKET, force, len).or_else(|_| set(socket, libc::SOL_SOCKET, plain, len))
 }
 
-/// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes
-/// (`SO_RCVBUF`).
+/// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them (`SO_RCVBUF`).
 pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     let mut value = [0];
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut value)?;
@@ -72,7 +71,7 @@ pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     memory_info(socket).map(|values| values[SK_MEMINFO_DROPS])
 }
 
-/// Returns the bytes of receive buffer that the kernel charges the socket for the data waiting in it.
+/// Returns the number of bytes of the receive buffer that the kernel charges to the socket for the waiting data.
 pub fn recv_charged_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     memory_info(socket).map(|values| values[SK_MEMINFO_RMEM_ALLOC] as usize)
 }

@@ -23,14 +23,14 @@ impl PollSet {
         self.fds.clear();
     }
 
-    /// Adds a descriptor to wait for until it is readable, and returns its index. The descriptor must stay open until
-    /// after the next wait.
+    /// Adds a descriptor that counts as ready once it is readable, and returns its index. The descriptor must stay open
+    /// until after the next wait.
     pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
         self.push_for(fd, true, false)
     }
 
-    /// Adds a descriptor to wait for until it is readable, writable, or either, and returns its index. The descriptor
-    /// must stay open until after the next wait.
+    /// Adds a descriptor that counts as ready once it is readable (if `to_read`) or writable (if `to_write`), and
+    /// returns its index. The descriptor must stay open until after the next wait.
     pub fn push_for(&mut self, fd: BorrowedFd<'_>, to_read: bool, to_write: bool) -> usize {
         let events = if to_read { libc::POLLIN } else { 0 } | if to_write { libc::POLLOUT } else { 0 };
         self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
@@ -39,7 +39,8 @@ impl PollSet {
 
     /// Waits until a descriptor is ready or has failed. Returns `false` after `timeout` or a signal.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits forever.
+    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. With `None`, the wait has no
+    /// timeout.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         wait(&mut self.fds, timeout)
     }
@@ -50,7 +51,7 @@ impl PollSet {
     }
 }
 
-/// Waits like [`PollSet::wait`], for one descriptor and perhaps another.
+/// Waits like [`PollSet::wait`] until `fd` or, if given, `other` is readable.
 pub(crate) fn wait_readable(
     fd: BorrowedFd<'_>,
     other: Option<BorrowedFd<'_>>,

@@ -34,7 +34,7 @@ impl Default for Options {
     }
 }
 
-/// Result of [`UdpSocket::recv`]: one datagram in the buffer, or several of one sender.
+/// Result of [`UdpSocket::recv`]: one datagram in the buffer, or several from one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Number of bytes in the buffer.
@@ -91,6 +91,7 @@ impl UdpSocket {
         socket.join_multicast_v4(group.ip(), &interface)?;
         Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
     }
+
     /// Connects the socket to a peer: it no longer receives datagrams from other addresses, and the next call returns
     /// a pending ICMP error.
     pub fn connect(&self, peer: SocketAddrV4) -> io::Result<()> {
@@ -107,7 +108,7 @@ impl UdpSocket {
         self.socket.set_nonblocking(nonblocking)
     }
 
-    /// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes
+    /// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them
     /// (`SO_RCVBUF`).
     ///
     /// The size is twice the requested one and includes bookkeeping: a single datagram of 1,472 bytes uses 2,304
@@ -130,12 +131,12 @@ impl UdpSocket {
         option::recv_drops(self.as_fd())
     }
 
-    /// Returns the bytes of receive buffer that the kernel charges for the datagrams waiting in it.
+    /// Returns the number of bytes of the receive buffer that the kernel charges for the waiting datagrams.
     pub fn recv_charged_bytes(&self) -> io::Result<usize> {
         option::recv_charged_bytes(self.as_fd())
     }
 
-    /// Sends `payload` as datagrams of `stride` bytes (the last may be shorter) and returns the bytes sent.
+    /// Sends `payload` as datagrams of `stride` bytes (the last may be shorter) and returns the number of bytes sent.
     ///
     /// `to` is the peer, or `None` if the socket is connected. `source` is the local address to send from, for a
     /// socket bound to 0.0.0.0. An empty payload is sent as one empty datagram.
@@ -251,7 +252,7 @@ impl UdpSocket {
             ancillary.push_stride(stride);
         }
         let mut name = envelope.to.map(to_sockaddr);
-        // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
+        // SAFETY: a msghdr consists of integers and pointers, for which zero is a valid value.
         let mut message: msghdr = unsafe { std::mem::zeroed() };
         if let Some(name) = &mut name {
             message.msg_name = ptr::from_mut(name).cast();
@@ -284,7 +285,7 @@ impl UdpSocket {
     pub fn recv_scattered(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<Received> {
         let mut ancillary = Ancillary::new();
         let mut name = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
+        // SAFETY: a msghdr consists of integers and pointers, for which zero is a valid value.
         let mut message: msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = ptr::from_mut(&mut name).cast();
         message.msg_namelen = size_of::<sockaddr_in>() as socklen_t;
@@ -313,12 +314,13 @@ impl UdpSocket {
 
     /// Waits until a datagram or an error can be received. Returns `false` after `timeout` or a signal.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits forever.
+    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. With `None`, the wait has no
+    /// timeout.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
         self.wait_readable_with(None, timeout)
     }
 
-    /// Works like [`Self::wait_readable`], for this socket or another.
+    /// Works like [`Self::wait_readable`], for this socket and optionally another.
     pub fn wait_readable_with(&self, other: Option<&Self>, timeout: Option<Duration>) -> io::Result<bool> {
         poll::wait_readable(self.as_fd(), other.map(AsFd::as_fd), timeout)
     }

@@ -207,7 +207,7 @@ fn top_follows_a_job_in_a_terminal() {
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(without(Path::new("/nonexistent")).contains("no daemon listens at /nonexistent; start iswitchd"));
+    assert!(without(Path::new("/nonexistent")).contains("no daemon listens on /nonexistent; start iswitchd"));
     drop(group);
     daemon.stop();
 }

@@ -151,7 +151,7 @@ fn jobs_are_halted_resumed_and_removed() {
     for worker in group.finish(SOON) {
         assert!(!worker.status.success() && worker.stderr.contains("halted"), "{}", worker.stderr);
     }
-    let log = daemon.wait_for_log("command of the operator carried out command=remove 0");
+    let log = daemon.wait_for_log("operator command carried out command=remove 0");
     assert!(log.contains("client=\"pid "), "{log}");
     daemon.stop();
 }

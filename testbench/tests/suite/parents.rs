@@ -47,7 +47,10 @@ fn settled_results(job: &TreeJob) -> Vec<u64> {
         if next == results {
             return results;
         }
-        assert!(begin.elapsed() < SOON, "the racks must not deliver sums without their root: {results:?}, {next:?}");
+        assert!(
+            begin.elapsed() < SOON,
+            "the racks must not deliver sums without their root: {results:?}, {next:?}"
+        );
         results = next;
     }
 }

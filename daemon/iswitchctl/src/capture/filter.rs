@@ -22,7 +22,7 @@ const FRAGMENT_AT: u32 = IP_AT + 6;
 const FRAGMENT_OFFSET: u32 = 0x1fff;
 const PROTOCOL_AT: u32 = IP_AT + 9;
 const PROTOCOL_UDP: u32 = 17;
-/// Return value that accepts a packet: larger than any frame.
+/// Return value that accepts a packet: a number of bytes that exceeds the length of any frame.
 const ACCEPT: u32 = 0x40000;
 
 const TAKE: usize = 16;

@@ -26,7 +26,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::tos::parse_tos;
 use pcapng::Writer;
 
-/// Size of the receive buffer of each socket, in bytes: holds about 16 ms of traffic at 10 Gbit/s.
+/// Size of the receive buffer of each socket, in bytes. It holds about 16 ms of traffic at 10 Gbit/s.
 const RECV_BUFFER_BYTES: usize = 32 << 20;
 /// Maximum length of a super-frame, in bytes: the length field of IPv4 has 16 bits.
 const FRAME_LEN_MAX_BYTES: u32 = 65_549;
@@ -52,7 +52,7 @@ pub(crate) struct CaptureArgs {
     /// Maximum duration of the capture, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     seconds: Option<u64>,
-    /// Maximum number of bytes to keep of each packet
+    /// Maximum number of bytes to keep from each packet
     #[arg(
         long,
         value_name = "BYTES",
@@ -75,7 +75,7 @@ pub(crate) struct CaptureArgs {
     udp_port: u16,
 }
 
-/// An interface that is captured.
+/// Interface from which packets are captured.
 struct Tap {
     socket: CaptureSocket,
     is_loopback: bool,

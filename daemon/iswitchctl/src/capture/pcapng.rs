@@ -21,7 +21,8 @@ const STATISTICS_DROPS: u16 = 5;
 /// Time resolution: times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Writer of the blocks of a file. All integers are little-endian, and all blocks and options are padded to 32 bits.
+/// Writer of the blocks of a pcapng file. All integers are little-endian, and all blocks and options are padded to 32
+/// bits.
 #[derive(Debug)]
 pub(super) struct Writer<W> {
     out: W,
@@ -67,7 +68,7 @@ impl<W: Write> Writer<W> {
         self.flush_block(PACKET)
     }
 
-    /// Records the number of packets of an interface that were lost.
+    /// Records the number of lost packets of an interface.
     pub(super) fn statistics(&mut self, interface: usize, now: Duration, drops: u64) -> io::Result<()> {
         self.word(interface as u32);
         self.time(now);
@@ -89,7 +90,7 @@ impl<W: Write> Writer<W> {
         self.block.extend(value.to_le_bytes());
     }
 
-    /// Writes a time, the upper half first.
+    /// Writes a time as two words, the upper half first.
     fn time(&mut self, time: Duration) {
         let nanos = time.as_nanos() as u64;
         self.word((nanos >> 32) as u32);

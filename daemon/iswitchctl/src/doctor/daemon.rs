@@ -1,10 +1,10 @@
-//! Checks of the counters of a daemon on this machine for signs of problems.
+//! Checks the counters of a daemon on this machine for signs of problems.
 
 use super::finding::Report;
 use super::group;
 use crate::view::{View, value};
 
-/// Receive buffer of a port below which windows are small, in bytes as the kernel counts them.
+/// Size of a port's receive buffer below which the workers' windows are small, in bytes as the kernel counts them.
 const RECV_BUFFER_MIN_BYTES: u64 = 4 << 20;
 
 /// Checks the state of a daemon.

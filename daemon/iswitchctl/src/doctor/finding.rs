@@ -12,7 +12,7 @@ pub(super) enum Outcome {
     /// The set-up works, but not as well as it could.
     Warning,
     Failed,
-    /// The check could not be made.
+    /// The check could not be run.
     Skipped,
 }
 
@@ -63,7 +63,7 @@ impl Report {
         self.count(Outcome::Failed) == 0 && !(strict && self.count(Outcome::Warning) > 0)
     }
 
-    /// Renders the report as text for people.
+    /// Renders the report as human-readable text.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for Finding { check, outcome, detail, fix } in &self.findings {

@@ -1,4 +1,5 @@
-//! Checks of group delivery: the bridges of this machine, its firewall, and the members that hear no group.
+//! Checks of group delivery: the bridges of this machine, its firewall, and the members that do not hear the group of
+//! their job.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +8,9 @@ use std::process::Command;
 use super::finding::Report;
 use crate::view::{JobView, View};
 
-/// Name of the checks of bridges.
+/// Name of the bridge checks.
 const BRIDGE: &str = "group-bridge";
-/// Name of the check of the firewall.
+/// Name of the firewall check.
 const FIREWALL: &str = "group-firewall";
 const INTERFACES: &str = "/sys/class/net";
 
@@ -19,8 +20,8 @@ pub(super) fn check_host(report: &mut Report) {
     check_firewall(report);
 }
 
-/// Checks that each bridge that snoops IGMP has a querier. Without one, it forgets after some minutes which hosts have
-/// subscribed to a group.
+/// Checks that each bridge that snoops IGMP has a querier. Without a querier, the bridge forgets after some minutes
+/// which hosts have subscribed to a group.
 fn check_bridges(report: &mut Report, interfaces: &Path) {
     let entries = fs::read_dir(interfaces).into_iter().flatten().flatten();
     let mut bridges: Vec<_> =
@@ -37,7 +38,7 @@ fn check_bridges(report: &mut Report, interfaces: &Path) {
         } else {
             report.warning(
                 BRIDGE,
-                format!("{name} snoops IGMP but is no querier, so it may stop forwarding to the groups of jobs"),
+                format!("{name} snoops IGMP but is not a querier, so it may stop forwarding to the groups of jobs"),
                 format!(
                     "run ip link set {name} type bridge mcast_querier 1, unless another device of this network is a \
                      querier"
@@ -47,24 +48,24 @@ fn check_bridges(report: &mut Report, interfaces: &Path) {
     }
 }
 
-/// Looks for rules of nftables that drop input by default and do not mention multicast.
+/// Looks for nftables rules that drop input by default and do not mention multicast.
 fn check_firewall(report: &mut Report) {
     let output = Command::new("nft").args(["list", "ruleset"]).output();
     let Ok(output) =
         output.map_err(drop).and_then(|output| output.status.success().then_some(output).ok_or(()))
     else {
-        return report.skipped(FIREWALL, "cannot list the rules of nftables (this needs root and nft)");
+        return report.skipped(FIREWALL, "cannot list the nftables rules (this needs root and nft)");
     };
     let rules = String::from_utf8_lossy(&output.stdout);
     if may_drop_groups(&rules) {
         return report.warning(
             FIREWALL,
-            "a chain of nftables drops input by default, and no rule names a multicast address",
+            "an nftables chain drops input by default, and no rule names a multicast address",
             "on workers, accept UDP packets from the switch to 239.192.0.0/14, ports 61000 to 65535; without that, \
              they receive results by unicast",
         );
     }
-    report.ok(FIREWALL, "no chain of nftables drops packets to groups by default");
+    report.ok(FIREWALL, "no nftables chain drops packets to groups by default");
 }
 
 fn may_drop_groups(rules: &str) -> bool {
@@ -72,7 +73,7 @@ fn may_drop_groups(rules: &str) -> bool {
     drops && !["239.", "224.", "pkttype multicast"].iter().any(|text| rules.contains(text))
 }
 
-/// Reports the members of each job with a group that receive results by unicast nevertheless.
+/// Reports the members that receive results by unicast although their job has a group.
 pub(super) fn check_members(report: &mut Report, view: &View) {
     for job in view.jobs.iter().filter(|job| job.group.is_some()) {
         check_job(report, job);
@@ -92,7 +93,7 @@ fn check_job(report: &mut Report, job: &JobView) {
         CHECK,
         format!("job {number}: {} of {count} members do not hear the group: {}", deaf.len(), addresses.join(", ")),
         "run iswitchctl doctor on these machines, and check the bridges between them and the switch; members that \
-         have just joined need a moment",
+         have just joined take a moment to subscribe",
     );
 }
 
@@ -114,7 +115,7 @@ mod tests {
         check_bridges(&mut report, directory.path());
         let text = report.text();
         assert!(
-            text.contains("br2 snoops IGMP but is no querier")
+            text.contains("br2 snoops IGMP but is not a querier")
                 && text.contains("3 checks, 0 failed, 1 warnings")
         );
     }

@@ -9,7 +9,7 @@ use pnet_datalink::NetworkInterface;
 
 use super::finding::Report;
 
-/// Returns the interface that has an address.
+/// Returns the interface that has this address.
 pub(super) fn interface_of(address: Ipv4Addr) -> Option<NetworkInterface> {
     let has_address =
         |interface: &NetworkInterface| interface.ips.iter().any(|network| network.ip() == address);
@@ -39,7 +39,7 @@ pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize)
         Ok(mtu) if mtu < mtu_bytes => report.failed(
             "interface-mtu",
             format!("{name} has an MTU of {mtu} bytes, expected at least {mtu_bytes}"),
-            format!("run ip link set {name} mtu {mtu_bytes}, and raise the MTU of every link to the switch likewise"),
+            format!("run ip link set {name} mtu {mtu_bytes}, and raise the MTU of every link to the switch as well"),
         ),
         Ok(mtu) => report.ok("interface-mtu", format!("{mtu} bytes")),
         Err(_) => report.skipped("interface-mtu", format!("cannot read /sys/class/net/{name}/mtu")),
@@ -74,7 +74,7 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
     let options = Options { recv_buffer_bytes: wanted_bytes, offload: false, ..Options::default() };
     let got = UdpSocket::bind(address, &options).and_then(|socket| socket.recv_buffer_bytes());
     match got {
-        // The kernel reports twice the usable size, because it includes its bookkeeping.
+        // The kernel reports twice the usable size, because the reported size includes its own bookkeeping.
         Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
             CHECK,
             format!(

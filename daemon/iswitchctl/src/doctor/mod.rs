@@ -32,20 +32,20 @@ use switch::SwitchCheck;
 /// Options of `iswitchctl doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Switch to which the path is checked
+    /// Check the path to this switch
     ///
-    /// The path is checked in both directions.
+    /// The check covers both directions.
     #[arg(long, value_name = "HOST:PORT")]
     switch: Option<String>,
-    /// Machine that runs `iswitchctl doctor --answer`, to which the path is checked
+    /// Check the path to this machine, which runs `iswitchctl doctor --answer`
     ///
     /// Start `iswitchctl doctor --answer 0.0.0.0:7712` on that machine first; the default port is 7712. This check
     /// reports problems of each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
-    /// Answer the requests of --peer from another machine at this address
+    /// Answer --peer requests from other machines at this address
     ///
-    /// The command makes no checks and runs until it is interrupted.
+    /// The command runs no checks. It runs until it is interrupted.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
     answer: Option<SocketAddrV4>,
     /// Network interface to check
@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
     /// The default is the interface on the path to the switch or the peer.
     #[arg(long, value_name = "IFACE")]
     interface: Option<String>,
-    /// Number of the job to ask the switch about
+    /// Number of the job about which to query the switch
     #[arg(long, default_value_t = 0)]
     job: u32,
     /// Key file of the job
@@ -85,7 +85,7 @@ pub(crate) struct DoctorArgs {
     /// These checks matter only if the switch runs with --group-delivery auto.
     #[arg(long)]
     group_delivery: bool,
-    /// Exit with status 1 also if there are only warnings
+    /// Exit with status 1 even if there are only warnings
     #[arg(long)]
     strict: bool,
 }
@@ -147,7 +147,7 @@ fn resolve(option: &str, name: &str, default_port: Option<u16>) -> anyhow::Resul
     address.with_context(|| format!("{option} is {name:?}, expected a host with an IPv4 address"))
 }
 
-/// Checks the given interface or, without one, the interface on the path to `to`.
+/// Checks the given interface. If no interface is given, checks the interface on the path to `to`.
 fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddrV4>, patience: Patience) {
     let on_the_way = || {
         let local = Probe::connect(to?, patience).ok()?.local()?;
@@ -159,7 +159,7 @@ fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddr
     }
 }
 
-/// Checks the daemon of this machine, if there is one. If a control socket is given, the daemon must answer.
+/// Checks the daemon on this machine, if there is one. If a control socket is given, the daemon must answer.
 fn check_daemon(report: &mut Report, control: &QueryArgs) -> anyhow::Result<()> {
     let path = match control.path() {
         Ok(path) if path.exists() || control.is_given() => path,

@@ -8,8 +8,8 @@ use super::probe::{Answer, Probe, Silence};
 /// Length of the headers in front of the UDP payload, in bytes.
 pub(super) const HEADERS_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 
-/// Measures the maximum length of packets on a path. Packets with `shortest` bytes after the headers must be known to
-/// pass.
+/// Measures the maximum length of packets on a path. Packets with `lens.start` bytes after the headers must be known to
+/// pass; packets with `lens.end` bytes are expected to pass.
 pub(super) fn check_path_mtu(
     report: &mut Report,
     check: &'static str,

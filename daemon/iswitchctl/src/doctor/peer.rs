@@ -12,7 +12,7 @@ use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 use super::switch::{check_tos_back, nanos_since_1970};
 
-/// Difference between two clocks above which their logs cannot be compared, in nanoseconds.
+/// Difference between the clocks of two machines above which their logs cannot be compared, in nanoseconds.
 const CLOCK_SKEW_MAX_NANOS: u64 = 1_000_000_000;
 
 /// Check of a peer: its address and the parameters of the questions.
@@ -96,8 +96,8 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     check_tos_back(report, back, answer.tos, tos);
 }
 
-/// Checks the difference between the clocks. Sessions do not depend on it, but comparing logs and dumps of several
-/// machines does.
+/// Checks the difference between the clocks. Sessions do not depend on it, but comparisons of logs and dumps from
+/// several machines do.
 fn check_clock(report: &mut Report, answer: &Answer) {
     let Some(echo) = Echo::parse_answer(&answer.payload) else { return };
     // The peer read its clock about halfway through the round trip, so it is compared with the local time at that

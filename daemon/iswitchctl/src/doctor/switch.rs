@@ -1,5 +1,5 @@
-//! Checks of the path to a switch and back. The packets change no state: Joins that only query, and data from a
-//! non-member.
+//! Checks of the path to a switch and back. The packets do not change the state of the switch: they are Joins that only
+//! query, and data from a non-member.
 
 use std::net::SocketAddrV4;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use super::finding::Report;
 use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 
-/// Number of requests in a row that measure packet loss.
+/// Number of consecutive requests that measure packet loss.
 const LOSS_PROBES: u32 = 50;
 /// Minimum number of unanswered requests that is reported as loss: a single one may be due to a busy machine.
 const LOSS_MIN: u32 = 2;
@@ -68,7 +68,7 @@ impl SwitchCheck<'_> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join =
             JoinRepr { query: true, part, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
-        // Zero would ask for no Ack; any other id works.
+        // A request id of zero would request no Ack; any other id works.
         let request = nanos_since_1970() as u32 | 1;
         let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
         let mut bytes = vec![0; len];
@@ -162,7 +162,7 @@ impl SwitchCheck<'_> {
         }
     }
 
-    /// Checks that all threads of the switch are reachable, each at a UDP port of its own.
+    /// Checks that all threads of the switch are reachable, each at its own UDP port.
     fn check_threads(&self, report: &mut Report, probe: &mut Probe) {
         const CHECK: &str = "threads";
         let question = self.question(JOIN_LEN_BYTES + self.trailer_len(), true);
@@ -193,7 +193,8 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // The packet is as long as an Ack, because a switch sends an unproven address no answer longer than the packet.
+        // The packet is as long as an Ack, because the answer of a switch to an unproven address is never longer than
+        // the packet.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);
@@ -243,7 +244,7 @@ impl SwitchCheck<'_> {
     }
 }
 
-/// Checks that an answer has kept the ToS that it was sent with.
+/// Checks that an answer arrived with the ToS with which it was sent.
 pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: u8, sent: u8) {
     if arrived & TOS_MASK == sent {
         return report.ok(check, format!("answers arrive with ToS {sent:#04x}"));

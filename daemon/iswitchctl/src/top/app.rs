@@ -55,7 +55,7 @@ pub(super) struct MemberRow {
 pub(super) struct App {
     before: Option<View>,
     pub(super) now: View,
-    /// Reason why the last request had no answer.
+    /// Reason why the last request was not answered.
     pub(super) error: Option<String>,
     selected: usize,
     pub(super) sort: Sort,

@@ -11,9 +11,9 @@ use super::number::{short, time};
 use crate::view::JobView;
 
 const HEADER_LINES: u16 = 3;
-/// Height of the table of jobs, including its two title lines.
+/// Height of the table of jobs in lines, including its two title lines.
 const JOBS_LINES: u16 = 7;
-/// Height of the table of drops, including its title.
+/// Height of the table of drops in lines, including its title.
 const DROPS_LINES: u16 = 5;
 /// Number of columns of drop reasons.
 const DROP_COLUMNS: usize = 2;
@@ -73,7 +73,7 @@ fn heads<const N: usize>(names: [&'static str; N]) -> Row<'static> {
     Row::new(names).style(Style::new().add_modifier(Modifier::BOLD))
 }
 
-/// Returns the range of list items that fits and includes the selected one.
+/// Returns the range of list items that fits into `lines` lines and includes the selected item.
 fn window(len: usize, selected: usize, lines: usize) -> std::ops::Range<usize> {
     let first = (selected + 1).saturating_sub(lines).min(len);
     first..len.min(first + lines)
@@ -110,7 +110,7 @@ fn job_row(app: &App, job: &JobView) -> Row<'static> {
     ])
 }
 
-/// Returns the number of members that receive results through the group of the job.
+/// Returns the number of members that receive results through the group of the job, or `-` if there are none.
 fn group(job: &JobView) -> String {
     match job.members.iter().filter(|member| member.hears_group).count() {
         0 => "-".to_owned(),
@@ -118,7 +118,7 @@ fn group(job: &JobView) -> String {
     }
 }
 
-/// Returns the most important condition that keeps a job from progressing.
+/// Returns the most important condition that keeps a job from progressing, or `running` if there is none.
 fn state(job: &JobView) -> String {
     let refused = || job.parent_refusal.as_ref().map(|reason| format!("parent refuses: {reason}"));
     let waiting = || {

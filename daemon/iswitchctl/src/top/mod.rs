@@ -41,7 +41,7 @@ fn parse_interval(text: &str) -> Result<f64, String> {
 /// Shows the state of the daemon until the user quits.
 pub(crate) fn run(args: &TopArgs, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let mut app = App::default();
-    // Asks before the terminal is changed, so that an error is printed on the normal screen.
+    // The daemon is queried before the terminal is changed, so that an error is printed on the normal screen.
     app.update(look(ask)?);
     let mut terminal = ratatui::try_init().context("cannot set up the screen: top needs a terminal")?;
     let outcome = follow(&mut terminal, &mut app, Duration::from_secs_f64(args.interval), ask);

@@ -22,9 +22,9 @@ const LIVE: [&str; 8] = [
 pub struct Change {
     /// Name of the setting, as in the configuration file.
     pub setting: String,
-    /// Value before.
+    /// Previous value.
     pub from: Value,
-    /// Value now.
+    /// New value.
     pub to: Value,
 }
 
@@ -65,7 +65,7 @@ impl Config {
         Ok(changes)
     }
 
-    /// Returns each setting with its value in force and where the value comes from.
+    /// Returns each setting with its value in force and the origin of that value.
     pub(crate) fn in_force(&self) -> Vec<Value> {
         let describe = |(name, value): (String, Value)| {
             let origin = self.origins.of(&name).map_or("default".to_owned(), ToString::to_string);

@@ -1,7 +1,7 @@
 //! Settings as they were read, before defaults are filled in: the part of the configuration that needs files.
 //!
-//! A daemon in the sandbox can open no files. Its monitor then reads them again for a reload, and passes them on as
-//! JSON.
+//! A sandboxed daemon cannot open files. For a reload, its monitor therefore reads the files again, and passes the
+//! settings and keys to the daemon as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -70,7 +70,7 @@ pub(super) fn read_keys(files: &[KeyFile]) -> Result<Vec<JobKey>, ConfigError> {
     files.iter().map(read).collect()
 }
 
-/// Where the value of a setting comes from.
+/// Origin of the value of a setting.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Origin {
@@ -92,7 +92,7 @@ impl fmt::Display for Origin {
 pub(super) struct Origins(BTreeMap<String, Origin>);
 
 impl Origins {
-    /// Notes the origin of all settings that are given in `settings`, in place of an earlier one.
+    /// Records `origin` for all settings that are given in `settings`, and replaces earlier origins.
     pub(super) fn note(&mut self, settings: &Settings, origin: &Origin) {
         for (name, value) in settings.by_name() {
             if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {

@@ -180,7 +180,7 @@ fn example_file_is_valid_and_names_every_key() {
     let config = resolve(&["--config", "FILE"], text).unwrap();
     assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
     assert_eq!(config.switch.slow_ms, DEFAULT_SLOW_MS);
-    // With its comment sign removed, each such line is a setting with its default value.
+    // Without the prefix "#= ", each of these lines is a setting with its default value or an example value.
     let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
         String::new(),
         |mut all, line| {
@@ -269,7 +269,7 @@ fn errors_of_threads_name_the_value_and_the_limit() {
     assert_eq!(error(&["--udp", "127.0.0.1:1", "--threads", "17"]), "--threads is 17, expected 1 to 16");
     assert_eq!(
         error(&["--port", "xdp:eth1", "--threads", "2"]),
-        "threads is 2, expected 1 with a port `xdp:`"
+        "threads is 2, expected 1 if a port has the prefix xdp:"
     );
     assert_eq!(
         error(&["--udp", "127.0.0.1:65534", "--threads", "4"]),

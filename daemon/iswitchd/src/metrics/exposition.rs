@@ -45,8 +45,8 @@ const PORT: [(&str, &str); 14] = [
     ("send_errors", "Datagrams lost because of any other send error."),
 ];
 
-/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up, and `usage` what the
-/// process uses, if it is known.
+/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up, and `usage` is the
+/// resource usage of the process, if it is known.
 pub(super) fn render(snapshot: &Snapshot, log_dropped_lines: u64, usage: Option<&Usage>) -> String {
     let mut page = Page::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -137,7 +137,7 @@ fn ports(page: &mut Page, ports: &[PortSnapshot]) {
     }
 }
 
-/// Function that returns a value of a job, if the job has it.
+/// Function that returns a value of a job, or `None` if the job does not have it.
 type OfJob = fn(&JobStatus) -> Option<f64>;
 
 fn flag(is_set: bool) -> f64 {
@@ -257,7 +257,7 @@ fn limits(page: &mut Page, limits: &[LimitStatus]) {
         }),
         (
             "limit_used",
-            "Present use of a limit; if it applies to each job or address, the highest.",
+            "Current use of a limit; if the limit applies to each job or address, the highest use.",
             |limit| limit.used,
         ),
     ];

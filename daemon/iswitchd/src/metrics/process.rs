@@ -1,4 +1,4 @@
-//! The daemon's own use of resources, from `/proc/self`.
+//! Resource usage of the daemon itself, from `/proc/self`.
 //!
 //! The files are opened before the daemon enters its sandbox, in which it can open none.
 
@@ -29,7 +29,7 @@ pub(super) struct Process {
     page_bytes: u64,
 }
 
-/// Use of resources at one moment.
+/// Resource usage at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
     /// User and system time, in seconds.
@@ -42,7 +42,7 @@ pub(super) struct Usage {
     pub(super) start_s: f64,
     /// Number of threads.
     pub(super) threads: u64,
-    /// Number of open file descriptors, without the one that counts them.
+    /// Number of open file descriptors, including those of [`Process`].
     pub(super) open_descriptors: u64,
     /// Maximum number of file descriptors; `None` if it is unlimited.
     pub(super) max_descriptors: Option<u64>,
@@ -59,14 +59,14 @@ impl Process {
         Ok(Self {
             stat: File::open("/proc/self/stat")?,
             descriptors: File::open("/proc/self/fd")?,
-            boot_s: boot_s.ok_or_else(|| io::Error::other("/proc/stat has no line btime"))?,
+            boot_s: boot_s.ok_or_else(|| io::Error::other("/proc/stat has no btime line"))?,
             max_descriptors: getrlimit(Resource::Nofile).current,
             ticks_per_second: clock_ticks_per_second(),
             page_bytes: page_size() as u64,
         })
     }
 
-    /// Returns the present use.
+    /// Returns the current usage.
     ///
     /// # Errors
     /// Fails if a file cannot be read.

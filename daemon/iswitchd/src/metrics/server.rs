@@ -2,8 +2,8 @@
 //!
 //! One thread outside the packet path multiplexes all clients, so that a slow client delays no other. Each client has
 //! [`CLIENT_TIMEOUT`] to send its request and read the answer; then its connection is closed. A new client is always
-//! accepted: when there are too many, the address with the most connections loses its oldest one. All clients that
-//! wait for the page get the same one, and the thread serves other clients in the meantime.
+//! accepted: if there are too many clients, the address with the most connections loses its oldest one. All clients
+//! that wait for the page get the same page, and the thread serves other clients in the meantime.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -47,14 +47,14 @@ pub struct MetricsListener {
 }
 
 impl MetricsListener {
-    /// Listens at `address`. Opens the files that describe this process, because the sandbox does not permit it later.
+    /// Listens on `address`. Opens the files that describe this process, because the sandbox does not permit it later.
     ///
     /// # Errors
     /// Fails if the address is in use or does not belong to this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let warn = |error: &io::Error| tracing::warn!(%error, "no metrics of the process");
+        let warn = |error: &io::Error| tracing::warn!(%error, "process metrics are unavailable");
         Ok(Self { listener, process: Process::open().inspect_err(warn).ok() })
     }
 
@@ -77,7 +77,7 @@ impl MetricsListener {
     }
 }
 
-/// A listener that answers. Dropping it ends its thread.
+/// A listener that answers clients. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct MetricsServer {
     _thread: SideThread,

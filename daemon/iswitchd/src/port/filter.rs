@@ -52,9 +52,9 @@ pub(super) struct Instruction {
 /// Returns the program. It accepts untagged IPv4/UDP frames with one of the two ToS values that are fragments or
 /// addressed to the UDP port of the switch.
 ///
-/// With several threads, each has a program with a UDP port of its own, and only one takes the fragments. All of them
-/// together accept exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a frame
-/// that a program accepts.
+/// With several threads, each thread has a program with its own UDP port, and only one program takes the fragments. All
+/// programs together accept exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a
+/// frame that a program accepts.
 pub(super) fn program(classifier: &Classifier, takes_fragments: bool) -> [Instruction; FILTER_LEN] {
     let load = |code, operand| Instruction { code, skip_true: 0, skip_false: 0, operand };
     // Jump offsets count from the next instruction.
@@ -186,7 +186,7 @@ pub(super) mod tests {
 
     #[test]
     fn ordinary_traffic_is_left_to_the_kernel() {
-        assert!(!accepts(&frame(Class::Data), true), "VLAN tag taken off by the device");
+        assert!(!accepts(&frame(Class::Data), true), "VLAN tag removed by the device");
         assert!(!accepts(&changed(12, 0x81), false), "VLAN tag in the frame");
         assert!(!accepts(&changed(13, 0x06), false), "ARP");
         assert!(!accepts(&changed(15, 0), false), "best-effort ToS");
@@ -209,8 +209,8 @@ pub(super) mod tests {
                 prop_assert!(accepts(&frame, false));
             }
             if accepts(&frame, false) {
-                // Conversely, the filter accepts beyond those only frames with a malformed header, which the
-                // classifier reports as errors or treats as ordinary traffic.
+                // Conversely, the only other frames that the filter accepts have a malformed header, which the
+                // classifier reports as an error or treats as ordinary traffic.
                 prop_assert!(Classifier::default().class_of(frame[15]).is_some());
             }
         }

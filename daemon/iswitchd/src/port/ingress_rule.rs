@@ -51,7 +51,8 @@ impl RuleScript {
 
     /// Removes the rule of a daemon that has terminated, unless another daemon now serves the interface.
     pub fn remove_orphan(&self) -> Result<(), RuleError> {
-        // A killed process may hold its claim slightly longer than its other descriptors, so the claim is awaited.
+        // A killed process may hold its claim slightly longer than its other descriptors, so this function waits for
+        // the claim.
         InterfaceClaim::acquire(&self.interface).map_or(Ok(()), |_claim| self.remove())
     }
 }
@@ -85,8 +86,8 @@ pub struct IngressRule {
 impl IngressRule {
     /// Installs the rule in one transaction and replaces one that a crashed daemon left behind.
     ///
-    /// The rule covers `ports` UDP ports from that of the classifier on. The caller must hold the claim to the
-    /// interface.
+    /// The rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
+    /// claim to the interface.
     pub fn install(interface: &str, classifier: &Classifier, ports: u16) -> Result<Self, RuleError> {
         let text = rule_text(interface, classifier, ports);
         let script = RuleScript { interface: interface.to_owned(), text };
@@ -105,8 +106,8 @@ impl IngressRule {
         self.keeper = Some(keeper);
     }
 
-    /// Installs the rule again after its interface has been deleted and recreated, through the monitor if it is
-    /// entrusted.
+    /// Installs the rule again after its interface has been deleted and recreated, through the monitor if the rule is
+    /// entrusted to it.
     pub fn reinstall(&self) -> Result<(), RuleError> {
         match &self.keeper {
             Some(keeper) => Ok(keeper.ask()?),

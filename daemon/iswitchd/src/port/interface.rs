@@ -38,7 +38,7 @@ pub enum PortError {
     Rule {
         /// Name of the interface.
         name: String,
-        /// Reason of the failure.
+        /// Reason for the failure.
         source: RuleError,
     },
     /// Another XDP program is attached to the interface.
@@ -118,7 +118,7 @@ pub(super) struct Interface {
     pub(super) link: Link,
     /// Index of the bridge that the interface was a port of when the daemon started, if any.
     pub(super) bridge: Option<c_int>,
-    /// Whether the interface is a loopback one, whose senders are on this machine.
+    /// Whether this is a loopback interface, whose senders are on this machine.
     is_loopback: bool,
 }
 
@@ -131,7 +131,7 @@ pub(super) enum Link {
 }
 
 impl Interface {
-    /// Finds an Ethernet interface by name. `socket` may be any socket that accepts the `SIOCGIF*` requests.
+    /// Finds an Ethernet interface by its name. `socket` may be any socket that accepts the `SIOCGIF*` requests.
     pub(super) fn find(name: &str, socket: BorrowedFd<'_>) -> Result<Self, PortError> {
         let mut interface = Self {
             name: name.to_owned(),
@@ -184,7 +184,7 @@ impl Interface {
 
     /// Returns an `ioctl(2)` request for this interface.
     pub(super) fn request(&self) -> libc::ifreq {
-        // SAFETY: an ifreq is numbers and arrays of them, for which zero is a valid value.
+        // SAFETY: an ifreq consists of numbers and arrays of numbers, for which zero is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         // The last byte stays zero, because the name is a C string.
         let room = request.ifr_name.len() - 1;

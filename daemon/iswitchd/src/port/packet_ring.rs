@@ -56,7 +56,7 @@ pub struct PacketOptions {
     pub offload: bool,
     /// Whether to install the [`IngressRule`].
     pub ingress_rule: bool,
-    /// Number of threads that serve the interface, each with a port of its own.
+    /// Number of threads that serve the interface, each with its own port.
     pub threads: u16,
 }
 
@@ -170,7 +170,7 @@ impl PacketPort {
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => {}
-            // The interface went down: logged once, and detected by `maintain()` as well.
+            // The interface went down. This is logged once, and `maintain()` detects it as well.
             Some(libc::ENETDOWN) => self.interface.set_link(Link::Down),
             _ => {
                 self.counters.receive_errors += 1;
@@ -282,14 +282,14 @@ impl PacketPort {
         Ok(payload.len())
     }
 
-    /// Passes the concatenation of the parts to the interface, or to the bridge that the interface is a port of if the
-    /// frame is for a group: the bridge clones it for its other ports.
+    /// Sends the concatenated parts through the interface. If the frame is for a group and the interface is a port of a
+    /// bridge, sends them through the bridge, which clones the frame for its ports.
     fn write(&self, addresses: &FrameAddresses, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {
             *entry = iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
         }
-        // SAFETY: a msghdr is integers and pointers, for which zero is a valid value.
+        // SAFETY: a msghdr consists of integers and pointers, for which zero is a valid value.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = list.as_mut_ptr();
         message.msg_iovlen = parts.len().min(list.len()) as _;
@@ -464,7 +464,7 @@ fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
 
 /// Returns the address of an interface for packet sockets.
 fn link_address(interface_index: c_int) -> libc::sockaddr_ll {
-    // SAFETY: a sockaddr_ll is numbers and an array of them, for which zero is a valid value.
+    // SAFETY: a sockaddr_ll consists of numbers and an array of numbers, for which zero is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();

@@ -17,7 +17,7 @@ pub struct PortSpec {
     pub xdp: Option<XdpModes>,
 }
 
-/// Requested modes of an AF_XDP port. If a mode is not given, the port tries its values, the faster one first.
+/// Requested modes of an AF_XDP port. If a mode is not given, the port tries both of its values, the faster one first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct XdpModes {
     /// Attachment point of the XDP program.
@@ -35,7 +35,7 @@ pub enum AttachMode {
     Generic,
 }
 
-/// How frames get into and out of the memory of an AF_XDP socket.
+/// Method of moving frames to and from the memory of an AF_XDP socket.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum CopyMode {
     /// The device reads and writes the memory.

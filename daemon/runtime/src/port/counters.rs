@@ -1,4 +1,4 @@
-//! Counters of a port, and reports of its faults that do not flood the log.
+//! Counters of a port, and rate-limited reports of its faults.
 
 use std::io;
 
@@ -11,8 +11,8 @@ pub struct PortCounters {
     pub received_datagrams: u64,
     /// Number of bytes of UDP payload received.
     pub received_bytes: u64,
-    /// Number of system calls that received at least one datagram. The number of datagrams per call shows how well
-    /// offload works.
+    /// Number of system calls that received at least one datagram. The number of datagrams per call shows how effective
+    /// offload is.
     pub receive_calls: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full.
     pub receive_buffer_drops: u64,

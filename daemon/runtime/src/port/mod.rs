@@ -16,14 +16,14 @@ use iswitch_switch::Endpoint;
 pub use counters::{Faults, PortCounters, datagrams};
 pub use udp::UdpPort;
 
-/// Datagrams of one sender and class: a single one, or a super-frame.
+/// Datagrams of one sender and class: a single datagram, or a super-frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagrams<'a> {
     /// Sender and receiver of the datagrams.
     pub from: Endpoint,
     /// Class that their ToS indicates.
     pub class: Class,
-    /// UDP payloads, one after the other.
+    /// Concatenated UDP payloads.
     pub payload: &'a [u8],
     /// Length of each payload in bytes, at least 1; the last payload may be shorter.
     pub stride: usize,
@@ -39,7 +39,7 @@ pub enum GroupReach {
     Nowhere,
     /// The hosts behind the port.
     Port,
-    /// The hosts behind all ports of the bridge with this interface index, whichever of them sends.
+    /// The hosts behind all ports of the bridge with this interface index, regardless of which port sends.
     Bridge(i32),
 }
 
@@ -54,7 +54,7 @@ pub trait Port: Send {
     /// Returns the descriptor that becomes readable when [`Self::recv`] has something to return.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
-    /// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes.
+    /// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them.
     fn recv_buffer_bytes(&self) -> usize;
 
     /// Returns the next arrival, or `None` if there is none. Errors are counted, and [`Self::maintain`] reports them.
@@ -62,7 +62,8 @@ pub trait Port: Send {
 
     /// Sends datagrams of `stride` bytes (the last may be shorter) to one receiver.
     ///
-    /// Datagrams that cannot be sent are counted and lost, as on any network; the receiver requests them again.
+    /// Datagrams that cannot be sent are counted and lost, as on any network; the receiver requests their
+    /// retransmission.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
 
     /// Returns how [`Self::send`] sends to a receiver with a multicast address.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Reason why the sender of a datagram cannot be answered; also the name of the counter.
+/// Reason why the sender of a datagram cannot be answered. Each reason has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSource {
     /// The source MAC address is a group address.

@@ -1,4 +1,4 @@
-//! Groups frames that were received together by sender.
+//! Groups the frames of a batch by sender.
 //!
 //! The core works best on super-frames, but AF_XDP delivers single frames. The frames of one sender are therefore
 //! gathered, even if the device has received those of several senders alternately.
@@ -8,7 +8,7 @@ use std::ops::Range;
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{Class, FrameAddresses};
 
-/// Maximum number of frames of a batch: that of a super-frame.
+/// Maximum number of frames in a batch: the maximum of a super-frame.
 pub(super) const BATCH_FRAMES: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
 /// A datagram in one of the frames of a batch.
@@ -31,12 +31,12 @@ pub(super) struct Run {
     pub(super) class: Class,
     /// Sender and destination of the datagrams.
     pub(super) addresses: FrameAddresses,
-    /// Length of each datagram but the last, which may be shorter, in bytes.
+    /// Length of each datagram except the last, which may be shorter, in bytes.
     pub(super) stride: usize,
 }
 
-/// Removes the first datagram, and the following ones of the same sender that fit into one super-frame with it. Calls
-/// `copy` with each of them in order. The datagrams of a sender keep their order.
+/// Removes the first datagram, and the following datagrams of the same sender that fit into one super-frame with it.
+/// Calls `copy` with each removed datagram in order. The datagrams of a sender keep their order.
 pub(super) fn take_run(waiting: &mut Vec<Waiting>, mut copy: impl FnMut(&Waiting)) -> Option<Run> {
     let first = waiting.first()?;
     let run = Run { class: first.class, addresses: first.addresses, stride: first.payload.len() };

@@ -41,7 +41,7 @@ trait Answer {}
 impl Answer for DriverInfo {}
 impl Answer for Channels {}
 
-/// Sends the request that `answer` holds; the driver writes its answer there.
+/// Sends the request that `answer` contains; the driver replaces it with its answer.
 fn ask<T: Answer>(interface: &Interface, socket: BorrowedFd<'_>, answer: &mut T) -> io::Result<()> {
     let mut request = interface.request();
     request.ifr_ifru.ifru_data = std::ptr::from_mut(answer).cast();
@@ -60,8 +60,8 @@ pub(super) fn receive_queues(interface: &Interface, socket: BorrowedFd<'_>) -> u
     }
 }
 
-/// Returns whether the interface is software, such as one end of a veth pair, so that its frames come from the memory
-/// of this machine and not from a wire.
+/// Returns whether the interface is implemented in software, such as one end of a veth pair, so that its frames come
+/// from the memory of this machine and not from a wire.
 pub(super) fn is_software(interface: &Interface, socket: BorrowedFd<'_>) -> bool {
     let mut info = DriverInfo {
         command: GET_DRIVER_INFO,
@@ -73,6 +73,6 @@ pub(super) fn is_software(interface: &Interface, socket: BorrowedFd<'_>) -> bool
         reserved: [0; 12],
         counts: [0; 5],
     };
-    // Hardware is on a bus, and the kernel reports its address there.
+    // A hardware device is on a bus, and the kernel reports its bus address.
     ask(interface, socket, &mut info).is_ok() && info.bus[0] == 0
 }

@@ -83,7 +83,7 @@ impl Umem {
         (self.memory.start.as_ptr().addr() as u64, self.memory.len_bytes as u64)
     }
 
-    /// Returns the address of the frame that contains an address.
+    /// Returns the address of the frame that contains the given address.
     pub(super) fn frame_of(&self, address: u64) -> u64 {
         address - address % self.frame_len_bytes as u64
     }
@@ -131,7 +131,7 @@ struct Ring<T> {
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
-    /// Maps the ring with `len` entries, a power of two, that the socket was configured with.
+    /// Maps a ring of the socket. `len` is the configured number of entries, which must be a power of two.
     fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, len: u32) -> io::Result<Self> {
         let entries_bytes = len as usize * size_of::<T>();
         let start = usize::try_from(offsets.desc).map_err(io::Error::other)?;
@@ -157,7 +157,7 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Returns whether the kernel must be woken for new entries. Always true for kernels that do not report it.
+    /// Returns whether the kernel must be woken for new entries. Always returns true if the kernel does not report it.
     fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.flags else { return true };
         // SAFETY: see `producer()`.

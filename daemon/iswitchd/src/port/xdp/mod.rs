@@ -34,7 +34,7 @@ use prepared::Prepared;
 pub use prepared::{XdpKeeper, XdpScript};
 use queue::{Queue, QueueSize};
 
-/// Maximum number of receive queues of an interface. Each takes memory, and a single thread runs the packet loop.
+/// Maximum number of receive queues of an interface. Each queue takes memory, and a single thread serves all queues.
 const MAX_QUEUES: usize = 64;
 
 /// Options of an AF_XDP port.
@@ -182,7 +182,7 @@ impl XdpPort {
         }
     }
 
-    /// Returns the queue that sends to a peer. It is always the same one, so that datagrams keep their order.
+    /// Returns the queue that sends to a peer. A peer always has the same queue, so that datagrams keep their order.
     fn queue_for(&self, to: &Endpoint) -> usize {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         (hasher.hash_one(to.peer) % self.served.queues.len() as u64) as usize
@@ -235,7 +235,7 @@ impl XdpPort {
         let name = &self.interface.name;
         check_mtu(&self.interface)?;
         let prepared = match &self.keeper {
-            Some(keeper) => keeper.ask().map_err(system(name, "get it prepared by the monitor"))?,
+            Some(keeper) => keeper.ask().map_err(system(name, "prepare it through the monitor"))?,
             None => self.script.prepare(&self.interface, self.query.as_fd())?,
         };
         Served::new(&self.interface, prepared, self.script.modes, self.recv_buffer_bytes)
@@ -294,8 +294,8 @@ impl Served {
     }
 }
 
-/// Raises the limit on locked memory, so that it also suffices after privileges are given up. If that is not
-/// permitted, the current limit stays.
+/// Raises the limit on locked memory, so that it also suffices after privileges are given up. If that is not permitted,
+/// the current limit stays in force.
 fn lift_memory_limit() {
     let any = Rlimit { current: None, maximum: None };
     if let Err(error) = setrlimit(Resource::Memlock, any) {

@@ -1,5 +1,5 @@
-//! Resources of an XDP port that need privileges to create, and how an unprivileged daemon gets them from its
-//! monitor.
+//! Resources of an XDP port that need privileges to create, and their transfer from the monitor to an unprivileged
+//! daemon.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -21,9 +21,9 @@ use super::super::spec::{AttachMode, XdpModes};
 use super::program::program;
 use super::{MAX_QUEUES, bpf, device};
 
-/// Maximum time that the packet loop waits for an answer of the monitor, which is nearly idle otherwise.
+/// Maximum time that the packet loop waits for an answer from the monitor, which is otherwise nearly idle.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum length of an answer of the monitor, in bytes.
+/// Maximum length of an answer from the monitor, in bytes.
 const ANSWER_LEN_MAX_BYTES: usize = 4096;
 /// Number of descriptors in addition to the sockets: the link and the epoll instance.
 const OTHER_DESCRIPTORS: usize = 2;
@@ -51,16 +51,16 @@ pub(super) struct InterfaceProperties {
     pub(super) is_software: bool,
 }
 
-/// Answer of the monitor.
+/// Answer from the monitor.
 #[derive(Debug, Deserialize, Serialize)]
 struct Answer {
     /// Number of the interface in the request.
     number: u8,
-    /// Properties of the interface, with which descriptors are passed, or the reason of the failure.
+    /// Properties of the interface, sent together with the descriptors, or the reason for the failure.
     outcome: Result<InterfaceProperties, String>,
 }
 
-/// Description with which an interface can be prepared, also later or in another process.
+/// Description from which an interface can be prepared, even later or in another process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct XdpScript {
     pub(super) interface: String,

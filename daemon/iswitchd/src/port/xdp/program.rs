@@ -1,6 +1,6 @@
 //! eBPF program that redirects iSwitch frames to AF_XDP sockets and leaves all others to the kernel.
 //!
-//! It is assembled here, because it is short and an eBPF compiler is not part of a Rust toolchain.
+//! The program is assembled here, because it is short and an eBPF compiler is not part of a Rust toolchain.
 
 use std::os::fd::RawFd;
 
@@ -142,7 +142,7 @@ impl Assembly {
 ///
 /// XDP sees frames before VLAN tags are processed, but it does not see a tag that the device has removed.
 pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
-    // The program loads half-words in network byte order, as they lie in the frame.
+    // The program loads half-words in network byte order, as they are stored in the frame.
     let network = |value: u16| i32::from(value.to_be());
     let mut it = Assembly::default();
     it.load(LOAD_WORD, R2, R1, DATA);
@@ -163,8 +163,8 @@ pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
     // Length of the IPv4 header, in 32-bit words.
     it.load(LOAD_BYTE, R5, R2, IP_AT);
     it.constant(AND_CONSTANT, R5, 15);
-    // Each length is compared in turn, the usual one first, because the verifier allows variable packet offsets only
-    // to programs loaded with CAP_PERFMON.
+    // Each length is compared in turn, the usual one first, because the verifier allows variable packet offsets only in
+    // programs loaded with CAP_PERFMON.
     for words in [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4] {
         let port_at = PORT_AT + 4 * words;
         it.jump(JUMP_NOT_EQUAL, R5, words.into(), Label::LongerThan(words));

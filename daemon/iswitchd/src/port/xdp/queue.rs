@@ -1,8 +1,8 @@
 //! One queue of an interface: an AF_XDP socket, its frames and its four rings.
 //!
 //! Frames for receiving circulate through the fill ring, the device, the receive ring and the switch. Frames for
-//! sending circulate through the switch, the transmit ring, the device and the completion ring. No frame moves from
-//! one circle to the other.
+//! sending circulate through the switch, the transmit ring, the device and the completion ring. No frame moves from one
+//! cycle to the other.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -133,7 +133,7 @@ impl Queue {
         Err(refusal)
     }
 
-    /// Returns the number of frames that were received and not released.
+    /// Returns the number of frames that were received but not released yet.
     pub(super) fn received(&self) -> u32 {
         self.rx.available()
     }
@@ -213,7 +213,7 @@ impl Queue {
     }
 
     /// Returns the number of frames that the kernel has dropped on this queue since it was opened, for lack of a free
-    /// frame or of room in the ring.
+    /// frame or of room in the receive ring.
     pub(super) fn drops(&self) -> io::Result<u64> {
         let statistics = xdp_statistics(&self.socket)?;
         Ok(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))
