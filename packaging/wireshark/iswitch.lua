@@ -70,18 +70,18 @@ field("bool", "join.query", "Query only", 8, nil, 0x01)
 field("bool", "join.resumes", "Resumes an earlier membership", 8, nil, 0x02)
 field("bool", "join.tagged", "Data packets end with a tag", 8, nil, 0x04)
 field("bool", "join.roams", "Can move to another parent", 8, nil, 0x08)
-field("bool", "join.updates", "Updates the weight only", 8, nil, 0x10)
+field("bool", "join.updates", "Only updates the weight", 8, nil, 0x10)
 field("bool", "join.groups", "Can receive results through a group", 8, nil, 0x40)
 field("bool", "join.part", "The vector is one part of a longer one", 8, nil, 0x80)
 field("bool", "join.resume.fresh", "Fresh: history known, sums not held", 8, nil, 0x20)
 field("uint8", "join.height", "Levels of switches", base.DEC)
 field("uint32", "join.resume.round", "Next round of the member", base.DEC)
-field("uint16", "join.resume.members", "Members of the job before", base.DEC)
+field("uint16", "join.resume.members", "Members that the job had", base.DEC)
 field("uint16", "join.resume.threshold", "Threshold H set by SetH", base.DEC)
 field("uint64", "join.resume.history", "History of the member", base.HEX)
 field("uint64", "join.resume.previous", "History before the last sum", base.HEX)
 field("uint64", "join.resume.behind", "History of members that lack the last sum", base.HEX)
-field("uint16", "join.resume.weight", "Workers of the job before", base.DEC)
+field("uint16", "join.resume.weight", "Workers that the job had", base.DEC)
 field("uint8", "join.contributions", "Element type of contributions", base.DEC, ELEMENTS)
 field("uint8", "join.results", "Element type of results", base.DEC, ELEMENTS)
 field("uint64", "join.nonce", "Nonce", base.HEX)
@@ -199,7 +199,7 @@ function iswitch.init()
     members, exchanges = {}, {}
 end
 
--- Returns the address and port of the member: the end of the packet that is not the switch.
+-- Returns the address and port of the member, that is, of the endpoint that is not the switch.
 local function member_of(pinfo)
     if pinfo.src_port == iswitch.prefs.port then
         return tostring(pinfo.dst) .. ":" .. pinfo.dst_port
@@ -462,7 +462,7 @@ local function dissect_control(buffer, pinfo, tree)
     return name .. text
 end
 
--- Decodes the count field: 0 means 1, from a sender that sets only the index, and 65535 means none.
+-- Decodes the count field: 0 (from a sender that sets only the index) means 1, and 65535 means no contributions.
 local function contributions_of(count)
     if count == 0 then
         return 1
@@ -470,7 +470,7 @@ local function contributions_of(count)
     return count == 65535 and 0 or count
 end
 
--- Widens 16 bits of a floating-point number with the given numbers of exponent and fraction bits.
+-- Converts a 16-bit floating-point number, given its numbers of exponent and fraction bits, to a Lua number.
 local function widen(bits, exponent_bits, fraction_bits)
     local fraction = bits % 2 ^ fraction_bits
     local exponent = math.floor(bits / 2 ^ fraction_bits) % 2 ^ exponent_bits
@@ -515,7 +515,7 @@ local function dissect_segment(buffer, tree, format)
     local len = buffer:len()
     local floats_len = len - SEG_LEN - (format.is_tagged and TAG_LEN or 0)
     local is_whole = floats_len > 0 and floats_len % ELEMENT_LEN[format.element] == 0
-    -- Without a declaration, the elements may be of 16 bits.
+    -- Without a declaration, the elements may have 16 bits.
     local is_untyped = not is_whole and not format.is_declared and floats_len > 0 and floats_len % 2 == 0
     if not is_whole and not is_untyped then
         tree:add_proto_expert_info(malformed, "Not a Seg followed by a whole number of elements")

@@ -1,9 +1,9 @@
-//! Errors in words.
+//! Messages of errors.
 
 use std::error::Error;
 
-/// Returns the message of an error, followed by those of its causes, separated by colons. A cause that the text already
-/// contains is left out: many errors, also those of libraries, state their cause in their own message.
+/// Returns the message of an error, followed by those of its causes, separated by colons. Omits a cause that the text
+/// already contains, because many errors, including those of libraries, state their cause in their own message.
 pub fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
