@@ -18,7 +18,8 @@ const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Interval between two readings of the racks' results. If they are equal, the last packets of a stopped root have arrived.
+/// Interval between two readings of the racks' results. If they are equal, the last packets of a stopped root have
+/// arrived.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Asserts that every round was summed by all nine workers.
