@@ -275,7 +275,11 @@ fn process(page: &mut Page, usage: &Usage) {
         ("process_cpu_seconds_total", "User and system CPU time.", Some(usage.cpu_s)),
         ("process_resident_memory_bytes", "Resident memory.", Some(usage.resident_bytes as f64)),
         ("process_virtual_memory_bytes", "Size of the address space.", Some(usage.virtual_bytes as f64)),
-        ("process_start_time_seconds", "Start of the process, in seconds since 1970.", Some(usage.start_s)),
+        (
+            "process_start_time_seconds",
+            "Start time of the process, in seconds since the Unix epoch.",
+            Some(usage.start_s),
+        ),
         ("process_threads", "Number of threads.", Some(usage.threads as f64)),
         ("process_open_fds", "Number of open file descriptors.", Some(usage.open_descriptors as f64)),
         (

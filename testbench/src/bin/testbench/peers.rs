@@ -28,12 +28,13 @@ pub(crate) struct Options {
     floats: Vec<u32>,
     /// Sweep vectors from 4 KiB to 64 MiB, in powers of four
     ///
-    /// The sweep replaces --floats and prints one table of the times.
+    /// The sweep replaces --floats. The command prints one table of times for each number of workers.
     #[arg(long, conflicts_with = "floats")]
     sweep: bool,
     /// Number of workers, each in its own network namespace
     ///
-    /// With several numbers, the command prints one table of the times for each vector.
+    /// With several numbers, the command prints one table of times for each vector length, with a column for each
+    /// number, unless --sweep is given.
     #[arg(long, value_delimiter = ',', default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: Vec<u16>,
     #[command(flatten)]
