@@ -11,7 +11,7 @@ use iswitch_harness::requirements::{alone, networks_and, report, together};
 use iswitch_harness::scratch;
 use iswitch_harness::wait;
 
-/// Floats of the largest model of the paper, which takes 6.4 MB.
+/// Number of floats in the paper's largest model (6.4 MB).
 const LARGE: u32 = 1_687_206;
 const LARGE_TIMEOUT: Duration = Duration::from_secs(120);
 

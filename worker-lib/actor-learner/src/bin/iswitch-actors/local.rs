@@ -212,9 +212,9 @@ fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Pat
 }
 
 enum OwnOption {
-    /// The value is part of the option's argument, as in `--cells=2`.
+    /// The option and its value are one argument, as in `--cells=2`.
     WithValue,
-    /// The value is the argument after the option, as in `--cells 2`.
+    /// The value is the next argument, as in `--cells 2`.
     Alone,
 }
 

@@ -15,7 +15,8 @@ use iswitch_study::table::{Records, StringRecord, Table, number, read};
 /// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrival times.
 ///
 /// # Errors
-/// Fails if the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read or has no jobs, or if a line does not describe a job; the error then names the
+/// line.
 pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     let text = read(path)?;
     let jobs = Table::new(&text, path, ["duration_s", "gpus"])?
@@ -82,7 +83,7 @@ const FIELDS: usize = 7;
 /// the throughput.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.
 pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let (mut jobs, mut unknown) = (Vec::new(), 0);
