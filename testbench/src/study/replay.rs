@@ -154,9 +154,9 @@ impl Replay {
             "computation (replayed), ms",
             "aggregation (real), ms",
             "aggregation share",
-            "of the wire limit",
+            "share of the wire limit",
             "speed-up",
-            "paper's server / this row",
+            "speed-up over the paper's server",
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
