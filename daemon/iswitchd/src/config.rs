@@ -627,7 +627,10 @@ impl Settings {
         let all = u32::from(count) * threads as u32;
         if u32::from(first) + all - 1 > u32::from(u16::MAX) {
             let of_threads = if threads > 1 { " for each of threads" } else { "" };
-            let expected = format!("room for {all} ports (uplink_jobs{of_threads}) up to 65535");
+            let most = u32::from(u16::MAX) + 1 - all;
+            let expected = format!(
+                "at most {most}, because {all} consecutive ports (uplink_jobs{of_threads}) are needed"
+            );
             return Err(bad("uplink_port", first, expected));
         }
         Ok((first, count))
@@ -652,7 +655,8 @@ impl Settings {
             }
         };
         if threads.count > room {
-            let expected = format!("at most {room}, because each thread takes another UDP port up to 65535");
+            let expected =
+                format!("at most {room}, because each thread needs a UDP port and the ports end at 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)

@@ -168,8 +168,8 @@ impl Cost {
         let unit = if offload { "super-frames" } else { "packets" };
         let verdict = if self.is_kept() { "kept" } else { "NOT KEPT" };
         format!(
-            "{floats} floats, 1 % of {unit} lost: p50 {} us, lossless {} us, ratio {}, \
-             beyond {PROMISED_RATIO} lossless rounds {} us, packets sent per packet needed {}: {verdict}",
+            "{floats} floats, 1 % of {unit} lost: p50 {} us, p50 without loss {} us, ratio {}; excess over \
+             {PROMISED_RATIO} times the p50 without loss: {} us; packets sent per packet needed: {}; promise {verdict}",
             self.lossy_us.text(0),
             self.lossless_us.text(0),
             self.ratio.text(2),

@@ -144,7 +144,7 @@ impl GroupArgs {
         if aggregator == Aggregator::Local && workers > 1 {
             bail!(
                 "--aggregator local runs a single process, but --workers is above 1; give --workers 1: batch sizes \
-                 are totals over all workers, so one worker learns the same"
+                 are totals over all workers, so a single worker trains with the same batch sizes"
             );
         }
         Ok(())

@@ -296,7 +296,7 @@ pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Res
     runs.sort();
     runs.into_iter().rev().map(|(_, run)| run).find(|run| matches(run)).with_context(|| {
         format!(
-            "nothing to resume: {} holds no checkpoint that the options match; name the run directory with --out",
+            "nothing to resume: {} holds no checkpoint that matches the options; name the run directory with --out",
             parent.display()
         )
     })

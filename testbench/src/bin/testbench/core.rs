@@ -154,7 +154,7 @@ impl Row {
 }
 
 fn print_table(name: &str, rows: &[Row]) {
-    println!("\nBy {name}; nanoseconds per packet of one member: median (minimum to maximum)\n");
+    println!("\nBy {name}; time per packet of one member in ns: median (minimum to maximum)\n");
     let mut table = Markdown::new([
         "mode",
         "members",

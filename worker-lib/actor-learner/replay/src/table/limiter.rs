@@ -75,7 +75,7 @@ impl RateLimiter {
         if min_diff > offset {
             let value = format!("{min_diff} to {max_diff}");
             let expected =
-                format!("at most samples_per_insert x min_size_to_sample ({offset}) at its lower end");
+                format!("a lower end of at most samples_per_insert x min_size_to_sample ({offset})");
             return Err(LimiterError { field: "error_buffer", value, expected });
         }
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()

@@ -178,7 +178,7 @@ fn check_tls<A: std::fmt::Display>(
         }
         (true, _, Some(address)) => bail!(
             "{address} is not encrypted, expected an https:// address because {option} is given; only unix: and \
-             loopback addresses may be plain"
+             loopback addresses may be unencrypted"
         ),
         _ => Ok(()),
     }

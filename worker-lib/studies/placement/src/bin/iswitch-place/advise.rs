@@ -24,7 +24,7 @@ use iswitch_manual::print_line;
 #[command(group = ArgGroup::new("manager").required(true).args(["slurm_nodes", "kubernetes_nodes"]))]
 pub(crate) struct AdviseArgs {
     #[arg(
-        help = "Policy: its name, or the run directory of a training",
+        help = "Policy: its name, or the run directory of a training run",
         long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,

@@ -19,7 +19,7 @@ use iswitch_cli::line_server::{self, Answer, Service};
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     #[arg(
-        help = "Policy: its name, or the run directory of a training",
+        help = "Policy: its name, or the run directory of a training run",
         long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,
