@@ -52,8 +52,9 @@ impl Throughputs {
             let (kind, gpus) = kind_and_gpus(key)
                 .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected ('KIND', GPUS)")))?;
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
-            let alone = alone
-                .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected a number under the key null")))?;
+            let alone = alone.ok_or_else(|| {
+                fail(format!("{key} of {gpu_type}: expected a number of at least 0 under the key null"))
+            })?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
         Ok(throughputs)

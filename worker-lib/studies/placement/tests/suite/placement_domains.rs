@@ -102,7 +102,7 @@ fn spares_are_only_for_jobs_that_a_failure_has_stopped() {
     let text = error.unwrap_err().to_string();
     assert_eq!(
         text,
-        "number of GPUs of job 0 is 4, expected 1 to 3, as many as the cluster has without its 5 spares"
+        "number of GPUs of job 0 is 4, expected 1 to 3, the number of GPUs in the cluster minus its 5 spares"
     );
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
         print_line!(
             "{}: {} stages of {} switches, load {:.3}, {} run(s) of {} slots from an empty network\n\
              queued before arrivals: {} packets (bound {}), {:.1} % above the bound\n\
-             delay {} slots by Little's law (bound {}), {} slots averaged over the packets that left",
+             delay by Little's law: {} slots (bound {}); mean delay of the packets that left: {} slots",
             summary.policy,
             summary.stages,
             summary.switches,

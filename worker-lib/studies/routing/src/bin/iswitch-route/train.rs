@@ -249,7 +249,7 @@ impl train::Outcome for Outcome {
     fn text(&self, seconds: f64) -> Option<String> {
         let (queued, bound) = self.queued.zip(self.bound_queued)?;
         Some(format!(
-            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated slots, \
+            "{} stages of {} switches, load {:.2}, {} iterations with {} slots of the network and {} simulated slots, \
              {seconds:.1} s\n\
              best policy (iteration {}): {queued:.1} packets queued, {:.1} % above the bound; delay {:.3} slots",
             self.stages,
