@@ -163,8 +163,8 @@ impl Replay {
             format!("The links allow the switch a speed-up of at most {bound:.2} over the server. ")
         });
         format!(
-            "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, on its own \
-             machines.\n",
+            "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, measured on \
+             its machines.\n",
             self.title(),
             rows.text(),
             self.scene.model.speed_up
