@@ -123,14 +123,14 @@ struct Settings {
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
     ///
-    /// This option requires no privileges. If the option is repeated, the candidate with the lowest address that
-    /// answers becomes the parent.
+    /// This option requires no privileges. If the option is repeated, the parent is the switch with the lowest address
+    /// among those that answer.
     #[arg(long, value_name = "ADDR:PORT")]
     parent: Vec<SocketAddrV4>,
     /// First local UDP port for packets to the parent
     ///
-    /// Each thread of the switch uses one port per job. Its `--uplink-jobs` consecutive ports follow those of the
-    /// previous thread. The ports must be the same after a restart. The default is 7721.
+    /// The switch uses one port per thread and job. Each thread has `--uplink-jobs` consecutive ports, which follow
+    /// those of the previous thread. The ports must be the same after a restart. The default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
     /// Maximum number of jobs of a switch that has a parent
@@ -140,15 +140,16 @@ struct Settings {
     uplink_jobs: Option<u8>,
     /// Number of threads, each of which sums a part of long vectors
     ///
-    /// Thread I, counted from 0, serves the UDP ports that are I above those of --udp and --udp-port. Workers divide
-    /// long vectors among the threads automatically. The memory limits and --total-join-rate are divided among the
-    /// threads. The default is one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports,
-    /// with a parent or with AF_XDP.
+    /// Thread I, counted from 0, serves the UDP ports of --udp and --udp-port plus I. Workers divide long vectors among
+    /// the threads automatically. The memory limits and --total-join-rate are divided among the threads. The default is
+    /// one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports, with a parent or with
+    /// AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
     ///
-    /// With several threads, the frames for the other threads use the ports that follow. The default is 7711.
+    /// With several threads, the first thread uses this port, and the others use the ports that follow. The default is
+    /// 7711.
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
     /// ToS of control packets
@@ -167,16 +168,16 @@ struct Settings {
     /// The switch expels a member that has been silent for longer than this. The default is 10000.
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u32>,
-    /// Waiting time after which a slow worker is logged, in milliseconds
+    /// Time after which a worker is logged as slow, in milliseconds
     ///
-    /// The switch logs a warning that names the worker when a round has waited this long for it after other workers
-    /// have contributed. The default is 1000.
+    /// If a worker has not contributed to a round this long after the first contribution to the round, the switch logs
+    /// a warning that names the worker. The default is 1000.
     #[arg(long, value_name = "MS")]
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB
     ///
-    /// A job takes twice the size of its vector. With --ordered, it also takes the size of its vector once for each of
-    /// its workers (64 workers if it declares none). The default is 256.
+    /// A job takes twice the size of its vector. With --ordered, the job also takes the size of its vector once per
+    /// worker. A job that does not declare its number of workers counts as 64 workers. The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB
@@ -215,7 +216,7 @@ struct Settings {
     non_finite: Option<NonFinite>,
     /// Add gradients in the order of the workers' ranks, for reproducible sums
     ///
-    /// The same gradients then give the same bits, regardless of the order in which they arrive.
+    /// The same gradients then always give bit-identical sums, regardless of their order of arrival.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
     /// Use of multicast groups for results
@@ -339,7 +340,7 @@ enum NonFinite {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum GroupDelivery {
-    /// Send results to a group if several workers have proved that it reaches them
+    /// Send results to a multicast group that several workers have proved to receive
     Auto,
     /// Send results by unicast only
     Off,
@@ -380,7 +381,7 @@ pub struct Config {
     pub interfaces: Vec<PortSpec>,
     /// Parent candidates: switches above this one. One of them is the parent.
     pub parents: Vec<SocketAddrV4>,
-    /// UDP ports from which the parent is reached: the first port and the number of ports of each thread. Both are zero
+    /// Local UDP ports for packets to the parent: the first port, and the number of ports of each thread. Both are zero
     /// without parents.
     pub uplink_ports: (u16, u8),
     /// Number of threads.
@@ -662,8 +663,8 @@ impl Settings {
         Ok(threads)
     }
 
-    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0 selects free
-    /// ports.
+    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0, which selects a
+    /// free port, does not limit this number.
     fn port_room(&self) -> usize {
         let udp = self.udp.iter().map(SocketAddrV4::port);
         let raw = (!self.port.is_empty()).then(|| self.udp_port.unwrap_or(DEFAULT_PORT));

@@ -104,9 +104,9 @@ struct Outcome {
     times: Vec<Duration>,
     /// Total time of all rounds, including the worker's own work between them.
     elapsed: Duration,
-    /// Number of rounds in which a segment contains fewer than all workers.
+    /// Number of rounds in which a segment contains the gradients of fewer than all workers.
     partial_rounds: u32,
-    /// Number of rounds in which some segments contain more workers than others.
+    /// Number of rounds in which some segments contain the gradients of more workers than others.
     mixed_rounds: u32,
     /// Number of rounds that the other workers completed while this worker was absent.
     missed_rounds: u32,

@@ -60,7 +60,7 @@ const LOADS: [Load; 4] = [
 /// One run of a job.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// Median time of a round, in microseconds, of worker 0.
+    /// Median time of a round of worker 0, in microseconds.
     us_p50: f64,
     /// Number of packets sent, divided by the number of data packets that a job without loss sends.
     packets: f64,
