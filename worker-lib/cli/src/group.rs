@@ -108,7 +108,7 @@ impl Vectors {
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Time for which a parameter server or ring waits for data from another member. It is long, because the slowest worker
-/// may spend a while in its environments.
+/// may take a long time to step its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {

@@ -398,7 +398,8 @@ mod tests {
         );
         assert_eq!(
             text(&[outage(1, 8.0, 20.0), outage(0, 8.0, 9.0), outage(1, 5.0, 9.0)]),
-            "outage of GPU 1 is 8 s to 20 s, expected a start at 9 s or later, because the outage that starts at 5 s ends then"
+            "outage of GPU 1 is 8 s to 20 s, expected a start at 9 s or later, because the outage that starts at 5 s \
+             ends then"
         );
         let text = |error: Result<Failures, StudyError>| error.unwrap_err().to_string();
         assert_eq!(
