@@ -65,8 +65,8 @@ pub(crate) struct Common {
     only: Vec<String>,
     /// Element types of the packets: f32, bf16, f16, bf16-f32, f16-f32
     ///
-    /// With several types, all contenders that support them take turns. The parameter server and the ring of this
-    /// project support only f32.
+    /// With several types, each contender is measured with each type that it supports. The parameter server and the
+    /// ring of this project support only f32.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "f32")]
     wire: Vec<ElementTypes>,
     /// Python interpreter with PyTorch, for Gloo
@@ -80,7 +80,7 @@ pub(crate) struct Common {
 pub(crate) type Prepared = (Tools, Vec<Contender>);
 
 impl Common {
-    /// Measures over links of each rate.
+    /// Calls `measure` with links of each rate.
     pub(crate) fn over_links(&self, subcommand: &str, measure: impl Fn(&Prepared, Links)) -> ExitCode {
         if !networks_and(&format!("testbench {subcommand}"), &["tc", "ethtool"]) {
             return ExitCode::FAILURE;

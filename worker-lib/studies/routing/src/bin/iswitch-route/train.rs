@@ -43,7 +43,8 @@ pub(crate) struct TrainArgs {
     draw: Option<u64>,
     /// CSV file of arrival rates
     ///
-    /// The file has a line of N numbers, one for each class, for each of the N switches of the first stage.
+    /// The file has one line for each of the N switches of the first stage. Each line has N numbers, one for each
+    /// class.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     rates: Option<PathBuf>,
     /// Number of threads for the matrix products of each worker
