@@ -47,7 +47,8 @@ const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
-/// Default number of CPU cores per thread. The remaining cores are left to other processes on the machine.
+/// Default number of CPU cores per thread. A thread uses only one of these cores; the others are left to other
+/// processes on the machine.
 const CORES_PER_THREAD: usize = 2;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
@@ -117,8 +118,8 @@ struct Settings {
     /// Network interface to serve with raw frames
     ///
     /// Raw frames require root. The option may be repeated. With the prefix `xdp:`, the interface is served through
-    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append modes to the interface,
-    /// separated by commas: `driver` or `generic`, and `zerocopy` or `copy`.
+    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append `,driver` or `,generic`
+    /// to the interface, and `,zerocopy` or `,copy`.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
@@ -176,8 +177,9 @@ struct Settings {
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB
     ///
-    /// A job takes twice the size of its vector. With --ordered, the job also takes the size of its vector once per
-    /// worker. A job that does not declare its number of workers counts as 64 workers. The default is 256.
+    /// A synchronous job takes twice the size of its vector, and with --ordered also its size once per worker. An
+    /// asynchronous job takes at least eight times the size of its vector, and also its size once per worker. A job
+    /// that does not declare its number of workers counts as 64 workers. The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB

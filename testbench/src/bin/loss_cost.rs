@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug, Parser)]
 #[command(version, max_term_width = 79)]
 struct Cli {
-    /// Number of pairs of runs, without and with loss, for each kind of round
+    /// Number of pairs of runs (without and with loss) for each kind of round
     #[arg(long, default_value_t = 7)]
     pairs: usize,
     /// Number of workers of the job

@@ -47,7 +47,7 @@ pub struct Options<C: TrainingCommand, H: Args> {
     command: C,
 }
 
-/// Command that trains. It adds its own options to those of training.
+/// Command that trains. It has options of its own in addition to the training options.
 pub trait TrainingCommand: Args {
     /// Adapts a training option to this command, for example by hiding it.
     fn adapt(option: Arg) -> Arg {

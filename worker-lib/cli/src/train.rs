@@ -42,8 +42,8 @@ pub struct TrainArgs<H: Args> {
     /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32 [default: f32]
     ///
     /// With 16-bit elements, a gradient takes half as many bytes. The switch sums in 32 bits and rounds each sum once.
-    /// With bf16-f32 and f16-f32, the packets to the workers keep 32 bits. Numbers that must not be rounded, such as
-    /// step counts, are exact with every type. All workers of the job must use the same types.
+    /// With bf16-f32 and f16-f32, the packets to the workers have 32-bit elements. Numbers that must not be rounded,
+    /// such as step counts, are exact with every type. All workers of the job must use the same types.
     #[arg(long, value_name = "TYPES")]
     wire: Option<ElementTypes>,
     /// Options for asynchronous training.

@@ -92,7 +92,7 @@ impl ServiceArgs {
 struct LearnerOutcome<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
-    /// Counters of the experience source of the first learner.
+    /// Counters of the first learner's experience source.
     replay: SourceStats,
 }
 

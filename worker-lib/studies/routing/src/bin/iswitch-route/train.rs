@@ -63,7 +63,7 @@ enum LearnerName {
     ///
     /// The arrival rates are estimated from the arrivals in a few slots of the network.
     Mlpi,
-    /// Costs of the slots that follow in the network itself (Monte Carlo)
+    /// Costs of the subsequent slots of the network itself (Monte Carlo)
     Mc,
     /// Costs of 100 slots plus the value of the state after them (temporal difference)
     Td,
