@@ -112,8 +112,8 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> an
     }
     if args.train.group.is_configured() {
         bail!(
-            "--switch, --server and --members are not supported here, because all learners are child processes; \
-             `iswitch learner` supports these options"
+            "--switch, --server and --members are not supported here, because all learners are child processes: pass \
+             these options to `iswitch learner`"
         );
     }
     args.site.check_tokens()?;
