@@ -47,8 +47,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         println!("{}", json!({ "random": random, "seed": seed, "outcome": outcome, "seconds": seconds }));
     } else {
         println!(
-            "{sums} sums, of which {random} of random pairs ({nan} NaN, {infinite} infinite, {subnormal} subnormal): \
-             no difference, in {seconds:.0} s"
+            "{sums} sums, {random} of which are of random pairs ({nan} NaN, {infinite} infinite, {subnormal} \
+             subnormal): no difference found in {seconds:.0} s"
         );
     }
     ExitCode::SUCCESS

@@ -78,7 +78,7 @@ fn failure(error: io::Error, what: &str, path: &Path) -> anyhow::Error {
         ),
         io::ErrorKind::PermissionDenied => {
             anyhow::anyhow!(
-                "access to {path} is denied; run iswitchctl as root, or as the user of the daemon"
+                "access to {path} is denied; run iswitchctl as root, or as the user that runs the daemon"
             )
         }
         io::ErrorKind::Other => anyhow::anyhow!("{what}: {error}"),

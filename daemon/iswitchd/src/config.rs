@@ -47,7 +47,8 @@ const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
-/// Default number of CPU cores per thread. The remaining cores are left to other processes on the machine.
+/// Default number of CPU cores per thread. A thread uses only one of these cores; the others are left to other
+/// processes on the machine.
 const CORES_PER_THREAD: usize = 2;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
@@ -117,20 +118,20 @@ struct Settings {
     /// Network interface to serve with raw frames
     ///
     /// Raw frames require root. The option may be repeated. With the prefix `xdp:`, the interface is served through
-    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append modes to the interface,
-    /// separated by commas: `driver` or `generic`, and `zerocopy` or `copy`.
+    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append `,driver` or `,generic`
+    /// to the interface, and `,zerocopy` or `,copy`.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
     ///
-    /// This option requires no privileges. If the option is repeated, the candidate with the lowest address that
-    /// answers becomes the parent.
+    /// This option requires no privileges. If the option is repeated, the parent is the switch with the lowest address
+    /// among those that answer.
     #[arg(long, value_name = "ADDR:PORT")]
     parent: Vec<SocketAddrV4>,
     /// First local UDP port for packets to the parent
     ///
-    /// Each thread of the switch uses one port per job. Its `--uplink-jobs` consecutive ports follow those of the
-    /// previous thread. The ports must be the same after a restart. The default is 7721.
+    /// The switch uses one port per thread and job. Each thread has `--uplink-jobs` consecutive ports, which follow
+    /// those of the previous thread. The ports must be the same after a restart. The default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
     /// Maximum number of jobs of a switch that has a parent
@@ -140,15 +141,16 @@ struct Settings {
     uplink_jobs: Option<u8>,
     /// Number of threads, each of which sums a part of long vectors
     ///
-    /// Thread I, counted from 0, serves the UDP ports that are I above those of --udp and --udp-port. Workers divide
-    /// long vectors among the threads automatically. The memory limits and --total-join-rate are divided among the
-    /// threads. The default is one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports,
-    /// with a parent or with AF_XDP.
+    /// Thread I, counted from 0, serves the UDP ports of --udp and --udp-port plus I. Workers divide long vectors among
+    /// the threads automatically. The memory limits and --total-join-rate are divided among the threads. The default is
+    /// one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports, with a parent or with
+    /// AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
     ///
-    /// With several threads, the frames for the other threads use the ports that follow. The default is 7711.
+    /// With several threads, the first thread uses this port, and the others use the ports that follow. The default is
+    /// 7711.
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
     /// ToS of control packets
@@ -167,16 +169,17 @@ struct Settings {
     /// The switch expels a member that has been silent for longer than this. The default is 10000.
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u32>,
-    /// Waiting time after which a slow worker is logged, in milliseconds
+    /// Time after which a worker is logged as slow, in milliseconds
     ///
-    /// The switch logs a warning that names the worker when a round has waited this long for it after other workers
-    /// have contributed. The default is 1000.
+    /// If a worker has not contributed to a round this long after the first contribution to the round, the switch logs
+    /// a warning that names the worker. The default is 1000.
     #[arg(long, value_name = "MS")]
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB
     ///
-    /// A job takes twice the size of its vector. With --ordered, it also takes the size of its vector once for each of
-    /// its workers (64 workers if it declares none). The default is 256.
+    /// A synchronous job takes twice the size of its vector, and with --ordered also its size once per worker. An
+    /// asynchronous job takes at least eight times the size of its vector, and also its size once per worker. A job
+    /// that does not declare its number of workers counts as 64 workers. The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB
@@ -215,7 +218,7 @@ struct Settings {
     non_finite: Option<NonFinite>,
     /// Add gradients in the order of the workers' ranks, for reproducible sums
     ///
-    /// The same gradients then give the same bits, regardless of the order in which they arrive.
+    /// The same gradients then always give bit-identical sums, regardless of their order of arrival.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
     /// Use of multicast groups for results
@@ -339,7 +342,7 @@ enum NonFinite {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum GroupDelivery {
-    /// Send results to a group if several workers have proved that it reaches them
+    /// Send results to a multicast group that several workers have proved to receive
     Auto,
     /// Send results by unicast only
     Off,
@@ -380,7 +383,7 @@ pub struct Config {
     pub interfaces: Vec<PortSpec>,
     /// Parent candidates: switches above this one. One of them is the parent.
     pub parents: Vec<SocketAddrV4>,
-    /// UDP ports from which the parent is reached: the first port and the number of ports of each thread. Both are zero
+    /// Local UDP ports for packets to the parent: the first port, and the number of ports of each thread. Both are zero
     /// without parents.
     pub uplink_ports: (u16, u8),
     /// Number of threads.
@@ -627,7 +630,10 @@ impl Settings {
         let all = u32::from(count) * threads as u32;
         if u32::from(first) + all - 1 > u32::from(u16::MAX) {
             let of_threads = if threads > 1 { " for each of threads" } else { "" };
-            let expected = format!("room for {all} ports (uplink_jobs{of_threads}) up to 65535");
+            let most = u32::from(u16::MAX) + 1 - all;
+            let expected = format!(
+                "at most {most}, because {all} consecutive ports (uplink_jobs{of_threads}) are needed"
+            );
             return Err(bad("uplink_port", first, expected));
         }
         Ok((first, count))
@@ -652,14 +658,15 @@ impl Settings {
             }
         };
         if threads.count > room {
-            let expected = format!("at most {room}, because each thread takes another UDP port up to 65535");
+            let expected =
+                format!("at most {room}, because each thread needs a UDP port and the ports end at 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)
     }
 
-    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0 selects free
-    /// ports.
+    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0, which selects a
+    /// free port, does not limit this number.
     fn port_room(&self) -> usize {
         let udp = self.udp.iter().map(SocketAddrV4::port);
         let raw = (!self.port.is_empty()).then(|| self.udp_port.unwrap_or(DEFAULT_PORT));

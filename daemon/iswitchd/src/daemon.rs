@@ -225,7 +225,9 @@ fn create_loop(
     ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
     let of_thread = |parent: &SocketAddrV4| {
         part::address(*parent, at).with_context(|| {
-            format!("parent is {parent}, expected a UDP port with room for one port per thread up to 65535")
+            format!(
+                "parent is {parent}, expected a lower UDP port, because each thread needs a port up to 65535"
+            )
         })
     };
     let parents = config.parents.iter().map(of_thread).collect::<anyhow::Result<Vec<_>>>()?;
@@ -258,7 +260,7 @@ fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
             tracing::warn!(
                 threads = count,
                 error = iswitch_manual::describe(error.as_ref()),
-                "running a single thread instead, because UDP ports of further threads are in use; set --threads"
+                "running a single thread instead, because the UDP ports for further threads are in use; set --threads"
             );
             open_udp(config, 1)?
         }
@@ -324,7 +326,7 @@ fn open_udp(config: &Config, threads: usize) -> anyhow::Result<Vec<Vec<UdpPort>>
         let ports = ports.with_context(|| match threads {
             1 => format!("cannot serve UDP address {address}"),
             _ => {
-                format!("cannot serve UDP address {address} and the next ports, {threads} in all (--threads)")
+                format!("cannot serve {threads} consecutive UDP ports from {address} (--threads)")
             }
         })?;
         for (thread, port) in opened.iter_mut().zip(ports) {

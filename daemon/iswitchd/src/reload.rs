@@ -83,9 +83,8 @@ impl Reloader {
 
     /// Reads the configuration again and applies it. Returns the settings that have changed.
     ///
-    /// # Errors
-    /// Fails if the configuration is invalid, if a setting that cannot change differs, or if the switch does not
-    /// answer. The previous configuration then stays in force.
+    /// # Errors Fails if the configuration is invalid, if a setting that cannot be reloaded has changed, or if the
+    /// switch does not answer. The previous configuration then stays in force.
     pub(crate) fn reload(&self) -> anyhow::Result<Vec<Change>> {
         let mut state = self.state();
         let new = state.source.load()?.resolve()?;

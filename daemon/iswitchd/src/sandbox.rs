@@ -26,7 +26,7 @@ pub enum SandboxError {
     NoUser(String),
     /// The daemon was not started as root, so it cannot change to the given user.
     #[error(
-        "user is {0:?}, expected the user that starts the daemon; to switch to another user, start it as root"
+        "user is {0:?}, expected the user that starts the daemon; to switch to another user, start the daemon as root"
     )]
     NotRoot(String),
     /// None of the default users exists.

@@ -15,7 +15,7 @@ pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
     let wait = move || {
         // A read error counts as the end of standard input.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        tracing::info!("standard input has ended; stopping when no job is left");
+        tracing::info!("standard input has ended; the switch stops when no job is left");
         while handle.may_have_jobs() {
             // Unlike `sleep`, this needs no system call besides those that the sandbox allows.
             thread::park_timeout(CHECK_INTERVAL);

@@ -93,8 +93,7 @@ impl SystemCalls {
         self
     }
 
-    /// Makes calls fail with this error number instead of ending the process. This takes precedence over allowing the
-    /// call.
+    /// Makes these calls fail with error number `error` instead of ending the process, even if they are also allowed.
     #[must_use]
     pub fn refuse(mut self, calls: &[c_long], error: c_int) -> Self {
         let refused = self.refused.entry(error).or_default();

@@ -351,7 +351,7 @@ impl fmt::Display for Event {
                 write!(f, "job {job}: refused by the parent {parent}: {status}{expected}")
             }
             Self::GaveWay { job } => {
-                write!(f, "job {job}: started without the members that hold its sums; all must rejoin")
+                write!(f, "job {job}: a member that holds its earlier sums has returned; all must rejoin")
             }
             Self::JobForgotten { job } => {
                 write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")

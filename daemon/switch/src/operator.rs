@@ -125,7 +125,7 @@ impl fmt::Display for OrderError {
             }
             Self::NotHalted { job } => write!(f, "job {job} is not halted"),
             Self::BelowParent { job, parent } => {
-                write!(f, "job {job} is summed by the parent {parent}; give the order to that switch")
+                write!(f, "job {job} is summed by the parent {parent}; send the command to the parent")
             }
         }
     }

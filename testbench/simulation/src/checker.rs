@@ -175,7 +175,9 @@ impl Witness {
             let mut expected = 0;
             for life in each(lives) {
                 let Some(gradient) = offers.get(life).copied().flatten() else {
-                    return Err(format!("it contains a contribution of life {life}, which has offered none"));
+                    return Err(format!(
+                        "it contains a contribution of life {life}, which has submitted no gradient"
+                    ));
                 };
                 expected += self.tag(life, gradient, segment, position);
             }

@@ -1,4 +1,4 @@
-//! Scenarios and how a seed draws them.
+//! Scenarios and their generation from a seed.
 //!
 //! This is swarm testing (Groce et al., ISSTA 2012): each seed enables some faults and disables others, because a run
 //! with all faults at once would seldom progress far enough to reveal the effect of any one of them.

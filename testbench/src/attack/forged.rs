@@ -166,9 +166,8 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
             let ratio = amplification(&testbed, &victim, &packet);
             if ratio > 1.0 {
                 let what = packet.what;
-                return Err(format!(
-                    "{what}, {kind:?} ports, with a key: {with_key}: amplification x{ratio:.2}"
-                ));
+                let key = if with_key { "with a" } else { "without a" };
+                return Err(format!("{what}, {kind:?} ports, {key} key: amplification x{ratio:.2}"));
             }
             if ratio > worst.0 {
                 worst = (ratio, packet.what);

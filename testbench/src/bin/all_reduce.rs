@@ -104,9 +104,9 @@ struct Outcome {
     times: Vec<Duration>,
     /// Total time of all rounds, including the worker's own work between them.
     elapsed: Duration,
-    /// Number of rounds in which a segment contains fewer than all workers.
+    /// Number of rounds in which a segment contains the gradients of fewer than all workers.
     partial_rounds: u32,
-    /// Number of rounds in which some segments contain more workers than others.
+    /// Number of rounds in which some segments contain the gradients of more workers than others.
     mixed_rounds: u32,
     /// Number of rounds that the other workers completed while this worker was absent.
     missed_rounds: u32,
@@ -146,7 +146,7 @@ impl World {
             .map_or_else(|| from_launcher(["OMPI_COMM_WORLD_SIZE", "WORLD_SIZE"], "--workers"), Ok)?;
         anyhow::ensure!(
             rank < workers,
-            "rank is {rank}, expected a number below the number of workers, {workers}"
+            "rank is {rank}, expected less than the number of workers ({workers})"
         );
         anyhow::ensure!(
             usize::from(workers) <= MAX_MEMBERS,
@@ -335,7 +335,7 @@ impl Outcome {
             });
             return result.to_string();
         }
-        let mut line = format!("rank {rank}/{workers}: {rounds} rounds of {} floats exact", cli.floats);
+        let mut line = format!("rank {rank}/{workers}: {rounds} exact rounds of {} floats", cli.floats);
         let _ = write!(line, ", p50 {p50:.0} us, p99 {p99:.0} us, {megabits:.0} Mbit/s");
         let _ = write!(line, ", {segments} segments, {retransmitted} retransmitted");
         if self.partial_rounds > 0 {

@@ -34,13 +34,13 @@ struct Cli {
     /// Number of floats in the vector
     #[arg(long, default_value_t = 10_119)]
     floats: u32,
-    /// Time that a gradient takes, in microseconds
+    /// Time to compute a gradient, in microseconds
     #[arg(long, default_value_t = 2_000)]
     compute_us: u64,
     /// Time to run, in seconds
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Threshold H; if 0, H follows the number of workers
+    /// Threshold H; 0 means the current number of workers
     #[arg(long, default_value_t = 0)]
     threshold: u16,
     /// Staleness bound S
@@ -65,7 +65,7 @@ impl LocalGradient for Quadratic {
     }
 }
 
-/// The update half of the learner: gradient descent that ends at a given time.
+/// Update step of the learner: gradient descent that ends at a given time.
 struct Descent {
     end: Instant,
 }

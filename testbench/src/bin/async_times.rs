@@ -49,7 +49,7 @@ struct Cli {
     /// Number of floats in each vector, including the learner's trailing counters
     #[arg(long)]
     floats: u32,
-    /// Time that a gradient takes, in microseconds
+    /// Time to compute a gradient, in microseconds
     #[arg(long)]
     compute_us: u64,
     /// Number of applied gradients after which the job ends
@@ -174,7 +174,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     Ok(result)
 }
 
-/// Returns the results of the last nine tenths of the updates, as JSON.
+/// Returns the results of the last 90 % of the updates, as JSON.
 fn render(updates: &Updates, staleness: &[u64], skipped: u64) -> serde_json::Value {
     let updates = updates.lock().unwrap_or_else(PoisonError::into_inner);
     let first = updates.len() / 10;

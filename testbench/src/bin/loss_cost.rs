@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug, Parser)]
 #[command(version, max_term_width = 79)]
 struct Cli {
-    /// Number of pairs of runs, without and with loss, for each kind of round
+    /// Number of pairs of runs (without and with loss) for each kind of round
     #[arg(long, default_value_t = 7)]
     pairs: usize,
     /// Number of workers of the job
@@ -60,7 +60,7 @@ const LOADS: [Load; 4] = [
 /// One run of a job.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// Median time of a round, in microseconds, of worker 0.
+    /// Median time of a round of worker 0, in microseconds.
     us_p50: f64,
     /// Number of packets sent, divided by the number of data packets that a job without loss sends.
     packets: f64,
@@ -168,8 +168,8 @@ impl Cost {
         let unit = if offload { "super-frames" } else { "packets" };
         let verdict = if self.is_kept() { "kept" } else { "NOT KEPT" };
         format!(
-            "{floats} floats, 1 % of {unit} lost: p50 {} us, lossless {} us, ratio {}, \
-             beyond {PROMISED_RATIO} lossless rounds {} us, packets sent per packet needed {}: {verdict}",
+            "{floats} floats, 1 % of {unit} lost: p50 {} us, p50 without loss {} us, ratio {}; excess over \
+             {PROMISED_RATIO} times the p50 without loss: {} us; packets sent per packet needed: {}; promise {verdict}",
             self.lossy_us.text(0),
             self.lossless_us.text(0),
             self.ratio.text(2),

@@ -14,7 +14,7 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// Timeouts for a link that hundreds of actors share, so that each of them may wait long for data.
+/// Timeouts for a link that hundreds of actors share. They are long, because each actor may have to wait long for data.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
 /// Read a model as many actors would
@@ -26,7 +26,7 @@ struct Cli {
     /// Actor i reads from endpoint i modulo the number of endpoints.
     #[arg(long, required = true, value_delimiter = ',')]
     from: Vec<Endpoint>,
-    /// Endpoint from which actors fetch the latest version before a turn starts
+    /// Endpoint from which actors fetch the latest model before a turn starts
     #[arg(long)]
     control: Endpoint,
     /// Name of the model
@@ -38,7 +38,7 @@ struct Cli {
     /// Number of the first actor in this process
     #[arg(long, default_value_t = 0)]
     first: usize,
-    /// Time at which all actors begin, in milliseconds since 1970
+    /// Time at which all actors begin, in milliseconds since the Unix epoch
     #[arg(long)]
     start_unix_ms: u64,
 }

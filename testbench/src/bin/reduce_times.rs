@@ -37,7 +37,7 @@ struct Cli {
     /// Addresses on which the workers of a ring listen, by rank
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', required_if_eq("through", "ring"))]
     members: Vec<SocketAddrV4>,
-    /// How the parameter server or the ring passes vectors on
+    /// Pipelining of the parameter server or of the ring
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
     /// Rank of this worker
@@ -191,7 +191,7 @@ fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
     })
 }
 
-/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order. With 16-bit
+/// Returns element `at` of a worker's vector. Elements are integers, so that sums are exact in any order. With 16-bit
 /// elements, the sum over up to 23 workers fits in eight bits.
 fn value(wire: ElementTypes, rank: u16, at: u32) -> f32 {
     if wire == ElementTypes::F32 {

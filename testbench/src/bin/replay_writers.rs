@@ -17,9 +17,10 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout for a link that thousands of actors share, so that each of them may wait long for an answer.
+/// Timeout for a link that thousands of actors share. It is long, because each actor may have to wait long for an
+/// answer.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Period before the start in which the actors establish their connections, one after the other.
+/// Time before the first insert, during which the actors establish their connections, one after the other.
 const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Write items to replay servers as many actors would
@@ -46,10 +47,10 @@ struct Cli {
     /// Mean pause of an actor between two inserts, in seconds
     #[arg(long, default_value_t = 0.0)]
     think_s: f64,
-    /// Time at which the inserts begin, in milliseconds since 1970
+    /// Time at which the inserts begin, in milliseconds since the Unix epoch
     #[arg(long)]
     start_unix_ms: u64,
-    /// Time from the first inserts to the measurement, in seconds
+    /// Time from the first inserts to the start of the measurement, in seconds
     #[arg(long, default_value_t = 0.0)]
     warm_up_s: f64,
     /// Measured time, in seconds

@@ -84,7 +84,7 @@ impl Mutant {
         let Bug { file, search, replace, .. } = &bug;
         ensure!(
             bug.seed.is_none() || bug.test.is_none(),
-            "seed and test are both set, expected only one: simulations cannot find a bug that a test must find"
+            "seed and test are both set, expected only one: set test for bugs that simulations cannot find"
         );
         let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
         ensure!(is_in_place, "file is {file:?}, expected a file in {}", PLACES.join(", "));

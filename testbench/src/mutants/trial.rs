@@ -283,7 +283,7 @@ impl Search {
         // A panic shows that the code itself detects the bug, not that the checker does.
         ensure!(
             rule != Rule::Panic,
-            "seed {seed} panicked, expected the violation of another rule before the panic: {detail}"
+            "seed {seed} panicked, expected the checker to detect the bug before the panic: {detail}"
         );
         Ok(Outcome::Found { seed, seeds: seed - self.first + 1, rule, detail })
     }

@@ -155,7 +155,7 @@ fn finish(mut victim: Group, load: Load) -> Run {
     let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;
     while victim.is_any_running() {
         if begin.elapsed() > limit {
-            let failure = Some(format!("it did not finish within {STARVED_AFTER:?} after its planned end"));
+            let failure = Some(format!("it did not finish within {STARVED_AFTER:?} of its planned end"));
             return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0, failure };
         }
         std::thread::sleep(POLL_INTERVAL);

@@ -106,7 +106,7 @@ impl Table {
         if let (Some(bare), Some(framed)) = (self.wire_us(), self.framed_wire_us()) {
             let _ = writeln!(
                 text,
-                "\nThe wire limit of 32-bit elements is {bare:.0} us, or {framed:.0} us with the switch's headers."
+                "\nFor 32-bit elements, the wire limit is {bare:.0} us, or {framed:.0} us with the switch's headers."
             );
         }
         if let Some((best, ratio)) = self.best_peer() {

@@ -55,7 +55,7 @@ impl Table {
             rows.row([contender.to_string()].into_iter().chain(cells).chain([growth_of(columns).text(2)]));
         }
         format!(
-            "### {}\n\nMean latency (p99) in ms; one item alone occupies a link for {:.1} ms.\n\n{}",
+            "### {}\n\nMean latency in ms, with p99 in parentheses; a single item occupies a link for {:.1} ms.\n\n{}",
             self.title(),
             self.load.wire_s() * 1e3,
             rows.text()

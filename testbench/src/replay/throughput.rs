@@ -132,7 +132,7 @@ impl Throughput {
             rows.row([row.contender.to_string(), rate.text(0), megabytes.text(0), gain]);
         }
         let len = bytes_text(len_bytes as f64);
-        format!("### {actors} actors, {len}, one server, without pause\n\n{}", rows.text())
+        format!("### {actors} actors, {len}, one server, without pauses\n\n{}", rows.text())
     }
 
     /// Returns the table as JSON.

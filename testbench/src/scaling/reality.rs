@@ -143,7 +143,7 @@ pub fn text(pairs: &[Pair]) -> String {
         let percent = share * 100.0;
         let _ = writeln!(
             text,
-            "\nThe model ranks {percent:.0} % of the pairs that differ by more than a tenth in the measured order."
+            "\nOf the pairs whose measured times differ by more than 10 %, the model ranks {percent:.0} % correctly."
         );
     }
     text

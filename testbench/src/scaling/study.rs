@@ -72,7 +72,7 @@ impl Table {
     pub fn text(&self) -> String {
         let Scenario { floats, bits_per_s, delay_us, rack, radix, jitter_us, .. } = self.scenario;
         let mut text = format!(
-            "### {floats} floats, {} Gbit/s, {delay_us} us each link, racks of {rack}, radix {radix}",
+            "### {floats} floats, {} Gbit/s, {delay_us} us per link, racks of {rack}, radix {radix}",
             bits_per_s / 1e9
         );
         if jitter_us > 0.0 {

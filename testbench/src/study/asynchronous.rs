@@ -241,7 +241,7 @@ impl AsyncReplay {
             "",
             "updates/s",
             "gradients/s",
-            "ms per gradient in the model",
+            "ms per applied gradient",
             "mean staleness when committed",
             "mean staleness when applied",
             "staleness when applied: 0, 1, 2, 3 and more updates",
@@ -264,8 +264,8 @@ impl AsyncReplay {
             ]);
         }
         format!(
-            "### {}\n\n{}\nOn its own machines, the paper reports a speed-up of {:.2} from the start to the same \
-             return, which includes the lower number of iterations.\n",
+            "### {}\n\n{}\nThe paper reports a speed-up of {:.2} in the time to reach the same return, measured on its \
+             machines; this includes the effect of fewer iterations.\n",
             self.title(),
             rows.text(),
             self.scene.model.async_speed_up

@@ -226,7 +226,7 @@ impl Comparison {
             "mean staleness",
             "mean return over the run",
             "mean return at the end",
-            "same curve as the first row until step",
+            "within 1 % of the first row until step",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!(
@@ -238,7 +238,8 @@ impl Comparison {
         if let Some(ratio) = self.fewer_gradients() {
             let _ = writeln!(
                 text,
-                "\nNumber of gradients in the model until the return, first row divided by second row: {ratio:.2}."
+                "\nNumber of gradients applied until the return was reached, first row divided by second row: \
+                 {ratio:.2}."
             );
         }
         text

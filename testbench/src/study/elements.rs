@@ -74,7 +74,7 @@ impl Returns {
         let verdict = FIGURES.map(|figure| if self.holds(figure) { "yes" } else { "NO" });
         format!(
             "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % intervals\n\n{}\n\
-             No mean below the interval of the first row: at the end {}, over the run {}.\n",
+             No mean is below the interval of the first row. At the end: {}; over the run: {}.\n",
             algorithm.to_uppercase(),
             self.0.workers,
             rows.text(),

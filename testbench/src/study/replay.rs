@@ -154,17 +154,17 @@ impl Replay {
             "computation (replayed), ms",
             "aggregation (real), ms",
             "aggregation share",
-            "of the wire limit",
+            "share of the wire limit",
             "speed-up",
-            "paper's server / this row",
+            "speed-up over the paper's server",
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
             format!("The links allow the switch a speed-up of at most {bound:.2} over the server. ")
         });
         format!(
-            "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, on its own \
-             machines.\n",
+            "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, measured on \
+             its machines.\n",
             self.title(),
             rows.text(),
             self.scene.model.speed_up

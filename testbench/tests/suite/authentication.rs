@@ -60,7 +60,7 @@ fn workers_with_the_key_aggregate_and_others_are_reported() {
     assert!(daemon.drops("not_authentic") > 0);
     let before = daemon.counters()["traffic"]["contributions"].clone();
     let wrong = Group::here(1, address, &with(&other)).finish(SOON).remove(0);
-    assert!(wrong.stderr.contains("it says that the job has a different key"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("the switch says that the job has a different key"), "{}", wrong.stderr);
     let none = Group::here(1, address, "").finish(SOON).remove(0);
     assert!(none.stderr.contains("job 0 has a key, and this worker was given none"), "{}", none.stderr);
     assert_eq!(daemon.counters()["traffic"]["contributions"], before);

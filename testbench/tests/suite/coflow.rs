@@ -166,7 +166,7 @@ fn errors_name_the_invalid_input() {
         (vec!["compare", "--dags", &cycle], "cycle, line 2: coflows wait for each other: 2 -> 1 -> 2"),
         (
             vec!["compare", "--dags", &tasks],
-            "tasks, line 3: tasks of job a wait for each other: R3_2 -> R2_3 -> R3_2",
+            "tasks, line 3: dependencies of job a form a cycle: R3_2 -> R2_3 -> R3_2",
         ),
         (vec!["evaluate", "best"], "policy is best, expected fair, fifo, fifo-job, lcf, sebf"),
         (vec!["evaluate", "local-search"], "that all arrive at time 0; add --interarrival 0"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Rounds of a job that its test ends.
 const ENDLESS: &str = "--rounds 100000000";
 
-/// nft script that drops packets to groups on their way into a host, as a firewall does.
+/// nft script that drops a host's incoming packets to multicast groups, as a firewall does.
 const FIREWALL: &str = "table ip firewall {
     chain input {
         type filter hook input priority 0; policy accept;

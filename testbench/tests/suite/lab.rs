@@ -180,7 +180,7 @@ fn missing_requirements_are_reported_by_name() {
     for mut lab in programs.labs(&["--workers", "2", "--iswitchd-arg", "--no-such-option", "--", "true"]) {
         let error = refused(&mut lab);
         assert!(error.contains("[switch] error: unexpected argument '--no-such-option'"), "{error}");
-        assert!(error.contains("iswitch-lab: iswitchd has ended; the lines above say why"), "{error}");
+        assert!(error.contains("iswitch-lab: iswitchd has ended; see its error message above"), "{error}");
     }
     // A kernel that forbids namespaces is simulated.
     let unshare = programs.0.path("unshare");

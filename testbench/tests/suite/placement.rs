@@ -211,7 +211,10 @@ fn an_agent_answers_every_line() {
     assert_eq!(answer, serde_json::json!({ "gpus": [3, 1], "id": 7 }));
     assert_eq!(ask(&with_job(r#"{"gpus": 4, "duration": 60}"#))["gpus"], serde_json::json!([]));
     for (job, error) in [
-        (r#"{"gpus": 5, "duration": 60}"#, "job.gpus is 5, expected 1 to 4, as many as the cluster has"),
+        (
+            r#"{"gpus": 5, "duration": 60}"#,
+            "job.gpus is 5, expected 1 to 4, the number of GPUs in the cluster",
+        ),
         (r#"{"gpus": 1, "duration": -60}"#, "job.duration is -60, expected a number of seconds above 0"),
     ] {
         assert_eq!(ask(&with_job(job))["error"], error);

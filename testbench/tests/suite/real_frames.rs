@@ -11,7 +11,7 @@ use iswitch_harness::requirements::{alone, networks_and, report, together};
 use iswitch_harness::scratch;
 use iswitch_harness::wait;
 
-/// Floats of the largest model of the paper, which takes 6.4 MB.
+/// Number of floats in the paper's largest model (6.4 MB).
 const LARGE: u32 = 1_687_206;
 const LARGE_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -344,13 +344,13 @@ fn jumbo_frames_carry_longer_segments_and_overlong_ones_are_refused() {
     let daemon = Daemon::on_ports(&star, &[]);
     for finished in Group::in_star(&star, daemon.address(), "--segment-floats 367").finish(SOON) {
         assert!(!finished.status.success());
-        assert!(finished.stderr.contains("segment_floats is 367, choose fewer"), "{finished:?}");
+        assert!(finished.stderr.contains("segment_floats is 367; reduce it"), "{finished:?}");
     }
     // If the path has a smaller MTU than the worker's interface, longer packets are dropped silently.
     star.workers.iter().for_each(|worker| worker.ip(&format!("link set {WORKER_INTERFACE} mtu 9000\n")));
     for finished in Group::in_star(&star, daemon.address(), "--segment-floats 2241").finish(SOON) {
         assert!(!finished.status.success());
-        assert!(finished.stderr.contains("segment_floats is 2241, choose fewer"), "{finished:?}");
+        assert!(finished.stderr.contains("segment_floats is 2241; reduce it"), "{finished:?}");
     }
     daemon.stop();
 }

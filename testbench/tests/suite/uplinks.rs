@@ -14,7 +14,7 @@ use serde_json::Value;
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
-/// Floats of the smallest and of the largest model of the paper.
+/// Number of floats in the paper's smallest and largest models.
 const SMALL: u32 = 10_119;
 const LARGE: u32 = 1_687_206;
 

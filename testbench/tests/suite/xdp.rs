@@ -15,7 +15,7 @@ use iswitch_harness::wait;
 use iswitch_simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 
-/// Floats of the largest model of the paper, which takes 6.4 MB.
+/// Number of floats in the paper's largest model (6.4 MB).
 const LARGE: u32 = 1_687_206;
 const WORKERS: u64 = 4;
 /// Buffer that is small enough for users other than root to lock in memory.

@@ -14,8 +14,8 @@ Runs the commands that developers of iSwitch need.
 Usage: cargo xtask COMMAND
 
 Commands:
-  check [CRATE...]   check formatting and house rules, and lint and test the given crates, or those whose files
-                     differ from the last commit; run it after each edit (about a minute)
+  check [CRATE...]   check formatting and house rules, then lint and test the given crates (by default, those
+                     whose files differ from the last commit); takes about a minute; run it after each edit
   check --since REV  run check for all crates whose files differ from the commit REV
   test               run all tests, as described in the README
   ci                 run everything that a submission must pass; needs root and installs its requirements

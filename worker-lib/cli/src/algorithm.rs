@@ -47,7 +47,7 @@ pub struct Options<C: TrainingCommand, H: Args> {
     command: C,
 }
 
-/// Command that trains. It adds its own options to those of training.
+/// Command that trains. It has options of its own in addition to the training options.
 pub trait TrainingCommand: Args {
     /// Adapts a training option to this command, for example by hiding it.
     fn adapt(option: Arg) -> Arg {
@@ -89,8 +89,8 @@ impl TrainingCommand for Train {
     }
 }
 
-/// Adds the algorithm to a command line `iswitch train OPTIONS` that does not name one. With `--config`, it is the
-/// algorithm of the file; with `--resume`, it is that of the resumed run. Other command lines are returned unchanged.
+/// Adds the algorithm to a command line `iswitch train OPTIONS` that does not name one. With `--config`, the algorithm
+/// comes from the file; with `--resume`, it comes from the resumed run. Other command lines are returned unchanged.
 ///
 /// # Errors
 /// Fails if the file or the run cannot be read.

@@ -30,8 +30,8 @@ use crate::session::{Session, SessionOptions};
 pub struct AsyncArgs {
     /// Train asynchronously: workers do not wait for each other
     ///
-    /// With --aggregator switch, an update sums the first gradients to arrive, as many as there are workers; a fast
-    /// worker may contribute more than one. With --aggregator ps, an update applies one gradient. --async=false
+    /// With --aggregator switch, an update sums the first N gradients to arrive, where N is the number of workers; a
+    /// fast worker may contribute several of them. With --aggregator ps, an update applies one gradient. --async=false
     /// overrides the setting in the file of --config.
     #[arg(
         long = "async",

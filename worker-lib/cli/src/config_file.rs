@@ -250,8 +250,8 @@ impl<A: Algorithm> Configuration<'_, A> {
     /// Fails if the hyper-parameters cannot be represented.
     pub fn text(&self) -> anyhow::Result<String> {
         let mut text = String::from(
-            "# Configuration of a training run. Train with it: iswitch train --config FILE\n# Options on the command \
-             line override the file.\n",
+            "# Configuration of a training run. To start the run: iswitch train --config FILE\n# Options on the \
+             command line override the file.\n",
         );
         let string = |text: &str| toml::Value::from(text).to_string();
         let entries = [

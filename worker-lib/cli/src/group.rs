@@ -108,7 +108,7 @@ impl Vectors {
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Time for which a parameter server or ring waits for data from another member. It is long, because the slowest worker
-/// may spend a while in its environments.
+/// may take a long time to step its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
@@ -144,7 +144,7 @@ impl GroupArgs {
         if aggregator == Aggregator::Local && workers > 1 {
             bail!(
                 "--aggregator local runs a single process, but --workers is above 1; give --workers 1: batch sizes \
-                 are totals over all workers, so one worker learns the same"
+                 are totals over all workers, so a single worker trains with the same batch sizes"
             );
         }
         Ok(())

@@ -15,8 +15,8 @@ use crate::number;
 pub struct HyperParameters {
     /// Number of environments of the job, a multiple of the number of workers
     ///
-    /// The default is the smallest multiple of the number of workers that is at least 4. For PPO on the planar Hopper,
-    /// it is at least 16; for A2C, at least 8, or 16 if the observations are images.
+    /// The default is the smallest multiple of the number of workers that is not below a minimum. The minimum is 16 for
+    /// PPO on the planar Hopper, 8 for A2C (16 if the observations are images), and 4 otherwise.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     environments: Option<usize>,
     /// Value of any hyper-parameter, such as gamma=0.98

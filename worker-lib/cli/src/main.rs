@@ -38,8 +38,8 @@ struct Cli {
 enum Command {
     /// Train an agent with one or more workers
     ///
-    /// With --config FILE or --resume, the algorithm may be omitted. It is then the algorithm of the file or of the
-    /// resumed run.
+    /// With --config FILE or --resume, the algorithm may be omitted. It is then taken from the file or from the resumed
+    /// run.
     #[command(subcommand)]
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns

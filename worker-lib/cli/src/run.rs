@@ -51,7 +51,8 @@ pub struct RunArgs {
     /// Run directory, for configuration, checkpoint, curves and TensorBoard events
     ///
     /// The default is a directory under `runs` that is named after the run; a number is appended if that directory
-    /// already holds a run. To use --resume with workers on several machines, all of them must share the directory.
+    /// already holds a run. To use --resume with workers on several machines, put the directory on a file system that
+    /// all of them share.
     #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
     /// Resume from the checkpoint in the run directory, with its hyper-parameters
@@ -111,8 +112,8 @@ impl Role {
 }
 
 impl RunArgs {
-    /// Determines the role of this process. If neither `--workers` nor a launcher gives the number of workers, it is
-    /// `default_workers`.
+    /// Determines the role of this process. If neither `--workers` nor a launcher gives the number of workers, the
+    /// number is `default_workers`.
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
@@ -296,7 +297,7 @@ pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Res
     runs.sort();
     runs.into_iter().rev().map(|(_, run)| run).find(|run| matches(run)).with_context(|| {
         format!(
-            "nothing to resume: {} holds no checkpoint that the options match; name the run directory with --out",
+            "nothing to resume: {} holds no checkpoint that matches the options; name the run directory with --out",
             parent.display()
         )
     })

@@ -39,8 +39,8 @@ pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Declares that a signal is the usual end of this process, which is then a success. This is the case for a service,
-/// and for a child process that its parent ends.
+/// Declares that a signal is the normal way to end this process, so that ending by a signal counts as success. This
+/// applies to services, and to child processes that their parent stops.
 pub fn end_well_on_signal() {
     ENDS_WELL.store(true, Ordering::Relaxed);
 }

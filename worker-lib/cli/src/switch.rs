@@ -10,8 +10,8 @@ use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
-/// Time for which a worker waits for the other workers of its parent process, which start together. A worker that has
-/// not joined within this time has failed.
+/// Time for which a worker waits for the other workers of its parent process, which start together. A worker fails if
+/// the others have not joined within this time.
 pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Authentication options of a worker. Without a key, packets are not authenticated.
@@ -41,8 +41,8 @@ impl KeyArgs {
 /// floats. If `key` contains a key, the switch uses it for all jobs.
 ///
 /// The switch adds the contributions in rank order, so that a run is reproducible bit for bit. The exception is a job
-/// with so many workers and so long vectors that the switch does not have enough memory to keep all contributions; in
-/// such a job, the sums depend on the order of arrival.
+/// whose contributions do not all fit into the memory of the switch; in such a job, the sums depend on the order of
+/// arrival.
 pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let config = Config { ordered: fits_ordered(workers, len), ..Config::default() };

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const SCRIPT: &str = include_str!("track.py");
-/// Environment variable that makes wandb print nothing; its output would disturb the progress bar.
+/// Environment variable that makes wandb print nothing, because the output of wandb would disturb the progress bar.
 const SILENT_VARIABLE: &str = "WANDB_SILENT";
 
 /// Options for tracking a run.

@@ -42,8 +42,8 @@ pub struct TrainArgs<H: Args> {
     /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32 [default: f32]
     ///
     /// With 16-bit elements, a gradient takes half as many bytes. The switch sums in 32 bits and rounds each sum once.
-    /// With bf16-f32 and f16-f32, the packets to the workers keep 32 bits. Numbers that must not be rounded, such as
-    /// step counts, are exact with every type. All workers of the job must use the same types.
+    /// With bf16-f32 and f16-f32, the packets to the workers have 32-bit elements. Numbers that must not be rounded,
+    /// such as step counts, are exact with every type. All workers of the job must use the same types.
     #[arg(long, value_name = "TYPES")]
     wire: Option<ElementTypes>,
     /// Options for asynchronous training.
@@ -76,8 +76,8 @@ struct TaskArgs {
     /// PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0 and, without velocities, CartPoleNoVel-v1 and
     /// PendulumNoVel-v1. Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
     /// Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with that
-    /// package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5, it
-    /// names one of EnvPool (`pip install envpool`).
+    /// package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5,
+    /// the id names an environment of EnvPool (`pip install envpool`).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]

@@ -3,7 +3,7 @@
 use iswitch_learn::algorithms::policy_graph::GraphLayer;
 use iswitch_learn::nn::{Activation, Operation};
 
-/// Module of a sequence.
+/// Module of an `nn.Sequential`.
 #[derive(Clone, Copy)]
 pub(crate) enum Module<'a> {
     /// Layer without its activation.

@@ -125,10 +125,12 @@ impl Export {
             );
         };
         if format != Format::Hub && self.episodes.is_some() {
-            bail!("--episodes applies to --format hub, whose model card states the returns of the episodes");
+            bail!(
+                "--episodes applies only to --format hub, whose model card states the returns of the episodes"
+            );
         }
         if format != Format::Hub && self.seed.is_some() && self.test_data.is_none() {
-            bail!("--seed applies to --format hub and to --test-data");
+            bail!("--seed applies only to --format hub and --test-data");
         }
         Ok(format)
     }

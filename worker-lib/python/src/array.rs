@@ -150,7 +150,9 @@ impl<'py> Elements<'py> {
         // The pointer of an empty array may be null or dangling.
         let pointer = if len == 0 { std::ptr::dangling_mut::<f32>().cast() } else { pointer };
         if pointer.is_null() {
-            return Err(PyValueError::new_err("array has no data, expected its elements"));
+            return Err(PyValueError::new_err(
+                "array has a null data pointer, expected a pointer to its elements",
+            ));
         }
         Ok(Self { pointer, len, element, _owner: owner })
     }

@@ -112,7 +112,9 @@ impl Arguments {
         let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;
         let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, from 0")?;
         if workers == 0 || rank >= workers {
-            return Err(bad(format!("rank is {rank} of {workers} workers, expected 0 <= rank < world_size")));
+            return Err(bad(format!(
+                "rank is {rank} and world_size is {workers}, expected 0 <= rank < world_size"
+            )));
         }
         let timeout = duration(self.timeout, "timeout", "ISWITCH_TIMEOUT", DEFAULT_TIMEOUT_S)?;
         let sends_non_finite = sends_non_finite(self.non_finite)?;

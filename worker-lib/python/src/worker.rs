@@ -29,7 +29,10 @@ type Interruption = Option<PyErr>;
 
 /// Returns whether a call should keep waiting. Runs Python's signal handlers, which may raise an exception such as
 /// KeyboardInterrupt.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the path of the method has only one lifetime")]
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a path to the method is not generic over the lifetime"
+)]
 fn keep_waiting(is_closing: &AtomicBool, interruption: &mut Interruption) -> bool {
     if is_closing.load(Ordering::Relaxed) {
         return false;

@@ -239,7 +239,7 @@ def test_settings_come_from_the_environment(switch, monkeypatch):
         ({}, "neither switch nor ISWITCH_SWITCH is set"),
         ({"switch": "nowhere.invalid:1"}, "switch is \"nowhere.invalid:1\""),
         ({"switch": "127.0.0.1:port"}, "expected HOST or HOST:PORT"),
-        ({"rank": 2}, "rank is 2 of 2 workers"),
+        ({"rank": 2}, "rank is 2 and world_size is 2"),
         ({"timeout": 0.0}, "timeout is 0, expected seconds above 0"),
         ({"switch_timeout": float("nan")}, "switch_timeout is NaN"),
         ({"non_finite": "ignore"}, "non_finite is \"ignore\", expected \"refuse\" or \"sum\""),

@@ -117,7 +117,7 @@ fn run_episode(
             return Ok(episode);
         }
     }
-    bail!("an episode does not end within 2^31 steps")
+    bail!("an episode did not end within 2^31 steps")
 }
 
 impl Recorder {

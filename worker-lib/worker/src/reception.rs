@@ -65,9 +65,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Silent => "no greeting within 5 s",
-            Self::Closed => "the connection closed before its greeting",
+            Self::Closed => "the connection closed before the greeting arrived",
             Self::Foreign => "the greeting belongs to another protocol",
-            Self::Displaced => "newer connections displaced this one before its greeting",
+            Self::Displaced => "newer connections displaced this connection before the greeting arrived",
             Self::OtherGroup => "the greeting belongs to another group",
             Self::Full => "no more connections are accepted",
         })

@@ -18,7 +18,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
             report.failed(
                 "daemon-parent",
                 format!("job {}: the parent switch does not answer", job.job),
-                "run iswitchctl doctor --switch HOST:PORT on this machine, with the address of the parent",
+                "run iswitchctl doctor --switch HOST:PORT on this machine; HOST:PORT is the address of the parent",
             );
         }
         if let Some(waiting) = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 1000) {
@@ -31,7 +31,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
                     waiting.waited_ms,
                     ids.join(", ")
                 ),
-                "find the address of the member with iswitchctl jobs, and check that machine",
+                "find the address of the member with iswitchctl jobs, and check the machine that has this address",
             );
         }
     }
@@ -60,8 +60,8 @@ fn check_ports(report: &mut Report, view: &View) {
             report.warning(
                 "daemon-untagged",
                 format!("port {name}: {untagged} datagrams arrived without an iSwitch ToS"),
-                "a device on the path clears the ToS, or other programs send to this UDP port: to find out, run \
-                 iswitchctl doctor --answer 0.0.0.0:7712 here and iswitchctl doctor --peer on the workers",
+                "a device on the path clears the ToS, or other programs send to this UDP port: to find out which, \
+                 run iswitchctl doctor --answer 0.0.0.0:7712 here and iswitchctl doctor --peer on the workers",
             );
         }
     }

@@ -32,13 +32,15 @@ fn check_bridges(report: &mut Report, interfaces: &Path) {
         let is_on = |file: &str| read(file).trim() == "1";
         let name = bridge.file_name().unwrap_or_default().to_string_lossy();
         if !is_on("multicast_snooping") {
-            report.ok(BRIDGE, format!("{name} floods groups to all its ports"));
+            report.ok(BRIDGE, format!("{name} floods multicast packets to all its ports"));
         } else if is_on("multicast_querier") {
             report.ok(BRIDGE, format!("{name} snoops IGMP and is a querier"));
         } else {
             report.warning(
                 BRIDGE,
-                format!("{name} snoops IGMP but is not a querier, so it may stop forwarding to the groups of jobs"),
+                format!(
+                    "{name} snoops IGMP but is not a querier, so it may stop forwarding packets to the groups of jobs"
+                ),
                 format!(
                     "run ip link set {name} type bridge mcast_querier 1, unless another device of this network is a \
                      querier"
@@ -61,11 +63,11 @@ fn check_firewall(report: &mut Report) {
         return report.warning(
             FIREWALL,
             "an nftables chain drops input by default, and no rule names a multicast address",
-            "on workers, accept UDP packets from the switch to 239.192.0.0/14, ports 61000 to 65535; without that, \
-             they receive results by unicast",
+            "on workers, accept UDP packets from the switch to 239.192.0.0/14, ports 61000 to 65535; \
+             otherwise, the workers receive results by unicast",
         );
     }
-    report.ok(FIREWALL, "no nftables chain drops packets to groups by default");
+    report.ok(FIREWALL, "no nftables chain drops multicast packets by default");
 }
 
 fn may_drop_groups(rules: &str) -> bool {
@@ -91,9 +93,13 @@ fn check_job(report: &mut Report, job: &JobView) {
     let addresses: Vec<_> = deaf.iter().map(|member| member.address.as_str()).collect();
     report.warning(
         CHECK,
-        format!("job {number}: {} of {count} members do not hear the group: {}", deaf.len(), addresses.join(", ")),
-        "run iswitchctl doctor on these machines, and check the bridges between them and the switch; members that \
-         have just joined take a moment to subscribe",
+        format!(
+            "job {number}: {} of {count} members do not receive results through the group: {}",
+            deaf.len(),
+            addresses.join(", ")
+        ),
+        "run iswitchctl doctor on the machines of these members, and check the bridges between them and the switch; \
+         members that have just joined take a moment to subscribe",
     );
 }
 
@@ -138,7 +144,10 @@ mod tests {
         };
         assert!(report_of(&view).contains("0 checks"), "a job without a group needs no check");
         view.jobs[0].group = Some("239.192.0.1:61000".to_owned());
-        assert!(report_of(&view).contains("4 of 4 members do not hear the group: 10.9.0.1:40000"));
+        assert!(
+            report_of(&view)
+                .contains("4 of 4 members do not receive results through the group: 10.9.0.1:40000")
+        );
         view.jobs[0].members.iter_mut().for_each(|member| member.hears_group = true);
         assert!(report_of(&view).contains("all 4 members receive results through the group"));
     }

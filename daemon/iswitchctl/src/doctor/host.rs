@@ -100,11 +100,7 @@ pub(super) fn check_cpu(report: &mut Report) {
     match governor.trim() {
         "powersave" => {
             let fix = "run cpupower frequency-set -g performance while jobs run";
-            report.warning(
-                CHECK,
-                "powersave: a core that has been idle is slow when the next packet arrives",
-                fix,
-            );
+            report.warning(CHECK, "powersave: an idle core is slow to process the next packet", fix);
         }
         other => report.ok(CHECK, other),
     }

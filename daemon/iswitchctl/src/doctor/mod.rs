@@ -40,7 +40,7 @@ pub(crate) struct DoctorArgs {
     /// Check the path to this machine, which runs `iswitchctl doctor --answer`
     ///
     /// Start `iswitchctl doctor --answer 0.0.0.0:7712` on that machine first; the default port is 7712. This check
-    /// reports problems of each direction separately, and needs no iswitchd.
+    /// reports the problems in each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
     /// Answer --peer requests from other machines at this address
@@ -75,9 +75,9 @@ pub(crate) struct DoctorArgs {
     /// Minimum receive buffer that the kernel must grant, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     recv_buffer_bytes: usize,
-    /// Timeout of a request, in milliseconds
+    /// Timeout of each attempt of a request, in milliseconds
     ///
-    /// A request is sent up to three times before it counts as unanswered.
+    /// A request counts as unanswered after three attempts.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
     timeout_ms: u64,
     /// Also check the bridges and the firewall of this machine for group delivery

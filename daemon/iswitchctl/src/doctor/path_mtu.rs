@@ -40,7 +40,10 @@ pub(super) fn check_path_mtu(
     let passes = passes + HEADERS_LEN_BYTES;
     report.failed(
         check,
-        format!("packets longer than {passes} bytes are lost without an ICMP error, expected {expected} to pass"),
+        format!(
+            "packets longer than {passes} bytes are lost without an ICMP error, expected packets of up to {expected} \
+             bytes to arrive"
+        ),
         format!(
             "a link on the path has an MTU of {passes} bytes, and the ICMP error that reports it is dropped: allow \
              ICMP type 3 code 4, and raise the MTU of the link"
@@ -52,7 +55,7 @@ fn fail_mtu(report: &mut Report, check: &'static str, mtu_bytes: usize, expected
     let floats = mtu_bytes.saturating_sub(HEADERS_LEN_BYTES + SEG_LEN_BYTES) / size_of::<f32>();
     report.failed(
         check,
-        format!("the path carries packets of {mtu_bytes} bytes, expected {expected}"),
+        format!("the path carries packets of at most {mtu_bytes} bytes, expected {expected}"),
         format!(
             "raise the MTU of every link on the path to {expected}, or set segment_floats to {floats} on all workers \
              of the job"

@@ -85,13 +85,13 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
         Some(echo) if echo.tos & TOS_MASK != tos => report.failed(
             there,
             format!(
-                "packets sent with ToS {tos:#04x} arrive at the peer with ToS {:#04x}, and a switch ignores them",
+                "packets sent with ToS {tos:#04x} arrive at the peer with ToS {:#04x}; a switch would ignore them",
                 echo.tos
             ),
             "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or configure \
              iswitchd and the workers with ToS values that arrive unchanged (--control-tos, --data-tos)",
         ),
-        _ => report.ok(there, format!("packets with ToS {tos:#04x} arrive with this ToS")),
+        _ => report.ok(there, format!("packets sent with ToS {tos:#04x} arrive with the same ToS")),
     }
     check_tos_back(report, back, answer.tos, tos);
 }

@@ -98,8 +98,8 @@ impl SwitchCheck<'_> {
         let (detail, fix) = match silence {
             Silence::Refused => (
                 format!("no program has this UDP port open at {address}"),
-                "start iswitchd there, or correct the port; with raw ports (--port) this also happens if a device on \
-                 the path clears the ToS: to find out, run iswitchctl doctor --answer 0.0.0.0:7712 there and \
+                "start iswitchd on that machine, or correct the port; if iswitchd uses raw ports (--port), a device on \
+                 the path may clear the ToS: to find out, run iswitchctl doctor --answer 0.0.0.0:7712 there and \
                  iswitchctl doctor --peer here"
                     .to_owned(),
             ),
@@ -202,7 +202,7 @@ impl SwitchCheck<'_> {
         let asked = Probe::connect(self.address, self.patience)
             .and_then(|mut probe| probe.ask(tos, &data, is_answer));
         match asked {
-            Ok(_) => report.ok(CHECK, format!("packets with ToS {tos:#04x} arrive with this ToS")),
+            Ok(_) => report.ok(CHECK, format!("packets sent with ToS {tos:#04x} arrive with the same ToS")),
             Err(_) => report.failed(
                 CHECK,
                 format!("packets with the control ToS are answered, but packets with the data ToS {tos:#04x} are not"),
@@ -251,7 +251,7 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     }
     report.failed(
         check,
-        format!("answers sent with ToS {sent:#04x} arrive with ToS {arrived:#04x}, and workers ignore them"),
+        format!("answers sent with ToS {sent:#04x} arrive with ToS {arrived:#04x}; workers ignore such answers"),
         "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or configure iswitchd \
          and the workers with ToS values that arrive unchanged (--control-tos, --data-tos)",
     );

@@ -30,7 +30,11 @@ pub struct Change {
 
 /// Reason why a new configuration cannot replace that of a running daemon. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot change while the switch runs; restart it, or restore the {}", .0.join(", "), values(.0.len()))]
+#[error(
+    "{} cannot change while the switch runs; restart the switch, or restore the {}",
+    .0.join(", "),
+    values(.0.len())
+)]
 pub(crate) struct NotLive(Vec<String>);
 
 fn values(count: usize) -> &'static str {

@@ -231,7 +231,10 @@ fn uplink_ports_exist_only_if_parents_are_configured() {
     let config = resolve(&parents, "").unwrap();
     assert_eq!((config.parents.len(), config.uplink_ports), (2, (7721, 8)));
     let error = resolve(&[&parents[..], &["--uplink-port", "65530"]].concat(), "").unwrap_err();
-    assert_eq!(error, "uplink_port is 65530, expected room for 8 ports (uplink_jobs) up to 65535");
+    assert_eq!(
+        error,
+        "uplink_port is 65530, expected at most 65528, because 8 consecutive ports (uplink_jobs) are needed"
+    );
 }
 
 #[test]
@@ -273,7 +276,7 @@ fn errors_of_threads_name_the_value_and_the_limit() {
     );
     assert_eq!(
         error(&["--udp", "127.0.0.1:65534", "--threads", "4"]),
-        "threads is 4, expected at most 2, because each thread takes another UDP port up to 65535"
+        "threads is 4, expected at most 2, because each thread needs a UDP port and the ports end at 65535"
     );
     assert_eq!(
         resolve(&["--config", "FILE"], "udp = ['127.0.0.1:1']\nthreads = 2").unwrap().threads.count,

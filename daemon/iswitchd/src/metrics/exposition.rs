@@ -19,7 +19,7 @@ const TRAFFIC: [(&str, &str); 10] = [
     ("partials", "Segments whose partial sum for the parent switch is complete."),
     ("results_repeated", "Result segments resent to a single member."),
     ("control_sent", "Control packets sent."),
-    ("data_sent", "Data packets sent, one for each recipient or group."),
+    ("data_sent", "Data packets sent; a packet to a group counts once."),
     ("group_sent", "Data packets sent to the group of a job, as one copy for several members."),
     ("expelled", "Members expelled because their lease expired."),
 ];
@@ -252,12 +252,10 @@ fn round_times(page: &mut Page, jobs: &[JobStatus]) {
 fn limits(page: &mut Page, limits: &[LimitStatus]) {
     type Of = fn(&LimitStatus) -> u64;
     let families: [(&str, &str, Of); 2] = [
-        ("limit", "Value of a limit, beyond which Joins are refused: a number, or bytes.", |limit| {
-            limit.value
-        }),
+        ("limit", "Limit beyond which Joins are refused, as a number or in bytes.", |limit| limit.value),
         (
             "limit_used",
-            "Current use of a limit; if the limit applies to each job or address, the highest use.",
+            "Current use of a limit. For a limit per job or address, the highest use of any job or address.",
             |limit| limit.used,
         ),
     ];
@@ -275,7 +273,11 @@ fn process(page: &mut Page, usage: &Usage) {
         ("process_cpu_seconds_total", "User and system CPU time.", Some(usage.cpu_s)),
         ("process_resident_memory_bytes", "Resident memory.", Some(usage.resident_bytes as f64)),
         ("process_virtual_memory_bytes", "Size of the address space.", Some(usage.virtual_bytes as f64)),
-        ("process_start_time_seconds", "Start of the process, in seconds since 1970.", Some(usage.start_s)),
+        (
+            "process_start_time_seconds",
+            "Start time of the process, in seconds since the Unix epoch.",
+            Some(usage.start_s),
+        ),
         ("process_threads", "Number of threads.", Some(usage.threads as f64)),
         ("process_open_fds", "Number of open file descriptors.", Some(usage.open_descriptors as f64)),
         (

@@ -21,7 +21,7 @@ const ENTRIES_LEN_BYTES: usize = 4096;
 pub(super) struct Process {
     stat: File,
     descriptors: File,
-    /// Time at which the machine booted, in seconds since 1970.
+    /// Time at which the machine booted, in seconds since the Unix epoch.
     boot_s: f64,
     max_descriptors: Option<u64>,
     // The first call that asks for these values makes a system call that the sandbox does not permit.
@@ -38,7 +38,7 @@ pub(super) struct Usage {
     pub(super) resident_bytes: u64,
     /// Size of the address space, in bytes.
     pub(super) virtual_bytes: u64,
-    /// Time at which the process started, in seconds since 1970.
+    /// Time at which the process started, in seconds since the Unix epoch.
     pub(super) start_s: f64,
     /// Number of threads.
     pub(super) threads: u64,

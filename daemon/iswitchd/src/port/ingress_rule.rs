@@ -166,7 +166,7 @@ table netdev {table} {{
     chain tagged {{
         # fragments
         @nh,50,14 != 0 counter drop
-        # the UDP ports, behind a header without and with options
+        # UDP ports, after an IPv4 header without options, then with options
         @nh,4,4 5 @nh,176,16 {port} counter drop
         @nh,4,4 != 5 udp dport {port} counter drop
     }}
@@ -225,7 +225,7 @@ table netdev iswitchd_veth_2d1 {
     chain tagged {
         # fragments
         @nh,50,14 != 0 counter drop
-        # the UDP ports, behind a header without and with options
+        # UDP ports, after an IPv4 header without options, then with options
         @nh,4,4 5 @nh,176,16 7711 counter drop
         @nh,4,4 != 5 udp dport 7711 counter drop
     }

@@ -1,4 +1,4 @@
-//! Limits of the switch: refusals name them (requirement C-12), and the status shows their use.
+//! Limits of the switch: refusals name them (requirement C-12), and the status shows their current usage.
 
 use std::net::SocketAddrV4;
 

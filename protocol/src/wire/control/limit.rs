@@ -121,7 +121,7 @@ impl fmt::Display for Exceeded {
         let Self { limit, value } = *self;
         match limit {
             Limit::Jobs => write!(f, "the switch can hold {value} jobs"),
-            Limit::UplinkJobs => write!(f, "the switch can hold {value} jobs below its parent"),
+            Limit::UplinkJobs => write!(f, "the switch can hold {value} jobs that a parent switch sums"),
             Limit::KeylessJobs => {
                 write!(
                     f,
@@ -135,7 +135,7 @@ impl fmt::Display for Exceeded {
                 write!(f, "jobs without a key may take {} of the memory for sums", Bytes(value))
             }
             Limit::Slots => write!(f, "the switch can keep the state of {value} segments"),
-            Limit::Draining => f.write_str("the switch is about to stop and begins no further jobs"),
+            Limit::Draining => f.write_str("the switch is about to stop and accepts no further jobs"),
             Limit::Members => write!(f, "a job may have {value} members"),
         }?;
         match limit.option() {

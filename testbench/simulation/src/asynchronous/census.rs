@@ -150,7 +150,8 @@ impl Census {
         });
         if !is_right {
             let detail = format!(
-                "aggregate {number} has {contributions} gradients, but H was {stated:?} and a vector has at most {}",
+                "aggregate {number} has {contributions} gradients, but H was {stated:?} and a vector has at most {} \
+                 gradients",
                 gradients.largest
             );
             return violated(Rule::Threshold, detail);

@@ -257,8 +257,10 @@ impl Simulation<'_> {
         for ((epoch, number), aggregate) in &self.aggregates {
             let Some((_, contributions)) = aggregate.sum else { continue };
             let Some(unconfirmed) = usize::from(contributions).checked_sub(aggregate.vectors.len()) else {
-                let detail =
-                    format!("aggregate {number} has {contributions} contributions: {:?}", aggregate.vectors);
+                let detail = format!(
+                    "aggregate {number} has only {contributions} contributions, but contains {:?}",
+                    aggregate.vectors
+                );
                 return violated(Rule::Lost, detail);
             };
             if unconfirmed > MOST_UNCONFIRMED {

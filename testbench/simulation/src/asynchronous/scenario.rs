@@ -1,4 +1,4 @@
-//! Scenarios of asynchronous simulations and how a seed draws them.
+//! Scenarios of asynchronous simulations and their generation from a seed.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;

@@ -34,9 +34,9 @@ pub(crate) struct Options {
     /// Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", default_value = "hidden=[256,256]")]
     settings: Vec<String>,
-    /// Number of runs with each number of actors
+    /// Number of turns, each with its own seed
     ///
-    /// Each turn runs the training once with each number of actors. Each turn has its own seed.
+    /// Each turn trains once with each number of actors.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     /// Seed of the first turn

@@ -10,14 +10,14 @@ use strum::IntoEnumIterator as _;
 
 use crate::core_threads;
 
-/// Number of segments that fit into the second-level cache together with their packets: the sums of two rounds, one
-/// incoming and one outgoing super-frame.
+/// Number of segments whose data fit into the second-level cache: the sums of two rounds, one incoming super-frame and
+/// one outgoing super-frame.
 const CACHED_SEGMENTS: usize = 44;
 const USUAL_MEMBERS: usize = 4;
 const SIZES: [usize; 6] = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
 const MEMBERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Duration of one turn. A turn runs as many rounds as fit into this time and reports the median round, because the
-/// kernel may interrupt some of them.
+/// Duration of one turn. A turn runs as many rounds as fit into this time. It reports the median time of a round,
+/// because the kernel may interrupt some rounds.
 const TURN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
@@ -112,7 +112,7 @@ fn measure(shape: Shape, turns: u32) -> Row {
     Row { shape, standings }
 }
 
-/// Returns the time of one round, without the time to write the round number into the packets.
+/// Returns the time of one round, excluding the time to write the round number into the packets.
 fn time_core(load: &mut Load) -> Duration {
     load.prepare();
     let begin = Instant::now();
@@ -154,7 +154,7 @@ impl Row {
 }
 
 fn print_table(name: &str, rows: &[Row]) {
-    println!("\nBy {name}; nanoseconds per packet of one member: median (minimum to maximum)\n");
+    println!("\nBy {name}; time per packet of one member in ns: median (minimum to maximum)\n");
     let mut table = Markdown::new([
         "mode",
         "members",

@@ -106,7 +106,9 @@ impl Table {
     }
 
     pub(crate) fn print(&self) {
-        println!("\nBy threads; nanoseconds per packet of one member: median (minimum to maximum)\n");
+        println!(
+            "\nBy number of threads; time per packet of one member in ns: median (minimum to maximum)\n"
+        );
         let mut table = Markdown::new([
             "threads",
             "elapsed",

@@ -28,12 +28,13 @@ pub(crate) struct Options {
     floats: Vec<u32>,
     /// Sweep vectors from 4 KiB to 64 MiB, in powers of four
     ///
-    /// The sweep replaces --floats and prints one table of the times.
+    /// The sweep replaces --floats. The command prints one table of times for each number of workers.
     #[arg(long, conflicts_with = "floats")]
     sweep: bool,
     /// Number of workers, each in its own network namespace
     ///
-    /// With several numbers, the command prints one table of the times for each vector.
+    /// With several numbers, the command prints one table of times for each vector length, with a column for each
+    /// number, unless --sweep is given.
     #[arg(long, value_delimiter = ',', default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: Vec<u16>,
     #[command(flatten)]
@@ -64,8 +65,8 @@ pub(crate) struct Common {
     only: Vec<String>,
     /// Element types of the packets: f32, bf16, f16, bf16-f32, f16-f32
     ///
-    /// With several types, all contenders that support them take turns. The parameter server and the ring of this
-    /// project support only f32.
+    /// With several types, each contender is measured with each type that it supports. The parameter server and the
+    /// ring of this project support only f32.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "f32")]
     wire: Vec<ElementTypes>,
     /// Python interpreter with PyTorch, for Gloo
@@ -79,7 +80,7 @@ pub(crate) struct Common {
 pub(crate) type Prepared = (Tools, Vec<Contender>);
 
 impl Common {
-    /// Measures over links of each rate.
+    /// Calls `measure` with links of each rate.
     pub(crate) fn over_links(&self, subcommand: &str, measure: impl Fn(&Prepared, Links)) -> ExitCode {
         if !networks_and(&format!("testbench {subcommand}"), &["tc", "ethtool"]) {
             return ExitCode::FAILURE;

@@ -33,8 +33,8 @@ pub(crate) struct Options {
     shards: Vec<u8>,
     /// Duration of the measurement in each turn, in seconds
     ///
-    /// If half of an actor's mean pause between two inserts is longer, the measurement lasts for half of the pause
-    /// instead.
+    /// If half of an actor's mean pause between two inserts exceeds this duration, the measurement lasts for half of
+    /// the pause instead.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=600))]
     seconds: u16,
     /// Measure the throughput of one server with this number of actors instead

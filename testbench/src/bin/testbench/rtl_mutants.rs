@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Number of random pairs within which the adder check must find a fault
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
-    /// Number of cycles within which a faulty module must differ from its simulation
+    /// Number of cycles within which the module check must find a fault
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
     cycles: u16,
     /// Seed of the random number generator

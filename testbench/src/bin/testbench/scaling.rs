@@ -106,7 +106,7 @@ pub(crate) struct Options {
     /// The file is the output of `testbench peers --json`. Only the measured cases are calculated.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Number of cores of the machine on which the file of --against was measured
+    /// Number of cores of the machine that produced the measurements in --against
     #[arg(
         long, default_value_t = 2, requires = "against",
         value_parser = clap::value_parser!(u16).range(1..)

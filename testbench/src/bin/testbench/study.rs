@@ -22,7 +22,7 @@ use crate::output::{Output, exit};
 
 /// Rate of the paper's links. On slower links, the computation is stretched in proportion.
 const PAPER_BITS_PER_S: f64 = 1e10;
-/// Seconds for which the computation of each of this project's algorithms is measured before it is replayed.
+/// Time for which the computation of each algorithm of this project is measured before the replay, in seconds.
 const OWN_SECONDS: f64 = 2.0;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ enum Part {
     Replay(ReplayOptions),
     /// Measure how the time of an iteration of this project's algorithms is spent
     Split(SplitOptions),
-    /// Train for real, and compare the learning curves of the methods
+    /// Train with each method, and compare the learning curves
     ///
     /// For asynchronous methods, the command counts the updates until the target return is reached. All synchronous
     /// methods must have the same curve.
@@ -152,7 +152,7 @@ struct ElementsOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Element types to train with; the others are compared with the first
+    /// Element types to train with; all others are compared with the first
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
     wire: Vec<ElementTypes>,
     /// Number of workers
@@ -224,7 +224,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 impl Replayed {
-    /// Returns the scenes to replay at one rate.
+    /// Returns the models and their computation times to replay at one link rate.
     fn scenes(&self, own: &[Split], rate: Rate) -> Vec<Scene> {
         let stretch = (PAPER_BITS_PER_S / rate.bits_per_s).round().max(1.0) as u32;
         let of_model = |compute: Compute, model: Model| match compute {

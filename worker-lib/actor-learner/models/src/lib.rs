@@ -22,7 +22,7 @@
 //! store.publish(&name, 1, vec![1, 2, 3].into())?;
 //! let endpoints = [cell.listens()[0].to_string().parse()?, upstream];
 //! let mut actor = ModelClient::new(name, &endpoints, ClientOptions::default())?;
-//! let model = actor.poll().await?.expect("the first version is newer than none");
+//! let model = actor.poll().await?.expect("the first poll returns the latest version");
 //! assert_eq!((model.manifest.version, &model.bytes[..]), (1, &[1, 2, 3][..]));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! # }).unwrap();

@@ -269,7 +269,7 @@ fn impossible_settings_are_reported_by_name() {
     let asynchronous = error("learner dqn --replay unix:/nowhere --async");
     assert!(asynchronous.contains("--async is not supported here"), "{asynchronous}");
     let reported = error("actor-learner dqn --switch 127.0.0.1:1 --rank 0 --workers 2");
-    assert!(reported.contains("pass them to `iswitch learner`"), "{reported}");
+    assert!(reported.contains("pass these options to `iswitch learner`"), "{reported}");
     let continuous = error("actor-learner dqn --env Pendulum-v1");
     assert!(continuous.contains("discrete"), "{continuous}");
     let ratio = error("actor-learner dqn --cells 300");

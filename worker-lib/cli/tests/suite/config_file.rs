@@ -67,7 +67,7 @@ fn invalid_files_are_refused_by_file_line_and_key() {
         (&["a2c", "--config", "run.toml"], "run.toml, line 1: algorithm is \"ppo\", expected \"a2c\""),
         (&["--config", "nowhere.toml"], "configuration file nowhere.toml: No such file"),
         (&["ppo", "--config", "run.toml", "--resume"], "cannot be used with"),
-        (&["--resume"], "runs holds no checkpoint that the options match"),
+        (&["--resume"], "runs holds no checkpoint that matches the options"),
     ];
     for (options, reason) in refusals {
         let Output { status, stderr, .. } = train(directory.path(), options);

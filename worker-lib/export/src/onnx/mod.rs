@@ -42,7 +42,7 @@ pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
                 scores,
                 Element::F32,
                 &[*n],
-                "One number for each action; the policy takes the largest.",
+                "One value for each action; the policy takes the action with the largest value.",
             );
         }
         ActionTransform::Continuous { scale, offset, low, high } => {

@@ -357,7 +357,7 @@ fn greet(stream: &mut TcpStream, options: &AsyncClientOptions) -> std::io::Resul
     }
     let [vector_len, model_len] = lengths(theirs);
     Err(std::io::Error::other(format!(
-        "its job has vectors of {vector_len} floats and a model of {model_len}, but this worker's has {} and {}",
+        "its job has vectors of {vector_len} floats and a model of {model_len} floats, expected {} and {} floats",
         options.vector_len, options.model_len
     )))
 }

@@ -164,7 +164,7 @@ pub fn all_reduce_uniform(
         }
     }
     Err(TrainError::Disagreement(format!(
-        "the values had different numbers of contributions in each of {RETRIES_MAX} successive attempts"
+        "the number of contributions differed between values in each of {RETRIES_MAX} successive attempts"
     )))
 }
 

@@ -37,8 +37,9 @@ impl Share {
     /// `environments` environments (by default the smallest multiple of `workers` that is at least 4).
     ///
     /// # Errors
-    /// [`TrainError::Config`] if a number is zero, `rank` is not below `workers`, or `workers` does not divide
-    /// `environments`.
+    /// Returns [`TrainError::Config`] if `workers`, `environments`, `rollout_steps` or `minibatch_size` is zero, if
+    /// `rank` is not less than `workers`, if `environments` is not a multiple of `workers`, or if `minibatch_size` is
+    /// greater than `rollout_steps`.
     pub fn new(
         rank: usize,
         workers: usize,

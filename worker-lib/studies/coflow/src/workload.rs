@@ -127,7 +127,7 @@ impl Job {
             return Err(StudyError::field(
                 "coflows of a job",
                 count,
-                "at least 1, and as many lists of dependencies",
+                "at least 1, and one list of dependencies for each",
             ));
         }
         if !(arrival.is_finite() && arrival >= 0.0) {

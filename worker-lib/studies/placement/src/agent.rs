@@ -194,7 +194,7 @@ impl Agent {
         let most = self.cluster.gpus();
         let gpus = usize::try_from(job.gpus).ok().filter(|gpus| (1..=most).contains(gpus));
         let gpus = gpus.ok_or_else(|| {
-            let expected = format!("1 to {most}, as many as the cluster has");
+            let expected = format!("1 to {most}, the number of GPUs in the cluster");
             StudyError::field("job.gpus", job.gpus, expected)
         })?;
         Job::new(0.0, gpus, above_zero("job.duration", job.duration, "seconds")?)
@@ -425,11 +425,11 @@ mod tests {
             ),
             (
                 request(all, r#"{"gpus": 5, "duration": 1}"#),
-                "job.gpus is 5, expected 1 to 4, as many as the cluster has",
+                "job.gpus is 5, expected 1 to 4, the number of GPUs in the cluster",
             ),
             (
                 request(all, r#"{"gpus": -1, "duration": 1}"#),
-                "job.gpus is -1, expected 1 to 4, as many as the cluster has",
+                "job.gpus is -1, expected 1 to 4, the number of GPUs in the cluster",
             ),
             (
                 request(all, r#"{"gpus": 1, "duration": -3600}"#),

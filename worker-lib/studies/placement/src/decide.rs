@@ -62,7 +62,7 @@ impl JobState {
     fn check(&self, at: usize, most: usize) -> Result<Job, StudyError> {
         let name = |field: &str| format!("jobs[{at}].{field}");
         if !(1..=most).contains(&self.gpus) {
-            let expected = format!("1 to {most}, as many as the cluster has");
+            let expected = format!("1 to {most}, the number of GPUs in the cluster");
             return Err(StudyError::field(name("gpus"), self.gpus, expected));
         }
         let done = at_least_zero(name("done"), self.done, "seconds")?;
@@ -116,7 +116,7 @@ fn check_owners(given: &[Given], jobs: &[JobState]) -> Result<(), StudyError> {
         for gpu in &job.on {
             let is_usable = given.get(*gpu).is_some_and(|it| matches!(it.used, Use::Busy | Use::Draining));
             if !is_usable || std::mem::replace(&mut owned[*gpu], true) {
-                let expected = "GPUs that are busy or draining and run no other job";
+                let expected = "busy or draining GPUs that belong to no other job";
                 return Err(StudyError::field(format!("jobs[{at}].on"), gpu, expected));
             }
         }

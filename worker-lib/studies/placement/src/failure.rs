@@ -122,7 +122,7 @@ impl Failures {
             if let Some(pair) = outages.windows(2).find(|pair| pair[1].0 < pair[0].1) {
                 let value = format!("{} s to {} s", pair[1].0, pair[1].1);
                 let expected = format!(
-                    "a start at {} s or later, when the outage that starts at {} s ends",
+                    "a start at {} s or later, because the outage that starts at {} s ends then",
                     pair[0].1, pair[0].0
                 );
                 return Err(StudyError::field(format!("outage of GPU {gpu}"), value, expected));
@@ -283,7 +283,7 @@ pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError>
     Err(StudyError::field(
         field,
         outage.end,
-        format!("a number of seconds above its start, {}", outage.begin),
+        format!("a number of seconds above its start ({})", outage.begin),
     ))
 }
 
@@ -394,11 +394,12 @@ mod tests {
         );
         assert_eq!(
             text(&[outage(1, 5.0, 4.0)]),
-            "end of an outage of GPU 1 is 4, expected a number of seconds above its start, 5"
+            "end of an outage of GPU 1 is 4, expected a number of seconds above its start (5)"
         );
         assert_eq!(
             text(&[outage(1, 8.0, 20.0), outage(0, 8.0, 9.0), outage(1, 5.0, 9.0)]),
-            "outage of GPU 1 is 8 s to 20 s, expected a start at 9 s or later, when the outage that starts at 5 s ends"
+            "outage of GPU 1 is 8 s to 20 s, expected a start at 9 s or later, because the outage that starts at 5 s \
+             ends then"
         );
         let text = |error: Result<Failures, StudyError>| error.unwrap_err().to_string();
         assert_eq!(

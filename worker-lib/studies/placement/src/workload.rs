@@ -156,7 +156,7 @@ impl FailureSource {
             Self::Fixed { failures, .. } => {
                 let gpus = failures.gpus();
                 let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
-                format!("{:.3} failures per GPU and year", sum / gpus as f64)
+                format!("{:.3} failures per GPU-year", sum / gpus as f64)
             }
             Self::Nodes(trace) => {
                 let (outages, nodes) = (trace.outages(), trace.nodes());
@@ -168,7 +168,7 @@ impl FailureSource {
             Self::Pool { pool, .. } => {
                 let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
                 format!(
-                    "{:.3} failures per GPU and year, from {count} GPU life histories",
+                    "{:.3} failures per GPU-year, from {count} GPU life histories",
                     sum / f64::from(count)
                 )
             }

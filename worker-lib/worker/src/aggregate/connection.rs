@@ -115,7 +115,7 @@ impl fmt::Display for ConnectError {
             }
             Self::Left { address, refused } => write!(
                 f,
-                "{address} closed the connection while the ring was forming; its log may say why{refused}"
+                "{address} closed the connection while the ring was forming; check the log of that worker{refused}"
             ),
             Self::Foreign { address } => {
                 write!(f, "{address} is neither a member of a ring nor a parameter server")
@@ -166,7 +166,7 @@ impl fmt::Display for RefusedMeanwhile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.last, self.count) {
             (_, 0) => Ok(()),
-            (None, count) => write!(f, "; refused meanwhile: {count} connections of non-members"),
+            (None, count) => write!(f, "; refused meanwhile: {count} connections from non-members"),
             (Some(last), count) => {
                 write!(f, "; refused meanwhile: {count} connections, the last one: {last}")
             }

@@ -131,10 +131,13 @@ impl fmt::Display for AggregateError {
                 write!(f, "vector has {actual} floats; the job aggregates {expected}")
             }
             Self::NonFinite { index, value } if value.is_finite() => {
-                write!(f, "vector[{index}] is {value}: its element type cannot hold it")
+                write!(
+                    f,
+                    "vector[{index}] is {value}, which the element type of the packets cannot represent"
+                )
             }
             Self::NonFinite { index, value } => {
-                write!(f, "vector[{index}] is {value}: a sum with it would poison every replica")
+                write!(f, "vector[{index}] is {value}, which would make the sum non-finite on every replica")
             }
             Self::SwitchLost { switch, silent } => {
                 write!(f, "no answer from the switch {switch} for {silent:?}")

@@ -152,7 +152,7 @@ impl ParameterServer {
         let place = place.ok_or(ConnectError::BadOption {
             field: "rank",
             value: usize::from(hello.rank),
-            expected: "less than the number of workers, and different for each worker",
+            expected: "an unused rank below the number of workers",
         })?;
         connection.begin()?;
         let staging = vec![0; READ_LEN_BYTES];

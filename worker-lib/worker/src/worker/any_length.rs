@@ -64,7 +64,7 @@ impl fmt::Display for AnyLengthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Join { job, floats, source } => {
-                write!(f, "joining job {job}, for vectors of {floats} floats: {source}")
+                write!(f, "joining job {job} with vectors of {floats} floats: {source}")
             }
             Self::Aggregate(error) => error.fmt(f),
             Self::Unfinished { actual, expected } => write!(

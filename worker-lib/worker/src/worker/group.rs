@@ -99,7 +99,9 @@ impl Subscription {
         let Some(group) = group else { return false };
         match open(group, unicast, switch, options) {
             Ok(socket) => self.socket = Some(socket),
-            Err(error) => tracing::debug!(%group, %error, "cannot receive the group; using unicast"),
+            Err(error) => {
+                tracing::debug!(%group, %error, "cannot receive from the multicast group; using unicast")
+            }
         }
         self.socket.is_some()
     }
@@ -116,7 +118,9 @@ fn open(
     let socket = UdpSocket::subscribe(group, interface, switch, options)?;
     if socket.recv_buffer_bytes()? < unicast.recv_buffer_bytes()? {
         // The window of the member follows from the size of its unicast buffer.
-        return Err(io::Error::other("the receive buffer is smaller than that for unicast"));
+        return Err(io::Error::other(
+            "the group socket has a smaller receive buffer than the unicast socket",
+        ));
     }
     socket.set_nonblocking(true)?;
     Ok(socket)

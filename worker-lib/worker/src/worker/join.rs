@@ -255,9 +255,9 @@ impl JoinOptions {
                     Mode::Asynchronous => async_generations(self.gradient_len) + self.max_members(),
                 };
                 let needed_kib = u64::from(self.gradient_len) * (vectors * size_of::<f32>()) as u64 / 1024;
-                let more = if mode == Mode::Synchronous { ", more with ordered sums" } else { "" };
+                let more = if mode == Mode::Synchronous { " (more with ordered sums)" } else { "" };
                 let limit = exceeded.map_or(String::new(), |exceeded| format!("; {exceeded}"));
-                format!("the job needs {needed_kib} KiB{more}, the switch has {expected} KiB left{limit}")
+                format!("the job needs {needed_kib} KiB{more}, but the switch has {expected} KiB left{limit}")
             }
             _ => name.to_owned(),
         }
@@ -362,7 +362,9 @@ impl fmt::Display for JoinError {
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
             ),
             Self::Refused { reason, .. } => write!(f, "the switch refused: {reason}"),
-            Self::TagsWithoutKey => f.write_str("tag_data is true without a key, which it requires"),
+            Self::TagsWithoutKey => {
+                f.write_str("tag_data is true, which requires a key, but no key is given")
+            }
             Self::KeyRefused { switch, job, waited, has_key } => {
                 let which = match has_key {
                     true => "a different key",
@@ -370,22 +372,22 @@ impl fmt::Display for JoinError {
                 };
                 write!(
                     f,
-                    "no proof within {waited:?} that the switch {switch} has this worker's key of job {job}; \
-                     it says that the job has {which}"
+                    "no proof within {waited:?} that the switch {switch} has this worker's key for job {job}; \
+                     the switch says that the job has {which}"
                 )
             }
             Self::PathMtu { switch, len, segment_floats } => write!(
                 f,
                 "a packet of {len} bytes does not fit the path to {switch}: segment_floats is \
-                 {segment_floats}, choose fewer (or raise the MTU)"
+                 {segment_floats}; reduce it or raise the MTU"
             ),
             Self::FewerParts { switch, announced, parts } => write!(
                 f,
-                "the switch {switch} sums vectors in {announced} parts, the job has {parts} (start all switches of \
+                "the switch {switch} sums vectors in {announced} parts, but the job has {parts} (start all switches of \
                  a tree with the same --threads)"
             ),
             Self::PartsApart { waited } => {
-                write!(f, "the parts of the job were at different vectors for {waited:?}")
+                write!(f, "the parts of the job did not reach the same vector within {waited:?}")
             }
             Self::WorkersMissing { present, workers, waited } => {
                 write!(f, "{present} of {workers} workers joined within {waited:?}")

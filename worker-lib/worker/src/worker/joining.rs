@@ -50,7 +50,7 @@ pub(super) fn join<P: Joins>(
     if let Err(error) = &outcome
         && let Some(options) = options.without_groups(error)
     {
-        tracing::debug!("joining without group delivery, which the switch may not know");
+        tracing::debug!("joining without group delivery, which the switch may not support");
         return join(link, &options, role, keep_waiting);
     }
     if let Err(error) = &outcome
@@ -58,7 +58,7 @@ pub(super) fn join<P: Joins>(
     {
         tracing::debug!(
             segment_floats = options.segment_floats,
-            "joining with segments that fit above a rack"
+            "joining with the shorter segments of a switch that has a parent"
         );
         return join_once(link, &options, role, keep_waiting);
     }

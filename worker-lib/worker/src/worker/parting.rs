@@ -311,7 +311,7 @@ pub(super) fn adapt(
 ) -> Result<Option<Division>, JoinError> {
     let options = &division.options;
     if let Some(options) = options.without_groups(error) {
-        tracing::debug!("joining without group delivery, which the switch may not know");
+        tracing::debug!("joining without group delivery, which the switch may not support");
         return Ok(Some(Division { options, ..division.clone() }));
     }
     if let Some(options) = options.with_partial_segments(error) {

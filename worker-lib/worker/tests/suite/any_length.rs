@@ -143,7 +143,7 @@ fn no_part_of_a_vector_with_nan_is_sent() {
         let at = MAX_PIECE_FLOATS + 7;
         assert_eq!(
             error.to_string(),
-            format!("vector[{at}] is NaN: a sum with it would poison every replica")
+            format!("vector[{at}] is NaN, which would make the sum non-finite on every replica")
         );
         assert_eq!(worker.stats().rounds, 0);
         worker.all_reduce_while(&mut [1.0], &mut || true).unwrap();
@@ -224,6 +224,9 @@ fn non_finite_values_of_sixteen_bits_are_named() {
         let mut own = halves(ElementType::Bf16, 0, 3000);
         own[2050] = 0x7F80;
         let error = worker.reduce_values_while(Values::Bf16(&mut own), false, &mut || true).unwrap_err();
-        assert_eq!(error.to_string(), "vector[2050] is inf: a sum with it would poison every replica");
+        assert_eq!(
+            error.to_string(),
+            "vector[2050] is inf, which would make the sum non-finite on every replica"
+        );
     });
 }

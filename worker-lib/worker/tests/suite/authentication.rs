@@ -240,7 +240,7 @@ fn the_error_reports_a_mismatched_key() {
     let error = |options: JoinOptions| Worker::join(options).unwrap_err();
     let wrong = error(options(keyed.address(), 1).with_key(key(2), false));
     assert!(matches!(wrong, JoinError::KeyRefused { job: JOB, has_key: true, .. }), "{wrong}");
-    assert!(wrong.to_string().ends_with("it says that the job has a different key"), "{wrong}");
+    assert!(wrong.to_string().ends_with("the switch says that the job has a different key"), "{wrong}");
     let late = Worker::join_with_state(options(keyed.address(), 1).with_key(key(2), false)).unwrap_err();
     assert_eq!(late.to_string().split("within").count(), 2);
     assert!(matches!(late, JoinError::KeyRefused { has_key: true, .. }), "{late}");

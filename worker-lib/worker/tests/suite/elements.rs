@@ -142,6 +142,9 @@ fn a_value_beyond_the_element_type_is_refused_before_anything_is_sent() {
     vector[77] = -65_520.0;
     let error = worker.all_reduce(&mut vector).unwrap_err();
     assert!(matches!(error, AggregateError::NonFinite { index: 77, .. }), "{error}");
-    assert_eq!(error.to_string(), "vector[77] is -65520: its element type cannot hold it");
+    assert_eq!(
+        error.to_string(),
+        "vector[77] is -65520, which the element type of the packets cannot represent"
+    );
     assert_eq!(worker.counters().rounds, 1);
 }

@@ -237,7 +237,7 @@ fn join_refusals_report_the_exceeded_limit() {
     match AsyncWorker::join(options(&switch, 2)) {
         Err(error @ JoinError::Refused { .. }) => {
             let text = error.to_string();
-            assert!(text.contains("the job needs 257 KiB, the switch has 64 KiB left"), "{text}");
+            assert!(text.contains("the job needs 257 KiB, but the switch has 64 KiB left"), "{text}");
         }
         other => panic!("{other:?}"),
     }

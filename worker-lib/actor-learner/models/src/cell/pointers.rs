@@ -208,7 +208,7 @@ impl Pointers {
         tokio::spawn(async move { refresher.refresh(&pointer).await });
     }
 
-    /// Starts to watch upstream for new versions, for as long as readers wait for them.
+    /// Starts a task that watches upstream for new versions until no reader wants them, unless such a task is running.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
             // If another task already watches the pointer, the new task ends immediately.

@@ -136,7 +136,10 @@ impl Download {
                     return Ok(());
                 }
                 Ok(answer) => {
-                    let what = format!("status {}, expected the rest of an object", answer.status);
+                    let what = format!(
+                        "status is {}, expected a response with the rest of the object",
+                        answer.status
+                    );
                     ModelError::BadAnswer { source_name: self.sources.name(at), what }
                 }
                 Err(error) => error,

@@ -27,13 +27,13 @@ pub(crate) enum Refusal {
     BadRequest { field: &'static str, value: String, expected: String },
     #[error("method {method}: expected {allowed}")]
     MethodNotAllowed { method: String, allowed: &'static str },
-    #[error("this listener accepts no models, expected one that permits publishing")]
+    #[error("this listener accepts no models, expected a listener that permits publishing")]
     PublishForbidden,
     #[error("{what} requires a token that the request does not carry: expected Authorization: Bearer TOKEN")]
     Unauthorized { what: &'static str },
     #[error("{0}")]
     NotPublished(#[from] PublishError),
-    #[error("the request body was too slow, or nothing was received for {0:?}")]
+    #[error("the request body arrived too slowly, or no data arrived for {0:?}")]
     UploadStalled(Duration),
     #[error("the request body was interrupted: {0}")]
     UploadBroken(String),

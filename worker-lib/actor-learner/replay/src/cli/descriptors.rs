@@ -24,8 +24,8 @@ pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
     let fits = fitting(wanted, limit)?;
     if fits < wanted {
         tracing::warn!(
-            "connections-max is lowered from {wanted} to {fits}: the hard limit on open files is {maximum}, and \
-             {DESCRIPTORS_RESERVED} are kept for the journal; raise it with `ulimit -Hn` or LimitNOFILE="
+            "connections-max is lowered from {wanted} to {fits}: the hard limit on open files is {maximum}, of which \
+             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or LimitNOFILE="
         );
     }
     Ok(fits)
@@ -38,7 +38,7 @@ fn fitting(wanted: usize, limit: u64) -> anyhow::Result<usize> {
     if most < least {
         bail!(
             "connections-max is {wanted}, expected at most {most}: the hard limit on open files is {limit}, of which \
-             {DESCRIPTORS_RESERVED} are kept for the journal; raise it with `ulimit -Hn` or LimitNOFILE="
+             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or LimitNOFILE="
         );
     }
     Ok(wanted.min(usize::try_from(most).unwrap_or(usize::MAX)))

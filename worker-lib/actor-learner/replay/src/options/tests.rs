@@ -66,7 +66,9 @@ fn errors_name_invalid_table_options() {
     let error =
         ShardOptions { tables: vec![narrow], ..ShardOptions::default() }.config().unwrap_err().to_string();
     assert!(
-        error.starts_with("table \"a\": error_buffer of the rate limiter is 2 wide, expected at least 8"),
+        error.starts_with(
+            "table \"a\": error_buffer of the rate limiter is a range of width 2, expected a width of at least 8"
+        ),
         "{error}"
     );
     let error = ShardOptions::parse("r.toml", "memory = 5").unwrap_err().to_string();

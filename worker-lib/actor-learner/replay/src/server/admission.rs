@@ -77,7 +77,7 @@ impl Admission {
             }
             let used = admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
             Err(Status::resource_exhausted(format!(
-                "requests take {used} of {} bytes, expected room for {bytes} within {RECEIVE_WAIT_MS} ms",
+                "requests take {used} of {} bytes, expected room for {bytes} bytes within {RECEIVE_WAIT_MS} ms",
                 admission.memory_bytes
             )))
         })

@@ -161,8 +161,8 @@ impl ShardConfig {
         let least = self.item_max_bytes + ITEM_OVERHEAD_BYTES;
         if given > plan.tables || share < least {
             let expected = format!(
-                "{} bytes for requests, {} for responses, {} for the journal, {given} for tables with a capacity, and \
-                 {least} for an item in each of the {open} other tables",
+                "at least the sum of {} bytes for requests, {} for responses, {} for the journal, {given} for tables \
+                 with a capacity, and {least} for an item in each of the {open} other tables",
                 plan.receiving, plan.sending, plan.backlog
             );
             let value = self.memory_max_bytes.to_string();
@@ -200,7 +200,9 @@ mod tests {
     fn memory_limits_that_are_too_small_are_refused_with_the_reason() {
         let error = config(&[1 << 30]).resolve().unwrap_err().to_string();
         assert!(
-            error.starts_with("memory_max is 1073741824, expected 134217728 bytes for requests"),
+            error.starts_with(
+                "memory_max is 1073741824, expected at least the sum of 134217728 bytes for requests"
+            ),
             "{error}"
         );
         let error = ShardConfig { memory_max_bytes: 1000, ..config(&[u64::MAX]) }.resolve().unwrap_err();

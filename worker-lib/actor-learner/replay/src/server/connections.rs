@@ -181,7 +181,7 @@ impl Connections {
                         if Instant::now() < activity.deadline() {
                             continue;
                         }
-                        tracing::debug!("closing a connection that had no request for too long");
+                        tracing::debug!("closing a connection that was idle for too long");
                         if !activity.has_begun() {
                             break;
                         }

@@ -100,8 +100,8 @@ pub enum ShardError {
     },
     /// Readers receive their responses so slowly that no memory is left for another response.
     #[error(
-        "responses being sent take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: the \
-         readers are too slow"
+        "responses being sent take {sending} of {most} bytes, expected room for {asked} bytes within {wait_ms} ms: \
+         the readers are too slow"
     )]
     Sending {
         /// Memory of responses being sent, in bytes.
@@ -114,7 +114,7 @@ pub enum ShardError {
         wait_ms: u64,
     },
     /// The disk is slower than the inserts of the actors.
-    #[error("the journal is {backlog} bytes behind after {wait_ms} ms, expected at most {most}")]
+    #[error("the journal backlog is {backlog} bytes after {wait_ms} ms, expected at most {most}")]
     JournalBehind {
         /// Journal backlog, in bytes.
         backlog: u64,

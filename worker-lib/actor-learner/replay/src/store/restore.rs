@@ -126,7 +126,7 @@ impl Restored {
             );
         } else if torn_bytes > 0 {
             tracing::info!(
-                "{}: the last {torn_bytes} bytes were not written completely, and never acknowledged",
+                "{}: the last {torn_bytes} bytes were not written completely and were never acknowledged",
                 path.display()
             );
         }
@@ -140,8 +140,8 @@ impl Restored {
         directory.keep(name);
         let end = if is_complete { "" } else { " and its end is missing" };
         tracing::error!(
-            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} intact records are \
-             restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
+            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, and {records} intact records \
+             are restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
             path.display()
         );
     }

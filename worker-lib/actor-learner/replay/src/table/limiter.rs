@@ -67,14 +67,15 @@ impl RateLimiter {
         };
         let least_width = 2.0 * samples_per_insert.max(1.0);
         if max_diff - min_diff < least_width {
-            let value = format!("{} wide", max_diff - min_diff);
-            let expected = format!("at least {least_width}, twice the larger of 1 and samples_per_insert");
+            let value = format!("a range of width {}", max_diff - min_diff);
+            let expected =
+                format!("a width of at least {least_width}, twice the larger of 1 and samples_per_insert");
             return Err(LimiterError { field: "error_buffer", value, expected });
         }
         if min_diff > offset {
             let value = format!("{min_diff} to {max_diff}");
             let expected =
-                format!("at most samples_per_insert x min_size_to_sample ({offset}) at its lower end");
+                format!("a lower end of at most samples_per_insert x min_size_to_sample ({offset})");
             return Err(LimiterError { field: "error_buffer", value, expected });
         }
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()

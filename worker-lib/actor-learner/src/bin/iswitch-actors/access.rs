@@ -17,7 +17,7 @@ use iswitch_replay::server::Token;
 pub(super) struct ReplayAccess {
     /// File with the bearer token of the replay shards
     ///
-    /// The file contains one line: the same token as the --token-file of the shards.
+    /// The file contains one line: the token in the --token-file of the shards.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
     /// File with the CA certificates of https:// shards, in PEM
@@ -39,7 +39,7 @@ pub(super) struct ReplayAccess {
 pub(super) struct ModelAccess {
     /// File with the bearer token of the learner and cells in --models
     ///
-    /// The file contains one line: the same token as the --model-read-token-file of the learner.
+    /// The file contains one line: the token in the --model-read-token-file of the learner.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
     /// File with the CA certificates of https:// addresses in --models, in PEM
@@ -47,7 +47,7 @@ pub(super) struct ModelAccess {
     model_ca: Option<PathBuf>,
     /// File with the client certificate for learners and cells, in PEM
     ///
-    /// Presented to learners and cells that require a client certificate.
+    /// The actors present it to learners and cells that require a client certificate.
     #[arg(long, value_name = "FILE", requires_all = ["model_key", "model_ca"])]
     model_cert: Option<PathBuf>,
     /// File with the private key of --model-cert, in PEM
@@ -178,7 +178,7 @@ fn check_tls<A: std::fmt::Display>(
         }
         (true, _, Some(address)) => bail!(
             "{address} is not encrypted, expected an https:// address because {option} is given; only unix: and \
-             loopback addresses may be plain"
+             loopback addresses may be unencrypted"
         ),
         _ => Ok(()),
     }

@@ -45,7 +45,8 @@ pub(crate) struct ActorsArgs {
     environments_per_actor: u32,
     /// Maximum rate of each environment, in steps per second
     ///
-    /// From 0.001 to 1000000. Use it to simulate a physical machine, which runs at a fixed rate. Default: unlimited.
+    /// The range is 0.001 to 1000000. Use this option to simulate a physical machine, which runs at a fixed rate.
+    /// Default: unlimited.
     #[arg(long, value_name = "HZ", value_parser = rate)]
     steps_per_second: Option<f64>,
     /// Print the results as one JSON object at the end of the run

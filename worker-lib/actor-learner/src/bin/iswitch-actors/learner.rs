@@ -32,8 +32,8 @@ use iswitch_cli::train::{Job, TrainArgs};
 
 /// Default number of learners.
 pub(super) const DEFAULT_LEARNERS: u16 = 1;
-/// Interval between checkpoints, in hundreds of gradients. Checkpoints are small, and a restarted learner repeats the
-/// updates since the last checkpoint.
+/// Interval between checkpoints, in hundreds of gradients. The interval is short, because checkpoints are small and a
+/// restarted learner repeats the updates since the last checkpoint.
 const CHECKPOINT_EVERY: u64 = 10;
 /// Interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -92,7 +92,7 @@ impl ServiceArgs {
 struct LearnerOutcome<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
-    /// Counters of the experience source of the first learner.
+    /// Counters of the first learner's experience source.
     replay: SourceStats,
 }
 
@@ -142,8 +142,8 @@ fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers, which do not
-/// need all environments at once either.
+/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers: neither needs
+/// all environments at once.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }

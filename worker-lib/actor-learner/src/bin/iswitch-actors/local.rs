@@ -113,7 +113,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> an
     if args.train.group.is_configured() {
         bail!(
             "--switch, --server and --members are not supported here, because all learners are child processes: pass \
-             them to `iswitch learner`"
+             these options to `iswitch learner`"
         );
     }
     args.site.check_tokens()?;
@@ -212,9 +212,9 @@ fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Pat
 }
 
 enum OwnOption {
-    /// The value is part of the option's argument, as in `--cells=2`.
+    /// The option and its value are one argument, as in `--cells=2`.
     WithValue,
-    /// The value is the argument after the option, as in `--cells 2`.
+    /// The value is the next argument, as in `--cells 2`.
     Alone,
 }
 
@@ -275,7 +275,8 @@ impl SiteArgs {
         Ok(processes)
     }
 
-    /// Returns the arguments that pass the tokens of the shards and of the policies with these options.
+    /// Returns the arguments that pass the token files: `replay` is the option for the token of the shards, and `model`
+    /// the option for the token of the policies.
     fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
         let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
         let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));

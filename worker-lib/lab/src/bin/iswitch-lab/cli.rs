@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     /// MTU of each link, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u32).range(576..=9000))]
     pub(crate) mtu: u32,
-    /// Receive on a UDP port of the switch instead of on the bridge ports
+    /// Make the switch receive on a UDP port instead of on the bridge ports
     #[arg(long)]
     pub(crate) udp: bool,
     /// Additional argument for iswitchd, such as --ordered

@@ -98,10 +98,12 @@ impl Lab<'_> {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) if begin.elapsed() < READY_TIMEOUT => {}
                 Err(RecvTimeoutError::Timeout) => bail!("iswitchd is not ready after {READY_TIMEOUT:?}"),
-                Err(RecvTimeoutError::Disconnected) => bail!("iswitchd has ended; the lines above say why"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("iswitchd has ended; see its error message above")
+                }
             }
             if !self.group.is_whole() {
-                bail!("iswitchd has ended; the lines above say why");
+                bail!("iswitchd has ended; see its error message above");
             }
         }
     }

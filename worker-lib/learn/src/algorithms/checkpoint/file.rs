@@ -298,8 +298,9 @@ impl<'a> Reader<'a> {
     pub fn check_widths(&self, hidden: &[usize], memory: Option<usize>) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
-        let refuse =
-            |widths: String| self.refuse(format!("{widths}, which does not match its {floats} floats"));
+        let refuse = |widths: String| {
+            self.refuse(format!("{widths}, which is too large for a file of {floats} floats"))
+        };
         if !fits(hidden.iter().copied().try_fold(0, usize::checked_add))
             || !hidden.windows(2).all(|pair| fits(pair[0].checked_mul(pair[1])))
         {

@@ -62,7 +62,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
     own?;
     if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
-        let reason = format!("worker {failed} could not write its file of the checkpoint");
+        let reason = format!("worker {failed} could not write its checkpoint file");
         return Err(TrainError::Checkpoint { path: directory.to_owned(), reason });
     }
     if rank == 0 {

@@ -750,7 +750,8 @@ impl Trainer for PpoTrainer {
         let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());
         ((rollout, minibatch) != (config.rollout_steps, config.minibatch_size)).then(|| {
             format!(
-                "{} environments: rollouts of {rollout} steps and minibatches of {minibatch} instead of {} and {}",
+                "{} environments: rollouts rounded from {} to {rollout} steps, minibatches from {} to {minibatch} \
+                 samples",
                 share.environments, config.rollout_steps, config.minibatch_size
             )
         })

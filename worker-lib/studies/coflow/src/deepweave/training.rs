@@ -225,7 +225,7 @@ impl Study for DeepWeaveStudy {
         }
         let own = self.task.fabric.rates;
         if let Some(saved) = rates(reader)?.filter(|saved| *saved != own) {
-            let reason = format!("it was trained with --rates {saved}, and this training has --rates {own}");
+            let reason = format!("it was trained with --rates {saved}, but this run has --rates {own}");
             return Err(reader.refuse(reason).into());
         }
         self.model.weights.read(self.model.net.tensors(), reader)

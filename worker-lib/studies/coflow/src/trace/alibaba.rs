@@ -91,7 +91,7 @@ fn shape(job: &str, tasks: &[Task], path: &Path) -> Result<Shape, StudyError> {
         Ok(_) => Ok(shape),
         Err(Cycle(cycle)) => {
             let names: Vec<&str> = cycle.iter().map(|node| tasks[*node].name.as_str()).collect();
-            let reason = format!("tasks of job {job} wait for each other: {}", names.join(" -> "));
+            let reason = format!("dependencies of job {job} form a cycle: {}", names.join(" -> "));
             Err(StudyError::line(path, tasks[cycle[0]].line, reason))
         }
     }
@@ -142,9 +142,9 @@ mod tests {
             ),
             (
                 &["0,a,M1", "0,a,R2_3", "0,a,R3_2"],
-                "tasks, line 3: tasks of job a wait for each other: R3_2 -> R2_3 -> R3_2",
+                "tasks, line 3: dependencies of job a form a cycle: R3_2 -> R2_3 -> R3_2",
             ),
-            (&["0,a,M1_1"], "tasks, line 1: tasks of job a wait for each other: M1_1 -> M1_1"),
+            (&["0,a,M1_1"], "tasks, line 1: dependencies of job a form a cycle: M1_1 -> M1_1"),
         ] {
             assert_eq!(parse(rows).unwrap_err(), want);
         }

@@ -61,7 +61,7 @@ impl CoflowTrace {
             if let Some(before) = arrivals.last().filter(|before| before.time > arrival.time) {
                 let (time, before) = (arrival.time * 1e3, before.time * 1e3);
                 return Err(fail(number)(format!(
-                    "arrival time is {time} ms, expected at least {before} ms, as on the previous line"
+                    "arrival time is {time} ms, expected at least {before} ms, the time on the previous line"
                 )));
             }
             arrivals.push(arrival);
@@ -139,7 +139,7 @@ mod tests {
             ),
             (
                 "4 2\n1 5 1 0 1 1:1\n2 4 1 0 1 1:1\n",
-                "trace, line 3: arrival time is 4 ms, expected at least 5 ms, as on the previous line",
+                "trace, line 3: arrival time is 4 ms, expected at least 5 ms, the time on the previous line",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), want);

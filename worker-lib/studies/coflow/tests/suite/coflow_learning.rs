@@ -172,7 +172,7 @@ fn a_run_directory_records_the_model_of_rates() {
         saved.restore(&mut alone(small(NetKind::Node), of(rates))).unwrap();
         let other = if rates == Rates::Backfill { Rates::Blocking } else { Rates::Backfill };
         let error = saved.restore(&mut alone(small(NetKind::Node), of(other))).unwrap_err().to_string();
-        let want = format!("trained with --rates {rates}, and this training has --rates {other}");
+        let want = format!("trained with --rates {rates}, but this run has --rates {other}");
         assert!(error.contains(&want), "{error}");
     }
 }

@@ -227,7 +227,7 @@ fn add_pod(
     };
     let node = *known
         .get(on)
-        .ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
+        .ok_or_else(|| format!("spec.nodeName is {on}, expected a node with GPUs from the file of nodes"))?;
     group.on.push(Held { node, count: gpus, gpus: Vec::new() });
     if let Some(start) = &pod.status.start_time {
         let start: Timestamp = start.parse().map_err(|_| {
@@ -244,7 +244,7 @@ impl Group {
         match () {
             // The scheduler may still start these; the rest of their job must keep its GPUs.
             () if count > 0 && self.waiting > 0 => {
-                managed.leave_out("has pods that wait beside pods that run");
+                managed.leave_out("has both pending and running pods");
             }
             () if count == 0 && self.is_gated => {
                 managed.leave_out("has scheduling gates");

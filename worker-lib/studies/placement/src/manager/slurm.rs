@@ -204,11 +204,11 @@ fn add_job(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) -> Res
     }
     let gpus = job.requested(listing.gpu_type)?;
     if gpus == 0 {
-        managed.leave_out("waits for no GPUs, or for GPUs of another type");
+        managed.leave_out("requests no GPUs, or GPUs of another type");
         return Ok(());
     }
     if job.state_reason.as_deref().is_some_and(|reason| BLOCKED.contains(&reason)) {
-        managed.leave_out("is held by its user, or waits for a time, another job or a licence");
+        managed.leave_out("is held by its user, or waits for its start time, another job or a licence");
         return Ok(());
     }
     let starts = job.restart_cnt;
@@ -270,7 +270,7 @@ fn place(
     for (name, HeldGres { count, indices }) in names.iter().zip(details).filter(|(_, it)| it.count > 0) {
         let node = *known
             .get(name)
-            .ok_or_else(|| format!("nodes has {name}, expected a node of the file of nodes with GPUs"))?;
+            .ok_or_else(|| format!("nodes has {name}, expected a node with GPUs from the file of nodes"))?;
         let most = managed.nodes[node].gpus;
         let last = indices.iter().max().map_or(count, |last| count.max(last + 1));
         if last > most {

@@ -81,7 +81,11 @@ impl PolicySpec {
             }
             Self::BestOf(count) => Box::new(best_of(scenario, count, seed)?),
             Self::Hindsight(_) | Self::Clairvoyant => {
-                return Err(StudyError::field("policy", self, "a policy that decides before GPUs fail"));
+                return Err(StudyError::field(
+                    "policy",
+                    self,
+                    "a policy that needs no knowledge of future failures",
+                ));
             }
             Self::FirstFit => by_rule(Order::Arrival, Rule::FirstFit),
             Self::BestFit => by_rule(Order::Arrival, Rule::BestFit),
@@ -124,7 +128,7 @@ impl FromStr for PolicySpec {
                 _ => {}
             }
         }
-        let others = format!("; instead of {COUNT}, any number from 1 to {COUNT_MAX}");
+        let others = format!("; the number after the colon can be 1 to {COUNT_MAX}");
         names::parse("policy", text, Self::all(), &others)
     }
 }

@@ -25,7 +25,8 @@ const WHOLE: u32 = 1000;
 /// known.
 ///
 /// # Errors
-/// Fails if the file cannot be read or has no nodes with GPUs, or a line is not a node; the error then names the line.
+/// Fails if the file cannot be read or has no nodes with GPUs, or if a line does not describe a node; the error then
+/// names the line.
 pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes: Vec<usize> = Table::new(&text, path, ["gpu"])?.rows(|row| row.number(0))?;
@@ -37,7 +38,7 @@ pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
 /// never ran or request no GPU are excluded.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not a pod; the error then names the line.
+/// Fails if the file cannot be read, or if a line does not describe a pod; the error then names the line.
 pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];

@@ -55,7 +55,7 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     let length = last + RESOLUTION;
     let nodes = of_node.into_values().map(|events| {
         outages(events, length).map_err(|number| {
-            let reason = "event_type is fault_end, expected an earlier fault_start of the node";
+            let reason = "event_type is fault_end, but the node has no earlier fault_start";
             StudyError::file(path, format!("event {number}: {reason}"))
         })
     });

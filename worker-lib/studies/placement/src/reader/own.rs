@@ -23,7 +23,7 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
 /// Reads jobs: `arrival_s,gpus,duration_s`, in any order, and sorts them by arrival.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.
 pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["arrival_s", "gpus", "duration_s"])?;

@@ -15,7 +15,8 @@ use iswitch_study::table::{Records, StringRecord, Table, number, read};
 /// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrival times.
 ///
 /// # Errors
-/// Fails if the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read or has no jobs, or if a line does not describe a job; the error then names the
+/// line.
 pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     let text = read(path)?;
     let jobs = Table::new(&text, path, ["duration_s", "gpus"])?
@@ -51,8 +52,9 @@ impl Throughputs {
             let (kind, gpus) = kind_and_gpus(key)
                 .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected ('KIND', GPUS)")))?;
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
-            let alone = alone
-                .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected a number under the key null")))?;
+            let alone = alone.ok_or_else(|| {
+                fail(format!("{key} of {gpu_type}: expected a number of at least 0 under the key null"))
+            })?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
         Ok(throughputs)
@@ -82,7 +84,7 @@ const FIELDS: usize = 7;
 /// the throughput.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.
 pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let (mut jobs, mut unknown) = (Vec::new(), 0);
@@ -94,7 +96,7 @@ pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyE
         Ok(())
     })?;
     sort_by_arrival(&mut jobs);
-    Ok(Jobs { jobs, left_out: vec![(unknown, "has a kind of job that does not run on this type of GPU")] })
+    Ok(Jobs { jobs, left_out: vec![(unknown, "is of a kind that does not run on this type of GPU")] })
 }
 
 fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {

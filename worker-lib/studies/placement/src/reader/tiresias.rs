@@ -10,7 +10,7 @@ use iswitch_study::table::{Table, read};
 /// Reads the columns `num_gpu,submit_time,duration`, with times in seconds.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.
 pub fn read_tiresias(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["submit_time", "num_gpu", "duration"])?;

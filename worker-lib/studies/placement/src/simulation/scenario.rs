@@ -27,15 +27,17 @@ impl Scenario {
         options.check()?;
         let gpus = cluster.gpus();
         if failures.gpus() != gpus {
-            let expected = format!("{gpus}, as many as the cluster has");
+            let expected = format!("{gpus}, the number of GPUs in the cluster");
             return Err(StudyError::field("number of GPUs with failures", failures.gpus(), expected));
         }
         for (number, job) in jobs.iter().enumerate() {
             let most = gpus.saturating_sub(options.spares);
             if job.gpus() > most {
                 let expected = match options.spares {
-                    0 => format!("1 to {gpus}, as many as the cluster has"),
-                    spares => format!("1 to {most}, as many as the cluster has without its {spares} spares"),
+                    0 => format!("1 to {gpus}, the number of GPUs in the cluster"),
+                    spares => {
+                        format!("1 to {most}, the number of GPUs in the cluster minus its {spares} spares")
+                    }
                 };
                 return Err(StudyError::field(
                     format!("number of GPUs of job {number}"),
@@ -45,7 +47,7 @@ impl Scenario {
             }
         }
         if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival() < pair[0].arrival()) {
-            let expected = format!("at least {}, the arrival of the job before it", jobs[at].arrival());
+            let expected = format!("at least {}, the arrival of the previous job", jobs[at].arrival());
             let field = format!("arrival of job {}", at + 1);
             return Err(StudyError::field(field, jobs[at + 1].arrival(), expected));
         }

@@ -144,15 +144,15 @@ fn scenarios_that_cannot_run_are_reported() {
     };
     assert_eq!(
         text(&[job(0.0, 1, 1.0), job(0.0, 5, 1.0)]),
-        "number of GPUs of job 1 is 5, expected 1 to 4, as many as the cluster has"
+        "number of GPUs of job 1 is 5, expected 1 to 4, the number of GPUs in the cluster"
     );
     assert_eq!(
         text(&[job(2.0, 1, 1.0), job(1.0, 1, 1.0)]),
-        "arrival of job 1 is 1, expected at least 2, the arrival of the job before it"
+        "arrival of job 1 is 1, expected at least 2, the arrival of the previous job"
     );
     let small = Cluster::uniform(1, 2).unwrap();
     let error = Scenario::new(small, Vec::new(), failures, options()).unwrap_err().to_string();
-    assert_eq!(error, "number of GPUs with failures is 4, expected 2, as many as the cluster has");
+    assert_eq!(error, "number of GPUs with failures is 4, expected 2, the number of GPUs in the cluster");
 }
 
 /// Placer that picks fixed GPUs.

@@ -158,13 +158,13 @@ fn invalid_states_of_jobs_are_reported_by_field() {
     };
     let error = |text: &str| json!({ "error": text }).to_string();
     let wrong = text(json!([{ "id": "a", "gpus": 0 }]), &[]);
-    assert_eq!(wrong, error("jobs[0].gpus is 0, expected 1 to 24, as many as the cluster has"));
+    assert_eq!(wrong, error("jobs[0].gpus is 0, expected 1 to 24, the number of GPUs in the cluster"));
     let wrong = text(json!([{ "id": "a", "gpus": 1, "duration": -1.0 }]), &[]);
     assert_eq!(wrong, error("jobs[0].duration is -1, expected a number of seconds above 0"));
     let wrong = text(json!([{ "id": "a", "gpus": 2, "on": [3] }]), &[3]);
     assert_eq!(wrong, error("jobs[0].on is 1, expected 2 GPUs or none"));
     let wrong = text(json!([{ "id": "a", "gpus": 1, "on": [3] }]), &[]);
-    assert_eq!(wrong, error("jobs[0].on is 3, expected GPUs that are busy or draining and run no other job"));
+    assert_eq!(wrong, error("jobs[0].on is 3, expected busy or draining GPUs that belong to no other job"));
     let wrong = text(json!([]), &[5]);
     assert_eq!(wrong, error("gpus[5].state is busy, expected busy only if a job runs on it"));
     let wrong = text(json!([{ "id": "a", "gpus": 1 }, { "id": "a", "gpus": 1 }]), &[]);

@@ -102,7 +102,7 @@ fn spares_are_only_for_jobs_that_a_failure_has_stopped() {
     let text = error.unwrap_err().to_string();
     assert_eq!(
         text,
-        "number of GPUs of job 0 is 4, expected 1 to 3, as many as the cluster has without its 5 spares"
+        "number of GPUs of job 0 is 4, expected 1 to 3, the number of GPUs in the cluster minus its 5 spares"
     );
 }
 
@@ -269,7 +269,7 @@ fn malformed_node_faults_are_reported_by_field() {
     let text = wrong("fault_end", "fault_stop");
     assert_eq!(text, "event 0: event_type is \"fault_stop\", expected fault_start or fault_end");
     let text = wrong("fault_start", "fault_end");
-    assert_eq!(text, "event 1: event_type is fault_end, expected an earlier fault_start of the node");
+    assert_eq!(text, "event 1: event_type is fault_end, but the node has no earlier fault_start");
     assert!(wrong("node_id", "node").starts_with("missing field `node_id`"));
     fs::write(&path, "[]").unwrap();
     let text = read_infinitehbd(&path).unwrap_err().to_string();

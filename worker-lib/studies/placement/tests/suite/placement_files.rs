@@ -124,7 +124,7 @@ fn overlapping_outages_are_reported_with_their_lines() {
     assert_eq!(refused("2,5,9\n"), "failures.csv, line 2: id of a GPU is 2, expected 0 to 1");
     assert_eq!(
         refused("0,9,5\n"),
-        "failures.csv, line 2: end of an outage of GPU 0 is 5, expected a number of seconds above its start, 9"
+        "failures.csv, line 2: end of an outage of GPU 0 is 5, expected a number of seconds above its start (9)"
     );
     assert_eq!(
         refused("0,-1,5\n"),

@@ -135,7 +135,7 @@ impl Plot {
     }
 }
 
-/// Returns the algorithms and the environments, each once.
+/// Returns the algorithms and the environments, without duplicates.
 fn title(configurations: &[Configuration]) -> String {
     let distinct = |name: &str| {
         let mut values = Vec::new();
@@ -153,8 +153,8 @@ fn title(configurations: &[Configuration]) -> String {
     format!("{algorithms} on {environments}: learning curves")
 }
 
-/// Returns the return at which the environment counts as solved, if all runs have the same built-in environment;
-/// otherwise infinity. Other environments require a Python interpreter.
+/// Returns the return at which the environment counts as solved if all runs have the same built-in environment, and
+/// otherwise infinity. Environments that are not built in would require a Python interpreter.
 fn solved_return(configurations: &[Configuration]) -> f64 {
     let mut environments = configurations.iter().map(|configuration| configuration.setting("env"));
     let Some(Some(first)) = environments.next() else { return f64::INFINITY };

@@ -133,7 +133,8 @@ fn configuration<A: Algorithm, H: OwnParameters>(
     Ok(Configuration { total_steps: *common.total_steps, settings })
 }
 
-/// Returns the number of runs of `threads` threads each that have a core for each thread; at least 1.
+/// Returns how many runs can execute at the same time if each has `threads` threads and each thread has its own core;
+/// at least 1.
 fn default_jobs(threads: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     (cores / threads).max(1)

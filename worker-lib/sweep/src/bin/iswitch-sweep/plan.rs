@@ -101,7 +101,7 @@ fn lock(out: &Path) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => bail!(
-            "another sweep, or a run that it has started, uses {}; wait until it has ended, or choose another \
+            "{} is in use by another sweep or one of its runs; wait until they have ended, or choose another \
              directory with --out",
             out.display()
         ),

@@ -136,9 +136,9 @@ impl<'a> Report<'a> {
         for summary in &self.configurations {
             text += &summary.table_row(self.solved_return);
         }
-        text += "\nThe return of a run is the mean of the last 100 episodes of training. The IQM is the mean without \
-                 the lowest and the highest quarter of the runs; its interval is a percentile bootstrap over the \
-                 runs.\n";
+        text += "\nThe return of a run is the mean of the last 100 episodes of training. The IQM is the mean of \
+                 the runs without the lowest and the highest quarter; its interval is a percentile bootstrap \
+                 interval over the runs.\n";
         if let Some(solved) = self.solved_return {
             let _ = writeln!(text, "A run has solved {env} if its return is at least {solved}.");
         }

@@ -64,7 +64,7 @@ fn a_request_without_available_memory_is_refused_with_the_reason() {
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
     assert_eq!(
         status.message(),
-        "requests take 20000 of 50000 bytes, expected room for 40000 within 30000 ms"
+        "requests take 20000 of 50000 bytes, expected room for 40000 bytes within 30000 ms"
     );
     drop(all);
     let (admitted, _share) = admission.admit(body(vec![message(40_000)]));

@@ -359,7 +359,7 @@ impl World {
                     return self.check(is_reported);
                 }
                 Err(StoreError::Io { .. }) if start < STARTS_MAX => {}
-                Err(error) => return Err(format!("a start without faults failed: {error}")),
+                Err(error) => return Err(format!("starting without faults failed: {error}")),
             }
         }
         Ok(())

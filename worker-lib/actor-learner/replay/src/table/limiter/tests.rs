@@ -107,7 +107,8 @@ fn limiter_bounds_that_would_block_forever_are_refused() {
         RateLimiter::sample_to_insert_ratio(4.0, 10, ErrorBuffer::Margin(3.0)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "error_buffer of the rate limiter is 6 wide, expected at least 8, twice the larger of 1 and samples_per_insert"
+        "error_buffer of the rate limiter is a range of width 6, expected a width of at least 8, twice the larger of 1 \
+         and samples_per_insert"
     );
     let above = ErrorBuffer::Range(50.0, 90.0);
     assert_eq!(RateLimiter::sample_to_insert_ratio(4.0, 10, above).unwrap_err().field, "error_buffer");

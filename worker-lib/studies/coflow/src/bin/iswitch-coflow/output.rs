@@ -13,7 +13,7 @@ use iswitch_study::contest::{ResultArgs, Series};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
-/// Default number of ingress ports, and default number of egress ports, in a Gantt chart.
+/// Default number of ingress ports in a Gantt chart, equal to the default number of egress ports.
 const GANTT_PORTS: u64 = 12;
 
 /// Output files in addition to the printed results.
@@ -32,7 +32,7 @@ pub(super) struct OutputArgs {
     /// Directory in which to write figures
     ///
     /// cdf-cct.svg and cdf-jct.svg show the distributions of the completion times of coflows and of jobs over all
-    /// draws. gantt-POLICY.svg shows each job's share of the rate of the busiest ports over time in the first draw.
+    /// draws. gantt-POLICY.svg shows how the jobs of the first draw share the rate of the busiest ports over time.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     /// Number of ingress ports and number of egress ports in gantt-POLICY.svg

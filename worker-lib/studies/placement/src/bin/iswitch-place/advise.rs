@@ -24,43 +24,44 @@ use iswitch_manual::print_line;
 #[command(group = ArgGroup::new("manager").required(true).args(["slurm_nodes", "kubernetes_nodes"]))]
 pub(crate) struct AdviseArgs {
     #[arg(
-        help = "Policy: its name, or the run directory of a training",
+        help = "Policy: its name, or the run directory of a training run",
         long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,
-    /// Nodes of Slurm: the output of `scontrol show nodes --json`
+    /// File with the nodes of Slurm: the output of `scontrol show nodes --json`
     ///
-    /// Before Slurm 23.02, this is the output of `sinfo --json`.
+    /// With Slurm versions before 23.02, use the output of `sinfo --json` instead.
     #[arg(long, value_name = "FILE", requires = "slurm_jobs")]
     slurm_nodes: Option<PathBuf>,
-    /// Jobs of Slurm: the output of `squeue --json`
+    /// File with the jobs of Slurm: the output of `squeue --json`
     #[arg(long, value_name = "FILE", requires = "slurm_nodes")]
     slurm_jobs: Option<PathBuf>,
-    /// Type of Slurm's GPUs to consider, such as a100
+    /// Type of GPU in Slurm to consider, such as a100
     ///
-    /// Other GPUs and the jobs that ask for them are left out. The option is required if the nodes have several types.
+    /// GPUs of other types, and the jobs that request them, are left out. The option is required if the nodes have GPUs
+    /// of several types.
     #[arg(long, value_name = "TYPE", requires = "slurm_nodes")]
     gpu_type: Option<String>,
-    /// Nodes of Kubernetes: the output of `kubectl get nodes -o json`
+    /// File with the nodes of Kubernetes: the output of `kubectl get nodes -o json`
     #[arg(long, value_name = "FILE", requires = "kubernetes_pods")]
     kubernetes_nodes: Option<PathBuf>,
-    /// Pods of Kubernetes: the output of `kubectl get pods -A -o json`
+    /// File with the pods of Kubernetes: the output of `kubectl get pods -A -o json`
     ///
     /// Pods that a label or annotation assigns to the same group or job start together.
     #[arg(long, value_name = "FILE", requires = "kubernetes_nodes")]
     kubernetes_pods: Option<PathBuf>,
-    /// Name of the GPUs among the resources of Kubernetes
+    /// Name of the Kubernetes resource that represents GPUs
     #[arg(long, value_name = "NAME", requires = "kubernetes_nodes", default_value = GPU_RESOURCE)]
     gpu_resource: String,
-    /// CSV file with the failures of a GPU of each node in a year: node,per_year
+    /// CSV file with the failures per GPU-year on each node: node,per_year
     ///
-    /// GPUs of other nodes are assumed not to fail, which is the default for all nodes.
+    /// GPUs on nodes without a line are assumed not to fail. Without this option and --xid, no GPU is assumed to fail.
     #[arg(long, value_name = "FILE", conflicts_with = "xid")]
     node_rates: Option<PathBuf>,
     /// Kernel log of all nodes, from which the failure rates are estimated
     ///
-    /// The lines are those of `journalctl --dmesg --output short-iso`. Of these, the lines of NVIDIA's driver with an
-    /// Xid of the hardware count.
+    /// The format is that of `journalctl --dmesg --output short-iso`. Lines of NVIDIA's driver with one of the Xids in
+    /// --xid-codes count as failures; several lines of the same GPU on the same date count as one failure.
     #[arg(long, value_name = "FILE", requires = "xid_days")]
     xid: Option<PathBuf>,
     /// Number of days that the kernel log covers
@@ -98,7 +99,7 @@ struct LeftOut {
     reason: &'static str,
 }
 
-/// Prints the decisions of a policy; nothing is carried out.
+/// Prints the decisions of a policy, but does not carry them out.
 pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<ExitCode> {
     let managed = args.managed()?;
     let source = PolicySource::parse(&args.policy)?;
@@ -136,7 +137,7 @@ impl AdviseArgs {
         })
     }
 
-    /// Returns the failure rate of each node's GPUs, in failures a year.
+    /// Returns the failure rate of each node's GPUs, in failures per GPU-year.
     fn rates(&self, managed: &Managed) -> anyhow::Result<Vec<f64>> {
         if let Some(path) = &self.node_rates {
             return Ok(node_rates(path, managed)?);

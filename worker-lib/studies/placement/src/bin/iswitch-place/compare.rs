@@ -63,10 +63,10 @@ pub(crate) struct CompareArgs {
     baseline: Option<String>,
     /// Directory in which to write figures of makespans
     ///
-    /// makespan-rate.svg shows makespans as a function of --rate-factors; with several --checkpoints, there is one such
-    /// figure for each of them, makespan-rate-WHEN.svg. makespan-checkpoint.svg shows makespans as a function of
-    /// --checkpoints; with several --rate-factors, there is one such figure for each of them,
-    /// makespan-checkpoint-xTIMES.svg.
+    /// makespan-rate.svg shows makespans as a function of --rate-factors. With several --checkpoints, the command
+    /// writes a separate makespan-rate-WHEN.svg for each of them. makespan-checkpoint.svg shows makespans as a function
+    /// of --checkpoints. With several --rate-factors, the command writes a separate makespan-checkpoint-xTIMES.svg for
+    /// each of them.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]

@@ -60,21 +60,22 @@ pub(super) struct FailureArgs {
     /// File of InfiniteHBD's node faults (fault_trace.json)
     ///
     /// Each draw replays the faults starting at a random time, with the nodes in random order. Policies know the mean
-    /// rate and the faults of each node in the half of the trace before that time. GPUs do not fail on their own.
+    /// fault rate of all nodes, and the faults of each node in the half of the trace before that time. GPUs do not fail
+    /// on their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates", "life", "gpus_of_draw"])]
     node_faults: Option<PathBuf>,
-    /// Random failures of each node per year; each stops all GPUs of the node
+    /// Random failures per node-year; each failure stops all GPUs of the node
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     node_rate: f64,
-    /// Random failures of each rack per year; see --nodes-per-rack
+    /// Random failures per rack-year; see --nodes-per-rack
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     rack_rate: f64,
-    /// Random failures of each switch per year; see --racks-per-switch
+    /// Random failures per switch-year; see --racks-per-switch
     #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
     switch_rate: f64,
     /// Time until a failed node, rack or switch is repaired, in seconds
     ///
-    /// It applies to the random failures of --node-rate, --rack-rate and --switch-rate.
+    /// This option applies to the random failures of --node-rate, --rack-rate and --switch-rate.
     #[arg(long, value_name = "SECONDS", default_value_t = DOMAIN_REPAIR_S, allow_negative_numbers = true)]
     domain_repair: f64,
     /// Factor by which all failure rates are multiplied
@@ -98,7 +99,7 @@ enum LifeBatch {
 enum Knowledge {
     /// The failure rates
     Rates,
-    /// The life from which each rate is estimated, and the failures observed so far
+    /// Each GPU's life history, and the failures observed so far
     Lives,
 }
 

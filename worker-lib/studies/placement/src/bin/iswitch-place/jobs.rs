@@ -112,7 +112,8 @@ impl JobsArgs {
         if have_arrivals && self.batch.is_none() {
             if self.interarrival.is_some() {
                 bail!(
-                    "--interarrival applies to sampled jobs, but the file has arrival times; add --batch N to sample"
+                    "--interarrival applies only to sampled jobs, but the file has arrival times; add --batch N to \
+                     sample jobs"
                 );
             }
             return Ok(JobSource::Trace(jobs));

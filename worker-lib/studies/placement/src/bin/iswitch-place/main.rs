@@ -47,7 +47,7 @@ enum Cli {
     Serve(Box<serve::ServeArgs>),
     /// Print what a policy would do now with the jobs of Slurm or Kubernetes
     ///
-    /// The command reads files that the manager's own commands have written, and carries nothing out.
+    /// The command reads files that the manager's own commands have written. It does not carry out the decisions.
     Advise(Box<advise::AdviseArgs>),
 }
 

@@ -19,18 +19,18 @@ use iswitch_cli::line_server::{self, Answer, Service};
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     #[arg(
-        help = "Policy: its name, or the run directory of a training",
+        help = "Policy: its name, or the run directory of a training run",
         long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,
     /// Path of the Unix socket to listen on
     ///
     /// Each line of a connection is a JSON request and is answered with one line of JSON. A request such as {"gpus":
-    /// [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU; the answer, such as
-    /// {"gpus": [4, 5]}, lists the GPUs for the job, and is an empty list if the job should wait. The state of an entry
-    /// is free, busy or failed. An entry may also have id, rate (failures per year), age (in years), node, and left
-    /// (seconds until the GPU is free or repaired). If a request has a list named jobs instead of job, the answer has
-    /// all decisions of the policy: the jobs to suspend, and the jobs to start with their GPUs. Each job in the list
+    /// [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU. The answer, such as
+    /// {"gpus": [4, 5]}, lists the GPUs for the job; an empty list means that the job should wait. The state of an
+    /// entry is free, busy or failed. An entry may also have id, rate (failures per year), age (in years), node, and
+    /// left (seconds until the GPU is free or repaired). If a request has a list named jobs instead of job, the answer
+    /// has all decisions of the policy: the jobs to suspend, and the jobs to start and their GPUs. Each job in the list
     /// has id and gpus, and optionally duration, done, on, running_for and starts. A GPU whose state is draining gets
     /// no further jobs. The request {"describe": true} returns a description of the service.
     #[arg(long, value_name = "PATH")]
@@ -39,8 +39,8 @@ pub(crate) struct ServeArgs {
     cluster: ClusterArgs,
     /// CSV file of failure rates and ages: gpu,per_year,age_years
     ///
-    /// The file has one line for each GPU. It supplies the values that requests omit. Without a file, GPUs are assumed
-    /// not to fail.
+    /// The file has one line for each GPU. The file supplies the values that requests omit. Without a file, GPUs are
+    /// assumed not to fail.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     #[command(flatten)]

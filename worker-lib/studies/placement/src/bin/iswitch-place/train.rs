@@ -37,7 +37,7 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Scores each job and GPU and adjusts the saving policy; works on any cluster
+    /// Scores jobs and GPUs to adjust the policy `saving`; works on any cluster
     Shared,
     /// The patent's network, which identifies GPUs by index; for one cluster only
     Patent,
@@ -135,7 +135,7 @@ pub(crate) struct Outcome {
     best_iteration: Option<u64>,
     /// Name of the policy with which the network was compared.
     reference: String,
-    /// Makespan of the reference divided by the network's, in the best test.
+    /// Makespan of the reference policy divided by that of the network, in the test of the best network.
     gain: Option<f64>,
 }
 

@@ -41,17 +41,18 @@ pub(crate) struct EvaluateArgs {
     fill: Fill,
     /// CSV file for the number of queued packets in each slot
     ///
-    /// The columns are `slot,queued_before_arrivals,queued_after_arrivals`. Requires a single run (`--draws 1`).
+    /// The columns are `slot,queued_before_arrivals,queued_after_arrivals`. This option requires a single run (`--draws
+    /// 1`).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// CSV file for the arrivals
     ///
-    /// The columns are `slot,switch,class,count`. Requires a single run (`--draws 1`).
+    /// The columns are `slot,switch,class,count`. This option requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     arrivals: Option<PathBuf>,
     /// CSV file for the arrival rates, in the format of --rates
     ///
-    /// Requires a single run (`--draws 1`).
+    /// This option requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     write_rates: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
         print_line!(
             "{}: {} stages of {} switches, load {:.3}, {} run(s) of {} slots from an empty network\n\
              queued before arrivals: {} packets (bound {}), {:.1} % above the bound\n\
-             delay {} slots by Little's law (bound {}), {} slots averaged over the packets that left",
+             delay by Little's law: {} slots (bound {}); mean delay of the packets that left: {} slots",
             summary.policy,
             summary.stages,
             summary.switches,

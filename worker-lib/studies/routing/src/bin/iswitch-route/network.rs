@@ -40,7 +40,8 @@ impl ShapeArgs {
 pub(super) struct RunsArgs {
     /// CSV file of arrival rates, instead of random ones
     ///
-    /// The file has a line of N numbers, one for each class, for each of the N switches of the first stage.
+    /// The file has one line for each of the N switches of the first stage. Each line has N numbers, one for each
+    /// class.
     #[arg(long, value_name = "FILE", conflicts_with = "switches")]
     rates: Option<PathBuf>,
     /// Number of draws of arrival rates, with one run each

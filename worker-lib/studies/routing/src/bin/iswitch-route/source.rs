@@ -13,8 +13,8 @@ use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
-    colouring, mlpi (trained before the first run with given arrival rates, with a linear value), or the run \
-    directory of `iswitch route train`";
+    colouring, mlpi (a linear value function, trained before the first run with each set of arrival rates), or \
+    the run directory of `iswitch route train`";
 
 /// Name of the policy that is trained on the arrival rates.
 const MLPI: &str = "mlpi";

@@ -43,7 +43,8 @@ pub(crate) struct TrainArgs {
     draw: Option<u64>,
     /// CSV file of arrival rates
     ///
-    /// The file has a line of N numbers, one for each class, for each of the N switches of the first stage.
+    /// The file has one line for each of the N switches of the first stage. Each line has N numbers, one for each
+    /// class.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     rates: Option<PathBuf>,
     /// Number of threads for the matrix products of each worker
@@ -62,7 +63,7 @@ enum LearnerName {
     ///
     /// The arrival rates are estimated from the arrivals in a few slots of the network.
     Mlpi,
-    /// Costs of the slots that follow in the network itself (Monte Carlo)
+    /// Costs of the subsequent slots of the network itself (Monte Carlo)
     Mc,
     /// Costs of 100 slots plus the value of the state after them (temporal difference)
     Td,
@@ -249,7 +250,7 @@ impl train::Outcome for Outcome {
     fn text(&self, seconds: f64) -> Option<String> {
         let (queued, bound) = self.queued.zip(self.bound_queued)?;
         Some(format!(
-            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated slots, \
+            "{} stages of {} switches, load {:.2}, {} iterations with {} slots of the network and {} simulated slots, \
              {seconds:.1} s\n\
              best policy (iteration {}): {queued:.1} packets queued, {:.1} % above the bound; delay {:.3} slots",
             self.stages,
