@@ -16,9 +16,10 @@ use crate::aggregate::AggregateError;
 /// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Silence after which a round that exceeds its timeout is taken for that of a lost switch, with a margin for a busy
-/// machine: a switch that waits for other workers answers the first Help of a round within milliseconds.
-const SHORTEST_SILENCE: Duration = Duration::from_millis(50);
+/// Minimum silence after which a round that exceeds its timeout counts as that of a lost switch. A switch that waits for
+/// other workers answers the first Help of a round within milliseconds, but on a busy machine it may have to wait for a
+/// core. A round with a shorter timeout stalls first.
+const SHORTEST_SILENCE: Duration = Duration::from_millis(250);
 
 /// State that a thread keeps between rounds, and with which it waits for all its parts together.
 #[derive(Debug)]
@@ -155,8 +156,11 @@ impl Lane {
             // A switch that waits for other workers answers the Helps, which are at most a quarter of a second apart.
             let silence = waited.clamp(SHORTEST_SILENCE, LONGEST_WAIT);
             let is_silent = |part: &&Part| now.since(part.link.last_heard) >= silence;
-            let lost = pending(parts, failed).find(is_silent).map(|part| Stop::Repeats(part.silence()));
-            return Err(lost.unwrap_or(Stop::Stalled(waited)));
+            if let Some(part) = pending(parts, failed).find(is_silent) {
+                return Err(Stop::Repeats(part.silence()));
+            }
+            parts.iter_mut().for_each(|part| part.stall(now));
+            return Err(Stop::Stalled(waited));
         }
         let deadline = parts.iter().filter_map(|part| part.session.poll_timeout()).min().unwrap_or(now);
         self.poll.clear();

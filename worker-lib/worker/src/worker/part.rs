@@ -36,6 +36,8 @@ pub(super) struct Part {
     frame: Frame,
     /// Number of segments without a result when the destinations of the next results were last brought into the cache.
     warmed: usize,
+    /// Time at which the round stalled, if the next call repeats it.
+    stalled_at: Option<Instant>,
 }
 
 impl Part {
@@ -56,6 +58,7 @@ impl Part {
             past_rejoins: 0,
             send_buffer,
             frame: Frame::default(),
+            stalled_at: None,
             warmed: 0,
         }
     }
@@ -93,7 +96,11 @@ impl Part {
 
     /// Begins the round, or continues it after an error, unless this part has finished it.
     pub(super) fn begin_round(&mut self, now: Instant) {
-        self.link.last_heard = now;
+        match self.stalled_at.take() {
+            // The silence of the switch spans all calls that repeat the round, but not the time between them.
+            Some(stalled_at) => self.excuse_silence(now.since(stalled_at)),
+            None => self.link.last_heard = now,
+        }
         if self.done.is_none() {
             self.session.begin_round(now);
         }
@@ -149,6 +156,11 @@ impl Part {
         let Link { last_heard, path, recv_buffer, .. } = &self.link;
         self.session.handle_received(*last_heard, *path, class, &scattered, recv_buffer);
         Ok(true)
+    }
+
+    /// Notes that the round has stalled, so that the next call repeats it.
+    pub(super) fn stall(&mut self, now: Instant) {
+        self.stalled_at = Some(now);
     }
 
     /// Returns the error for a switch that has not answered within the timeout.

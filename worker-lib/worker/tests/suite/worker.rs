@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, Worker};
 use iswitch_protocol::wire::Status;
@@ -10,13 +10,15 @@ use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::{Config, NonFinite};
 
 const LEN: u32 = 50_000;
+/// Time after which a test gives up.
+const SOON: Duration = Duration::from_secs(30);
 
 fn switch() -> EmbeddedSwitch {
     EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn options(address: SocketAddrV4, workers: u16) -> JoinOptions {
-    JoinOptions { workers_timeout: Some(Duration::from_secs(30)), ..JoinOptions::new(address, workers, LEN) }
+    JoinOptions { workers_timeout: Some(SOON), ..JoinOptions::new(address, workers, LEN) }
 }
 
 /// Joins `workers` members concurrently, as if from different machines.
@@ -201,6 +203,27 @@ fn a_stalled_round_can_be_repeated() {
         vector.fill(0.0);
     }
     assert_eq!(vector, other.join().unwrap());
+}
+
+#[test]
+fn rounds_with_a_short_timeout_stall_until_the_switch_counts_as_lost() {
+    let switch = switch();
+    let round_timeout = Some(Duration::from_millis(20));
+    let mut worker = Worker::join(JoinOptions { round_timeout, ..options(switch.address(), 1) }).unwrap();
+    drop(switch);
+    let begin = Instant::now();
+    let lost = loop {
+        match worker.all_reduce(&mut vec![1.0; LEN as usize]).unwrap_err() {
+            AggregateError::Stalled { .. } => {
+                assert!(begin.elapsed() < SOON, "the switch must count as lost")
+            }
+            error => break error,
+        }
+    };
+    assert!(
+        matches!(lost, AggregateError::SwitchLost { silent, .. } if silent > 10 * Duration::from_millis(20)),
+        "{lost}"
+    );
 }
 
 #[test]
