@@ -7,6 +7,7 @@ use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_PENDING_EVENTS;
 use iswitch_protocol::wire::{Exceeded, Status};
 
+use crate::refused::Refused;
 use crate::ring::Ring;
 
 /// An event of interest to an operator. Individual packets are counted, not reported as events.
@@ -74,6 +75,8 @@ pub enum Event {
         status: Status,
         /// Expected value, see [`Status`].
         expected: u32,
+        /// Limit of the parent that the Join would exceed, if the parent names it.
+        exceeded: Option<Exceeded>,
     },
     /// The parent no longer knows this switch, so the switch's own members must rejoin.
     JobForgotten {
@@ -301,10 +304,10 @@ impl Event {
         }
     }
 
-    /// Returns the limit of the switch for which a Join was refused, if any.
+    /// Returns the limit for which this switch refused a Join, or its parent refused this switch, if any.
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
-            Self::JoinRefused { exceeded, .. } => *exceeded,
+            Self::JoinRefused { exceeded, .. } | Self::ParentRefused { exceeded, .. } => *exceeded,
             _ => None,
         }
     }
@@ -346,9 +349,9 @@ impl fmt::Display for Event {
             Self::ParentLost { job, parent } => write!(f, "job {job}: the parent {parent} does not answer"),
             Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
             Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
-            Self::ParentRefused { job, parent, status, expected } => {
-                let (status, expected) = (status.name(), Expected(*status, *expected, None));
-                write!(f, "job {job}: refused by the parent {parent}: {status}{expected}")
+            Self::ParentRefused { job, parent, status, expected, exceeded } => {
+                let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
+                write!(f, "job {job}: refused by the parent {parent}: {refused}")
             }
             Self::GaveWay { job } => {
                 write!(f, "job {job}: a member that holds its earlier sums has returned; all must rejoin")
@@ -360,8 +363,8 @@ impl fmt::Display for Event {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
             Self::JoinRefused { job, address, status, expected, exceeded } => {
-                let (name, why) = (status.name(), Expected(*status, *expected, *exceeded));
-                write!(f, "join of {address} to job {job} refused: {name}{why}")
+                let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
+                write!(f, "join of {address} to job {job} refused: {refused}")
             }
             Self::Left { job, member, address, why } => {
                 let why = match why {
@@ -398,31 +401,6 @@ impl fmt::Display for Event {
                 "job {job}: members {member} and {other} have different weights after round {round}"
             ),
             Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
-        }
-    }
-}
-
-/// Limit or expected value of a refusal; nothing if the status has neither.
-struct Expected(Status, u32, Option<Exceeded>);
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(status, expected, exceeded) = self;
-        if let Some(exceeded) = exceeded {
-            write!(f, ": {exceeded}")?;
-            return match status {
-                Status::NoCapacity if *expected > 0 => write!(f, "; the job could get {expected} KiB"),
-                _ => Ok(()),
-            };
-        }
-        match status {
-            Status::Malformed
-            | Status::UnknownMember
-            | Status::UnknownJob
-            | Status::BadLayout
-            | Status::Halted
-            | Status::StaleRound => Ok(()),
-            _ => write!(f, " (expected {expected})"),
         }
     }
 }

@@ -75,6 +75,7 @@ mod parent;
 mod questions;
 mod quota;
 mod reason;
+mod refused;
 mod reply;
 mod ring;
 mod round_times;

@@ -2,8 +2,8 @@
 
 use core::net::SocketAddrV4;
 
-use alloc::format;
 use alloc::string::String;
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use iswitch_protocol::wire::{Kind, Mode};
@@ -165,9 +165,7 @@ impl JobStatus {
                 .filter(|uplink| uplink.is_in_use())
                 .map(|uplink| uplink.silence(now).as_millis() as u64),
             parent_lost: uplink.is_some_and(Uplink::is_lost),
-            parent_refusal: uplink
-                .and_then(Uplink::refusal)
-                .map(|(status, expected)| format!("{} (expected {expected})", status.name())),
+            parent_refusal: uplink.and_then(Uplink::refusal).map(|refused| refused.to_string()),
             round_times: *job.round_times(),
             diverged: job.digests().diverged(),
             members: members.collect(),

@@ -18,6 +18,7 @@ use crate::ids::MemberId;
 use crate::job::{Granted, Start};
 use crate::keys::{Keys, Seal};
 use crate::questions::Questions;
+use crate::refused::Refused;
 use crate::transfer::Transfer;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
@@ -95,8 +96,8 @@ pub(crate) enum JoinAnswer {
     Nothing,
     /// The Join must be repeated with the nonce of the parent.
     Challenged,
-    /// The parent refuses this switch, with this reason and expected value.
-    Refused(Status, u32),
+    /// The parent refuses this switch.
+    Refused(Refused),
     /// The parent no longer knows this switch.
     Forgotten,
     /// The parent has admitted this switch, and the job may start.
@@ -162,8 +163,8 @@ pub(crate) struct Uplink {
     /// Round that was granted when the parent no longer had the sum before it.
     refused_past: Option<Round>,
     is_lost: bool,
-    /// Reason why the parent refuses this switch and the value that it expected, if it does.
-    refusal: Option<(Status, u32)>,
+    /// Reason why the parent refuses this switch, if it does.
+    refusal: Option<Refused>,
     /// Last refusal of the length of a vector: the job, the length that the parent expected, and the instant.
     refused_len: Option<(u32, u32, Instant)>,
     /// Authenticated session with the parent, in which this switch and the parent prove that they have the job's key.
@@ -244,8 +245,8 @@ impl Uplink {
         self.is_lost
     }
 
-    /// Returns the reason why the parent refuses this switch and the value that it expected, if it does.
-    pub(crate) fn refusal(&self) -> Option<(Status, u32)> {
+    /// Returns the reason why the parent refuses this switch, if it does.
+    pub(crate) fn refusal(&self) -> Option<Refused> {
         self.refusal
     }
 
@@ -488,11 +489,12 @@ impl Uplink {
         }
         let Phase::Joining { .. } = self.phase else { return JoinAnswer::Nothing };
         self.due = now.plus(LAST_JOIN_RETRY);
-        self.refusal = Some((ack.status, ack.expected));
+        let refused = Refused::in_ack(ack);
+        self.refusal = Some(refused);
         if ack.status == Status::GradientLenMismatch {
             self.refused_len = self.job.map(|job| (job, ack.expected, now));
         }
-        JoinAnswer::Refused(ack.status, ack.expected)
+        JoinAnswer::Refused(refused)
     }
 
     /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; the

@@ -19,6 +19,7 @@ use crate::event::Event;
 use crate::ids::{JobIndex, MemberAt};
 use crate::job::Job;
 use crate::reason::DropReason;
+use crate::refused::Refused;
 use crate::reply::{self, AnswerRoom, Refusal, Request};
 use crate::state::State;
 use crate::uplink::{Errand, JoinAnswer, ParentState, Uplink};
@@ -138,9 +139,15 @@ fn is_authentic(state: &mut State, at: JobIndex, packet: &ControlPacket<'_>) -> 
 fn report_unproven_refusal(state: &mut State, at: JobIndex, repr: &ControlRepr<'_>) {
     let (Some(uplink), ControlBody::Ack(ack)) = (state.uplink(at), repr.body) else { return };
     if uplink.is_refused_unproven(repr.request, ack.status) {
-        let (job, parent) = uplink.job_and_parent();
-        state.report(Event::ParentRefused { job, parent, status: ack.status, expected: ack.expected });
+        let event = refused_by_parent(uplink, Refused::in_ack(&ack));
+        state.report(event);
     }
+}
+
+fn refused_by_parent(uplink: &Uplink, refused: Refused) -> Event {
+    let (job, parent) = uplink.job_and_parent();
+    let Refused { status, expected, exceeded } = refused;
+    Event::ParentRefused { job, parent, status, expected, exceeded }
 }
 
 fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
@@ -153,9 +160,9 @@ fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRe
         JoinAnswer::Nothing => {}
         JoinAnswer::Challenged => parent::join(state, at),
         JoinAnswer::Forgotten => lifecycle::forget_members(state, at),
-        JoinAnswer::Refused(status, expected) => {
-            let (job, parent) = uplink.job_and_parent();
-            state.report(Event::ParentRefused { job, parent, status, expected });
+        JoinAnswer::Refused(refused) => {
+            let event = refused_by_parent(uplink, refused);
+            state.report(event);
         }
         JoinAnswer::Granted(granted) => {
             if state.jobs.get(at).is_some_and(|job| !job.is_formed()) {

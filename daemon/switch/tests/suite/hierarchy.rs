@@ -9,7 +9,8 @@ use std::time::Duration;
 use crate::common::{control, data, join, join_from, weighted};
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_WORK_COST};
 use iswitch_protocol::wire::{
-    Action, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Kind, ResumeRepr, Standing, Status,
+    Action, Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Kind, Limit, ResumeRepr,
+    Standing, Status,
 };
 use iswitch_protocol::{Round, history};
 use iswitch_switch::{Config, Event, Instant, PortId, Switch, Uplinks};
@@ -548,6 +549,24 @@ fn switches_in_a_cycle_are_refused() {
     assert!(refusals.iter().all(|refusal| refusal == "levels of switches (expected 8)"), "{refusals:?}");
     tree.sleep(2500);
     assert_eq!(tree.standings(), [], "no worker should ever start");
+}
+
+#[test]
+fn a_rack_passes_on_the_limit_for_which_its_parent_refuses_it() {
+    let mut tree = Tree::new();
+    tree.switches[ROOT] = Switch::new(Config { memory_bytes: 64 << 10, ..config(ROOT, 400) });
+    let long = JoinRepr { instance: 1, ..JoinRepr::worker(20_000, 366, 4) };
+    tree.send_join(1, 1, long);
+    tree.send_join(1, 2, long);
+    tree.sleep(500);
+    let limit = Some(Exceeded { limit: Limit::Memory, value: 64 << 10 });
+    let events = tree.events(1);
+    let refused = events.iter().find(|event| matches!(event, Event::ParentRefused { .. }));
+    assert_eq!(refused.and_then(Event::exceeded), limit, "{events:?}");
+    let text = refused.unwrap().to_string();
+    let reason = tree.switches[1].jobs().next().unwrap().parent_refusal.unwrap();
+    assert!(reason.contains("has 64 KiB of memory for sums (iswitchd --memory-mib)"), "{reason}");
+    assert!(text.ends_with(&reason), "{text}");
 }
 
 /// A switch with three parent candidates and one member, which joins one job after another.

@@ -1,0 +1,47 @@
+//! Text of a refused Join: the reason, and the limit or the expected value.
+
+use core::fmt;
+
+use iswitch_protocol::wire::{AckRepr, Exceeded, Status};
+
+/// Why a Join was refused. The text names the limit of the switch, or the expected value if the status has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) status: Status,
+    /// Expected value, see [`Status`].
+    pub(crate) expected: u32,
+    /// Limit of the switch that the Join would exceed.
+    pub(crate) exceeded: Option<Exceeded>,
+}
+
+impl Refused {
+    /// Returns the refusal in an Ack of a Join.
+    pub(crate) fn in_ack(ack: &AckRepr<'_>) -> Self {
+        Self { status: ack.status, expected: ack.expected, exceeded: ack.exceeded() }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, expected, exceeded } = *self;
+        f.write_str(status.name())?;
+        if let Some(exceeded) = exceeded {
+            write!(f, ": {exceeded}")?;
+            return match status {
+                Status::NoCapacity if expected > 0 => write!(f, "; the job could get {expected} KiB"),
+                _ => Ok(()),
+            };
+        }
+        match status {
+            Status::Malformed
+            | Status::UnknownMember
+            | Status::UnknownJob
+            | Status::BadLayout
+            | Status::Halted
+            | Status::StaleRound => Ok(()),
+            // A switch that does not name its limits, or refuses for a limit that this switch does not know.
+            Status::NoCapacity | Status::JobFull if expected == 0 => Ok(()),
+            _ => write!(f, " (expected {expected})"),
+        }
+    }
+}
