@@ -193,6 +193,29 @@ fn gpus_are_drawn_with_their_failures() {
 }
 
 #[test]
+fn every_decision_of_a_run_is_logged() {
+    let files = Files::new();
+    let jobs = files.write("jobs", "arrival_s,gpus,duration_s\n0,2,100\n10,1,50\n");
+    let failures = files.write("failures", "gpu,begin_s,end_s\n1,20,80\n");
+    let log = files.0.path().join("decisions.csv");
+    let given = ["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--failures", &failures];
+    let options = ["--quiet", "--checkpoint", "none", "--start", "0", "--restart", "5"];
+    run(PLACE.command(&given).args(options).arg("--decisions").arg(&log));
+    // Worked out by hand: the failure stops job 0, and job 1 uses the GPU that works until the repair.
+    let expected = "time_s,event,job,gpus,waiting,running,free_gpus\n\
+        0,start,0,0 1,0,1,0\n\
+        20,failure,,1,1,1,0\n\
+        20,stopped_by_failure,0,1,1,0,1\n";
+    let text = text(&log);
+    assert!(text.starts_with(expected), "{text}");
+    let mut hindsight = given;
+    hindsight[1] = "hindsight:2";
+    let output = PLACE.command(&hindsight).args(options).arg("--decisions").arg(&log).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("no decisions: the policy hindsight:2"), "{output:?}");
+}
+
+#[test]
 fn an_agent_answers_every_line() {
     if !programs("an_agent_answers_every_line", &["setpriv"]) {
         return;

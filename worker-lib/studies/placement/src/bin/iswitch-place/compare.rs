@@ -15,7 +15,7 @@ use super::output::OutputArgs;
 use super::plots;
 use super::results::{Ratio, Summary};
 use super::rules::Saving;
-use super::runs::Runs;
+use super::runs::{Recording, Runs};
 use super::source::POLICIES;
 use super::workload::{Condition, Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let sweep = Sweep::of(args, workload.condition())?;
-    let runs = Runs::of(&contest, &workload, &sweep.conditions(), None, args.output.results.quiet)?;
+    let runs = Runs::of(&contest, &workload, &sweep.conditions(), Recording::default(), args.output.results.quiet)?;
     let names = &contest.names;
     let groups = runs.policies.chunks(names.len());
     let summaries: Vec<_> = groups

@@ -1,14 +1,14 @@
 //! `iswitch place evaluate`: results of one policy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::gantt::SPANS_MAX;
+use super::gantt::{Recorder, SPANS_MAX};
 use super::output::OutputArgs;
 use super::results::{GpuHours, Summary};
-use super::runs::Runs;
+use super::runs::{Recording, Runs};
 use super::source::POLICIES;
 use super::workload::{Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
@@ -40,6 +40,13 @@ pub(crate) struct EvaluateArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     gantt_gpus: u64,
+    /// CSV file for every decision in the first draw
+    ///
+    /// With `--trace` and `--failures`, this is a dry run: what the policy would have done on your cluster. The file has
+    /// one row for each start, suspension and completion of a job and for each failure and repair of a GPU, in order of
+    /// time, with the ids of the GPUs and the number of waiting jobs, running jobs and free GPUs after the event.
+    #[arg(long, value_name = "FILE")]
+    decisions: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -50,26 +57,39 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let workload = args.workload.load()?;
     let gantt_gpus = args.gantt.as_ref().map(|_| usize::try_from(args.gantt_gpus).unwrap_or(usize::MAX));
     let conditions = [workload.condition()];
-    let mut runs = Runs::of(&contest, &workload, &conditions, gantt_gpus, args.output.results.quiet)?;
+    let recording = Recording { gantt_gpus, decisions: args.decisions.is_some() };
+    let mut runs = Runs::of(&contest, &workload, &conditions, recording, args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
-    let gantt = runs.policies[0].runs.first_mut().and_then(|run| run.gantt.take());
+    let first = runs.policies[0].runs.first_mut();
+    let (gantt, decisions) = first.map(|run| (run.gantt.take(), run.decisions.take())).unwrap_or_default();
     args.output.write(runs, std::slice::from_ref(&summary))?;
     if let Some(path) = &args.gantt {
-        match gantt {
-            None => {
-                eprintln!(
-                    "no Gantt chart: the policy {} chooses among finished runs, which are not recorded",
-                    summary.policy
-                );
-            }
-            Some(recorder) => match recorder.draw(&summary.policy) {
-                Some(svg) => write(path, &svg)?,
-                None => eprintln!("no Gantt chart: more than {SPANS_MAX} bars; lower --gantt-gpus"),
-            },
+        draw(path, gantt, &summary.policy)?;
+    }
+    if let Some(path) = &args.decisions {
+        match decisions {
+            None => explain_missing("decisions", &summary.policy),
+            Some(decisions) => write(path, &decisions.into_text())?,
         }
     }
     args.output.results.print_one(&summary, || print(&workload, &summary))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the Gantt chart of a run, or states why there is none.
+fn draw(path: &Path, gantt: Option<Recorder>, policy: &str) -> anyhow::Result<()> {
+    match gantt {
+        None => explain_missing("Gantt chart", policy),
+        Some(recorder) => match recorder.draw(policy) {
+            Some(svg) => write(path, &svg)?,
+            None => eprintln!("no Gantt chart: more than {SPANS_MAX} bars; lower --gantt-gpus"),
+        },
+    }
+    Ok(())
+}
+
+fn explain_missing(what: &str, policy: &str) {
+    eprintln!("no {what}: the policy {policy} chooses among finished runs, which are not recorded");
 }
 
 fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {

@@ -2,6 +2,7 @@
 
 mod advise;
 mod compare;
+mod decisions;
 mod evaluate;
 mod failures;
 mod gantt;

@@ -5,6 +5,7 @@ use iswitch_placement::state::State;
 use iswitch_study::contest::{Contest, Series, Turn};
 use iswitch_study::table::{OrEmpty, Output};
 
+use super::decisions::Decisions;
 use super::gantt::Recorder;
 use super::source::PolicySource;
 use super::workload::{Condition, Workload};
@@ -27,6 +28,17 @@ pub(super) struct Run {
     pub(super) jobs: usize,
     /// Recording for the Gantt chart. Present only for the first draw, and only if a chart was requested.
     pub(super) gantt: Option<Recorder>,
+    /// Log of the decisions. Present only for the first draw, and only if the log was requested.
+    pub(super) decisions: Option<Decisions>,
+}
+
+/// What to record of the first draw of each policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recording {
+    /// Maximum number of GPUs in a Gantt chart, if one is to be drawn.
+    pub(super) gantt_gpus: Option<usize>,
+    /// Whether to log all decisions.
+    pub(super) decisions: bool,
 }
 
 /// Measurements of one run. Times are in seconds.
@@ -77,20 +89,20 @@ const PER_JOB: &str =
     "rate_factor,checkpoint,draw,policy,job,arrival_s,gpus,duration_s,started_s,jct_s,starts,hits";
 
 impl Runs {
-    /// Runs all policies on all draws. With `gantt_gpus`, the first draw of each policy is recorded for a Gantt chart
-    /// of at most that many GPUs.
+    /// Runs all policies on all draws, with a recording of the first draw of each policy.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,
         conditions: &[Condition],
-        gantt_gpus: Option<usize>,
+        recording: Recording,
         quiet: bool,
     ) -> anyhow::Result<Self> {
         conditions.iter().try_for_each(|condition| workload.check(*condition))?;
         let mut per_job = Output::new(PER_JOB);
         let prepare = |condition: &Condition, draw| workload.scenario(draw, *condition);
         let policies = contest.run(conditions, workload.draws(), quiet, prepare, |turn, _| {
-            run(&turn, gantt_gpus.filter(|_| turn.is_first), &mut per_job)
+            let recording = if turn.is_first { recording } else { Recording::default() };
+            run(&turn, recording, &mut per_job)
         })?;
         Ok(Self { policies, per_job })
     }
@@ -99,11 +111,12 @@ impl Runs {
 /// Runs one draw and adds a row for each job to `per_job`.
 fn run(
     turn: &Turn<'_, PolicySource, Condition, Scenario>,
-    gantt_gpus: Option<usize>,
+    recording: Recording,
     per_job: &mut Output,
 ) -> anyhow::Result<Run> {
     let scenario = turn.world;
-    let mut gantt = gantt_gpus.map(|gpus| Recorder::new(scenario, gpus));
+    let mut gantt = recording.gantt_gpus.map(|gpus| Recorder::new(scenario, gpus));
+    let mut decisions = recording.decisions.then(Decisions::new);
     let mut records = vec![JobRecord::default(); scenario.jobs().len()];
     let mut is_watched = false;
     let mut watch = |state: &State<'_>, event: Event| {
@@ -116,6 +129,9 @@ fn run(
         if let Some(recorder) = &mut gantt {
             recorder.add(state, event);
         }
+        if let Some(decisions) = &mut decisions {
+            decisions.add(state, event);
+        }
     };
     let outcome = turn.policy.run(scenario, turn.draw, &mut watch)?;
     let mut gantt = gantt.filter(|_| is_watched);
@@ -123,7 +139,8 @@ fn run(
         recorder.end(outcome.makespan);
     }
     list(turn, &outcome, is_watched.then_some(records.as_slice()), per_job);
-    Ok(Run { measured: Measured::of(&outcome), jobs: scenario.jobs().len(), gantt })
+    let decisions = decisions.filter(|_| is_watched);
+    Ok(Run { measured: Measured::of(&outcome), jobs: scenario.jobs().len(), gantt, decisions })
 }
 
 fn list(
