@@ -1,5 +1,5 @@
-//! The routing simulator against the same network of ns-3 nodes, links and packets, with the same agent. Needs ns-3
-//! (libns3-dev), nlohmann-json3-dev, make and g++.
+//! Compares the routing simulator with the same network of ns-3 nodes, links and packets under the same agent. Needs
+//! ns-3 (libns3-dev), nlohmann-json3-dev, make and g++.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

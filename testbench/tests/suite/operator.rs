@@ -1,4 +1,4 @@
-//! What an operator changes while jobs run: settings, keys, jobs and members, through `iswitchctl` and signals.
+//! Changes that an operator makes through `iswitchctl` and signals while jobs run: settings, keys, jobs and members.
 
 use std::fs;
 use std::path::Path;

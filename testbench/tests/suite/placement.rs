@@ -78,9 +78,9 @@ fn check_row(row: &Row, result: &Value) {
     assert!((all / of_makespan - 1.0).abs() < 1e-9, "{all}, {of_makespan}: {row:?}");
 }
 
-/// Two GPUs, and a job of 100 s on both. GPU 1 fails at 40 s for 20 s. The job starts again at 60 s, needs 10 s to
-/// restart, and is complete at 170 s. With a checkpoint at 30 s, which takes 2 s, it is complete at 60 + 10 + 70 + 2 *
-/// 2 = 144 s.
+/// A job of 100 s occupies two GPUs. GPU 1 fails at 40 s and is repaired 20 s later. The job starts again at 60 s,
+/// needs 10 s to restart, and completes at 170 s. With a checkpoint every 30 s, each of which takes 2 s, the job
+/// resumes from the checkpoint at 30 s and completes at 60 + 10 + 70 + 2 * 2 = 144 s.
 #[test]
 fn a_known_failure_has_the_expected_cost() {
     let files = Files::new();

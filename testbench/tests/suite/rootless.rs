@@ -1,4 +1,5 @@
-//! Tests with real frames, run by an ordinary user: each in a user namespace, of which nothing remains afterwards.
+//! Tests with real frames, run by an ordinary user. Each test runs in a separate user namespace and leaves nothing
+//! behind.
 
 use std::fs;
 use std::path::Path;

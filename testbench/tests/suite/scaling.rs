@@ -1,4 +1,5 @@
-//! Model of `testbench scaling`: closed forms, lower bounds, and the lockstep simulation against the full one.
+//! Tests of the model behind `testbench scaling`: its times match closed forms and lower bounds, and the lockstep
+//! simulation matches the full simulation.
 
 use iswitch_testbench::scaling::bounds::least;
 use iswitch_testbench::scaling::costs::Costs;
@@ -8,7 +9,7 @@ use iswitch_testbench::scaling::{Algorithm, Detail, Picos, Scenario, micros, plo
 use proptest::prelude::*;
 use strum::IntoEnumIterator as _;
 
-/// Returns a scenario in which only the links take time: 7 us each.
+/// Returns a scenario in which only the links add delay, 7 us each.
 fn only_delay(workers: usize) -> Scenario {
     Scenario {
         rack: workers,
@@ -111,8 +112,8 @@ proptest! {
 }
 
 /// Returns the maximum relative difference of the lockstep simulation from the full one. The lockstep simulation is
-/// exact if all workers do the same at the same time. The servers of shards with more workers than shards are less
-/// regular, as are rings whose links have different lengths.
+/// exact if all workers do the same at the same time. It is less accurate for sharded servers with more workers than
+/// shards, and for rings whose links have different lengths, because their workers do not act in lockstep.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::ShardedServer => 0.12,

@@ -1,4 +1,4 @@
-//! Units of systemd: their security exposure, and whether systemd accepts them.
+//! Tests of the systemd units: their security exposure, and whether systemd accepts them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Objects that are still being received from upstream. Readers receive the bytes as they arrive from upstream.
+//! Objects that are still being received from upstream. Readers receive the bytes as they arrive.
 //!
 //! The received bytes are copied once, into blocks whose total length is exactly that of the object. Readers share the
 //! blocks.

@@ -16,7 +16,7 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause after an upstream error, and thus the maximum delay before a new version is noticed.
+/// Pause after an upstream error. The cell may notice a new version this much later.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum wait time requested from upstream.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
