@@ -1,6 +1,6 @@
 //! Microbenchmarks of the switch core: time per packet of one member, and bytes of payload summed per second.
 //!
-//! `testbench core` compares the same loads with plain additions, in alternating turns.
+//! `testbench core` compares the core with plain additions under the same loads, in alternating turns.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -29,8 +29,7 @@ impl Default for Classifier {
 }
 
 impl Classifier {
-    /// Returns the class that a ToS byte gives a packet, or `None` for ordinary traffic. The ECN bits are ignored
-    /// (W-2).
+    /// Returns the class of packets with this ToS byte, or `None` for ordinary traffic. The ECN bits are ignored (W-2).
     pub fn class_of(&self, tos: u8) -> Option<Class> {
         match tos & TOS_MASK {
             tos if tos == self.control_tos => Some(Class::Control),

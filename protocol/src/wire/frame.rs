@@ -93,7 +93,7 @@ impl Classifier {
         Ok(Some(FrameView { class, addresses, payload: &udp[UDP_HEADER_LEN_BYTES..], udp }))
     }
 
-    /// Returns the Ethernet, IPv4 and UDP headers for a payload of `payload_len` bytes: the bytes before the payload.
+    /// Returns the Ethernet, IPv4 and UDP headers that precede a payload of `payload_len` bytes.
     ///
     /// The UDP checksum field holds only the sum of the pseudo-header, as checksum offload requires. Without offload,
     /// complete it with [`complete_udp_checksum`]. DF is set (W-4).
@@ -142,8 +142,8 @@ impl Classifier {
 }
 
 impl FrameView<'_> {
-    /// Verifies the UDP checksum, which every iSwitch packet has (W-3). Do not call this if the kernel reports that
-    /// the checksum is not filled in yet, or already verified.
+    /// Verifies the UDP checksum, which every iSwitch packet has (W-3). Do not call this if the kernel reports that the
+    /// checksum has not been filled in yet or has already been verified.
     pub fn verify_checksum(&self) -> Result<(), WireError> {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
         let (source, destination) = (self.addresses.source, self.addresses.destination);
@@ -186,8 +186,8 @@ fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, udp_len: u16) -> u
 
 /// Returns the one's complement sum of the big-endian 16-bit words. An odd last byte is padded with zero.
 ///
-/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), which
-/// is four times as fast.
+/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), because
+/// this is four times as fast.
 fn ones_complement_sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();

@@ -9,7 +9,7 @@ use iswitch_protocol::wire::Classifier;
 use crate::netns::{Namespace, WORKER_INTERFACE};
 
 const TABLE: &str = "iswitch_faults";
-/// Offset, in bits of the UDP packet, of a byte of a data packet's fourth float.
+/// Position of a byte of a data packet's fourth float, in bits from the start of the UDP header.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
 /// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, they apply in

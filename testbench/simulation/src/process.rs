@@ -95,7 +95,7 @@ impl Process {
         self.wake
     }
 
-    /// Returns whether the process is due at `now`; a wake-up that has been superseded returns false.
+    /// Returns whether the process is due at `now`. Returns false for a wake-up that has been superseded.
     pub(super) fn wakes(&mut self, now: Instant) -> bool {
         self.wake.take_if(|wake| *wake <= now).is_some()
     }

@@ -67,7 +67,7 @@ pub struct Scenario {
     /// Whether the links between switches are as faulty as the workers' links.
     #[serde(default)]
     pub faulty_uplinks: bool,
-    /// Which packets the job's key protects.
+    /// Packets that the job's key protects.
     #[serde(default)]
     pub protection: Protection,
     /// Whether the switches sum contributions in rank order.
@@ -308,8 +308,7 @@ impl Scenario {
         }
     }
 
-    /// Plans restarts of the switch that are faster than late packets, so that packets of one run arrive during the
-    /// next.
+    /// Plans quick restarts of the switch, so that late packets of one run arrive during the next.
     fn restart_often(&mut self, draw: &mut Draw) {
         (self.link.late, self.link.late_by) = (draw.scale(0.02, 0.3), draw.time(1_000..=20_000));
         for _ in 0..draw.among(2..=6) {

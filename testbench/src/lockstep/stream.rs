@@ -347,7 +347,7 @@ impl Stream {
         payload
     }
 
-    /// Returns random bits of a float; every other one on average has an ordinary magnitude.
+    /// Returns the random bits of a float. On average, every second float has an ordinary magnitude.
     fn float(&mut self) -> u32 {
         let bits: u32 = self.random.random();
         if bits & 1 == 0 { bits } else { bits & 0x87ff_ffff | 0x3800_0000 }

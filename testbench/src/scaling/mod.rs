@@ -180,7 +180,8 @@ impl Scenario {
         part::count(self.switch_threads, self.floats, DEFAULT_SEGMENT_FLOATS)
     }
 
-    /// Returns the number of segments that a worker may have in flight, as each iswitchd grants them.
+    /// Returns the number of segments that a worker may have in flight, according to the windows that the switches
+    /// grant.
     fn window_segments(&self) -> usize {
         let datagram = datagram_truesize(Framing::segments(1).payload_bytes);
         self.threads() * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)

@@ -25,7 +25,7 @@ struct Below {
     session: u64,
     own_counter: u64,
     boot: u64,
-    /// Number of the partial sum of an asynchronous job of which the switch has last asked by Confirm.
+    /// Number of the asynchronous partial sum that the switch's last Confirm asked about.
     partial: Option<Round>,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Finished {
     pub(super) contributions: u16,
 }
 
-/// Numbers of worker gradients that bound the number of gradients in an aggregate of a tree (requirement V-14).
+/// Bounds on the number of worker gradients in an aggregate of a tree (requirement V-14).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
     /// H of the next aggregate, if the job is complete.
