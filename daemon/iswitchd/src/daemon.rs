@@ -236,7 +236,7 @@ fn create_loop(
     Ok(Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?)
 }
 
-/// Returns the names of the ports of all threads that workers can use: UDP addresses and interfaces.
+/// Returns the names of the ports through which workers reach the threads: UDP addresses and interfaces.
 fn names_of(threads: &[ThreadPorts]) -> PortNames {
     let first = threads.first();
     let udp = first.map_or(&[][..], |ports| &ports.udp).iter().map(|port| port.name().to_owned());

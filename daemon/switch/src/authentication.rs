@@ -1,8 +1,9 @@
 //! Authentication of control packets: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
-//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later:
-//! the tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and
-//! the counters rise within the session. A challenge gives a nonce to one address, and that nonce admits only once.
+//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later: the
+//! tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and the
+//! counters rise within the session. A challenge gives a nonce to one address, and that nonce is valid for only one
+//! admission.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
@@ -29,13 +30,13 @@ enum Denial {
 
 /// Freshness of a Join that has a valid trailer, or whose job has no key.
 pub(crate) enum Freshness {
-    /// The Join repeats that of a member, or needs no proof, or has proved its return path without opening a session.
+    /// The Join repeats the Join of a member, needs no proof, or has proved its return path without opening a session.
     Repeated,
     /// The Join contains the current, unused nonce and therefore opens a session.
     Proven { counter: u64 },
     /// The Join may be a recorded one. The switch will accept it if it is repeated with this nonce.
     Unproven { nonce: u64 },
-    /// The Join is a recorded one.
+    /// The Join is a replayed recording.
     Replayed,
 }
 

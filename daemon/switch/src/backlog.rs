@@ -34,7 +34,8 @@ pub(crate) enum Work {
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
     /// Send all members the results of an aggregate.
     Publish { job: JobIndex, aggregate: Round, next: u32, end: u32 },
-    /// Send the parent segments of a partial sum of an asynchronous job and then, when they have left, a Confirm.
+    /// Send segments of a partial sum of an asynchronous job to the parent and then, once these have been sent, a
+    /// Confirm.
     Raise { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
 }
 
@@ -212,7 +213,7 @@ impl Sweep {
 #[derive(Debug)]
 struct JobWork {
     sweeps: [Option<Sweep>; SWEEPS],
-    /// Work in order of arrival, the order in which vectors are added and sent.
+    /// Work in order of arrival. Vectors are added and sent in this order.
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,

@@ -90,7 +90,7 @@ impl Config {
 /// for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
-/// Returns the number of bytes that a switch allocates at start for `memory_bytes` of [memory for
+/// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for
 /// sums](Config::memory_bytes): the sums and their slots.
 pub const fn start_len_bytes(memory_bytes: usize) -> usize {
     memory_bytes + memory_bytes / BYTES_PER_SLOT * size_of::<Slot>()

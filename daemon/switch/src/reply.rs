@@ -322,8 +322,9 @@ fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))
 }
 
-/// Returns the number of parts that the Ack of a Join announces. Only a sender that knows of parts learns it, because
-/// others refuse an Ack with flags that they do not know (T-2). With a parent, the parent must have the parts as well.
+/// Returns the number of parts that the Ack of a Join announces. The number is announced only to a sender that supports
+/// parts, because other senders refuse an Ack with unknown flags (T-2). With a parent, the parent must have the parts
+/// as well.
 fn parts_for(state: &State, is_part: bool) -> u8 {
     if !is_part {
         return 1;

@@ -232,7 +232,7 @@ fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Passes the answer of the parent to a member's request on to the member.
+/// Forwards the answer of the parent to the member that made the request.
 fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr<'_>) {
     let Errand { member, request: id, action, .. } = *errand;
     let Some(job) = state.jobs.get(at) else { return };

@@ -66,7 +66,7 @@ pub trait Port: Send {
     /// retransmission.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
 
-    /// Returns how [`Self::send`] sends to a receiver with a multicast address.
+    /// Returns which hosts [`Self::send`] reaches if the receiver is a multicast address.
     fn group_reach(&self) -> GroupReach {
         GroupReach::Nowhere
     }

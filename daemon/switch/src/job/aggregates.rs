@@ -33,7 +33,7 @@ pub(crate) struct Aggregates {
     staging: [Staging; MAX_MEMBERS],
     /// Partial sums for the parent, if there is one.
     partials: Option<Partials>,
-    /// First aggregate that the parent still kept when it last refused an earlier one.
+    /// First aggregate that the parent still kept when it last refused a request for an earlier aggregate.
     given_up_before: Option<Round>,
 }
 

@@ -170,8 +170,8 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Returns the reason for which a packet that cannot be a contribution is dropped. A late sum that a member
-    /// supplied to an earlier incarnation may have longer elements than contributions have. The reason is then its
-    /// round, for which the member does not fail.
+    /// supplied to an earlier incarnation may have longer elements than contributions have. The returned reason then
+    /// concerns the round of the sum, so that the member does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
             return reason;

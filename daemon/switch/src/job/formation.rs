@@ -117,7 +117,8 @@ fn latest_named(resume: &ResumeRepr) -> Round {
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
 }
 
-/// Returns whether one of two histories, each before its round, leads to the other in at most `most` sums.
+/// Returns whether one of two histories leads to the other in at most `most` sums. Each history is given with the round
+/// that it precedes.
 fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
     let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
     let distance = to.0.distance_from(from.0);
@@ -416,8 +417,8 @@ impl Job {
     }
 
     /// Returns the round before the granted one and the history before that round, if some members are still at that
-    /// round because an earlier run of this switch sent its sum only to the other members. The parent still has that
-    /// sum.
+    /// round because an earlier run of this switch sent the sum of that round only to the other members. The parent
+    /// still has that sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let chain = self.history.chain();

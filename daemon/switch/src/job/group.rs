@@ -394,8 +394,8 @@ impl super::Job {
         lost
     }
 
-    /// Returns a member to unicast until it accepts an offer, which is due at once: it has joined again and may have
-    /// left the group.
+    /// Returns a member that has joined again to unicast, because it may have left the group. The next offer to it is
+    /// due at once.
     pub(crate) fn renew_reception(&mut self, id: MemberId) {
         if let Some(group) = &mut self.group {
             group.exclude(id);

@@ -657,7 +657,7 @@ impl Job {
         seg.is_some_and(|seg| !seg.round.is_before(self.next_unnamed_round()))
     }
 
-    /// Returns the position at which the next job begins when this one ends, at [`Self::next_unnamed_round`].
+    /// Returns the position at which the next job begins after this one ends: that of [`Self::next_unnamed_round`].
     pub(crate) fn position_after(&self) -> Position {
         let mut position = self.rounds.numbers().position();
         position.advance(self.next_unnamed_round());

@@ -8,7 +8,7 @@ use std::ops::Range;
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{Class, FrameAddresses};
 
-/// Maximum number of frames in a batch: the maximum of a super-frame.
+/// Maximum number of frames in a batch: as many as a super-frame may contain.
 pub(super) const BATCH_FRAMES: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
 /// A datagram in one of the frames of a batch.
