@@ -1,8 +1,8 @@
 //! Failures of GPUs and of larger failure domains: at random, each with its own rate, or at known times.
 //!
-//! A cluster consists of components that fail independently of each other. The components 0 to n - 1 are its n GPUs;
-//! further ones are the [`Domain`]s: nodes, racks and switches, each of which stops all of its GPUs at once. A GPU
-//! works if neither it nor a domain that contains it is failed.
+//! A cluster consists of components that fail independently of each other. Components 0 to n - 1 are its n GPUs. The
+//! others are the [`Domain`]s (nodes, racks and switches), whose failures stop all of their GPUs at once. A GPU works
+//! unless it, or a domain that contains it, has failed.
 
 use std::ops::Range;
 
@@ -41,8 +41,7 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Returns the belief that a component has exactly this rate, provided that observed failures do not update the
-    /// belief.
+    /// Returns the belief for a component whose rate is known exactly. Observed failures must not update this belief.
     pub(super) fn certain(per_year: f64) -> Self {
         Self { events: per_year, years: 1.0 }
     }

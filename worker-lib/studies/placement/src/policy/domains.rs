@@ -34,8 +34,8 @@ const LEMON: f64 = 2.0;
 const LEMONS_MAX: f64 = 0.1;
 
 /// Placer that never uses the GPUs with the highest estimated failure rates: at most a tenth of the cluster, and only
-/// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that does
-/// not fit on these also gets some of the excluded GPUs.
+/// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that needs
+/// more GPUs than these also gets some of the excluded GPUs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DrainLemons;
 

@@ -57,8 +57,8 @@ pub(crate) fn due_in(state: &State<'_>, job: usize, interval: f64) -> Option<f64
 }
 
 /// Returns whether a suspension after an interval of work is worth the restart. The suspension saves this work from
-/// failures during the remaining work, so it is worth it if rate * left * interval > restart; for Young's interval,
-/// this holds if the remaining work is more than half an interval.
+/// failures during the remaining work, so it is worth the restart if rate * left * interval > restart. For Young's
+/// interval, this holds if the remaining work is more than half an interval.
 fn is_worth_it(state: &State<'_>, job: usize, interval: f64) -> bool {
     let Phase::Running(run) = &state.progress[job].phase else { return false };
     run.end - state.time > interval / 2.0

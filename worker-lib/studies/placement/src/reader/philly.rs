@@ -61,9 +61,9 @@ impl Throughputs {
     }
 
     /// Returns the throughput of a kind of job on `gpus` GPUs. If the table has no value for this number, the
-    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table: Gavel's
-    /// table ends at 8 GPUs, and has some kinds of job on only one GPU. Returns `None` if the kind is unknown or does
-    /// not run.
+    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table. (Gavel's
+    /// table ends at 8 GPUs and lists some kinds of job for only one GPU.) Returns `None` if the kind is unknown or its
+    /// throughput is 0.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)

@@ -21,7 +21,7 @@ struct Entry<'a> {
     details: &'a str,
 }
 
-/// Returns the number of GPUs in a list of resources; with `gpu_type`, of those of that type.
+/// Returns the number of GPUs in a list of resources. With `gpu_type`, only GPUs of that type count.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
@@ -47,7 +47,7 @@ pub(super) fn types(text: &str) -> Vec<String> {
     entries.map(|entry| entry.kind.unwrap_or_default().to_owned()).collect()
 }
 
-/// Returns the GPUs of one node in an allocation; with `gpu_type`, those of that type.
+/// Returns the GPUs of one node in an allocation. With `gpu_type`, only GPUs of that type are returned.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
