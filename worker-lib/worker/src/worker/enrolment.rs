@@ -126,8 +126,8 @@ impl Enrolment {
         self.key_refused
     }
 
-    /// Returns the limit for which the switch refused the Join; `None` if that was not the reason, or if the switch
-    /// does not name the limit.
+    /// Returns the limit because of which the switch refused the Join; `None` if that was not the reason, or if the
+    /// switch does not name the limit.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded
     }

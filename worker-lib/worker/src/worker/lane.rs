@@ -16,8 +16,8 @@ use crate::aggregate::AggregateError;
 /// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Silence after which a round that exceeds its timeout is taken for that of a lost switch, with a margin for a busy
-/// machine: a switch that waits for other workers answers the first Help of a round within milliseconds.
+/// Minimum silence after which the switch counts as lost if a round exceeds its timeout. A switch that waits for other
+/// workers answers the first Help of a round within milliseconds; the rest is a margin for a busy machine.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(50);
 
 /// State that a thread keeps between rounds, and with which it waits for all its parts together.
@@ -58,7 +58,8 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// Returns whether the other lanes must stop as well. They finish the round if it has only ended for some parts.
+    /// Returns whether the other lanes must stop as well. If only some parts have failed, the other lanes finish the
+    /// round.
     pub(super) fn stops_all(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }

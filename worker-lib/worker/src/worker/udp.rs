@@ -146,8 +146,8 @@ impl Worker {
         self.parts.first().session.membership().expect("a worker is created only after it has joined")
     }
 
-    /// Returns the number of floats in each packet. If the switch has a parent, it may be smaller than the default for
-    /// 16-bit elements.
+    /// Returns the number of floats in each packet. If the switch has a parent, this number may be smaller than the
+    /// default for 16-bit elements.
     pub fn segment_floats(&self) -> u16 {
         self.parts.first().session.layout().segment_floats()
     }

@@ -82,7 +82,7 @@ pub struct AsyncCounters {
     pub confirms: u64,
     /// Number of Helps sent.
     pub helps: u64,
-    /// Number of datagrams that had no effect: repeated or late results, unknown packets.
+    /// Number of datagrams that had no effect: repeated or late results, and unknown packets.
     pub ignored: u64,
     /// Number of times that the switch has forgotten this member and readmitted it.
     pub rejoins: u64,
@@ -110,7 +110,7 @@ pub struct AsyncProtocol {
     order_outcome: Option<Status>,
     submission: Option<Submission>,
     divergence: Option<Divergence>,
-    /// Failure that the caller has not taken yet; later sums are held back until it has.
+    /// Failure that the caller has not taken yet. Later sums are held back until the caller takes it.
     failure: Option<Failure>,
     /// Whether the caller has missed sums and has taken none since: it may not have fetched the state from a peer yet.
     lacks_state: bool,
@@ -285,8 +285,8 @@ impl AsyncProtocol {
         }
     }
 
-    /// Returns the group that the switch has offered. The driver subscribes to it and calls [`Self::subscribed`], or
-    /// leaves it if this is `None`.
+    /// Returns the group that the switch has offered. The driver subscribes to this group and then calls
+    /// [`Self::subscribed`]. On `None`, the driver leaves its current group.
     pub fn group(&self) -> Option<SocketAddrV4> {
         self.enrolment.wanted_group()
     }
