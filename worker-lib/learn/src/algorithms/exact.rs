@@ -14,7 +14,8 @@ pub const WORKERS_MAX: usize = 256;
 /// Number of floats for one 128-bit sum in 32-bit elements.
 pub const LIMBS: usize = Limbs::F32.of_sum();
 
-/// Maximum length of a limb, in bits. It keeps sums of [`WORKERS_MAX`] limbs below 2^24 in 32-bit elements.
+/// Maximum length of a limb, in bits. A sum of [`WORKERS_MAX`] limbs of this length is below 2^24, so 32-bit elements
+/// represent it exactly.
 const LIMB_BITS_MAX: u32 = 16;
 /// Maximum number of attempts to complete a round with equal contributions. Each loss of a worker may cost one attempt.
 const RETRIES_MAX: usize = 8;

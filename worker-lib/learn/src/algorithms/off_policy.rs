@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from replayed transitions. Combines a behaviour and a learner into the local
-//! half of a worker, or into a remote actor and a remote learner.
+//! The family of algorithms that learn from replayed transitions. This module combines a behaviour and a learner into
+//! the local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 

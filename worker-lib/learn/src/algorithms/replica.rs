@@ -83,7 +83,7 @@ impl Replica {
     /// Restores the state that [`Self::write`] wrote, including the number of advances.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this replica.
     pub fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
         self.shared.read(model, reader)?;
         self.counters = Counters::read(reader)?;

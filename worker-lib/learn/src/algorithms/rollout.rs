@@ -1,6 +1,6 @@
 //! The samples of one rollout, and generalised advantage estimation.
 
-/// Samples of this worker's environments in one rollout. The order is environment-major: sample `env * steps + t`.
+/// Samples of this worker's environments in one rollout. Sample `env * steps + t` is step `t` of environment `env`.
 #[derive(Clone, Debug)]
 pub struct RolloutBuffer {
     /// Number of steps of each environment.
@@ -60,8 +60,8 @@ impl RolloutBuffer {
         !i.is_multiple_of(self.steps) && self.dones[i - 1]
     }
 
-    /// Normalises `advantages`, given their mean and variance over this worker or over all workers, to mean 0 and
-    /// variance 1.
+    /// Normalises `advantages` to mean 0 and variance 1, given their mean and variance over this worker or over all
+    /// workers.
     pub fn normalise_advantages(&mut self, mean: f64, variance: f64) {
         let scale = 1.0 / (variance.sqrt() + 1e-8);
         self.advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);

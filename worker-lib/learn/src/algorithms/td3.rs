@@ -1,6 +1,6 @@
 //! Twin delayed deterministic policy gradient, TD3 (Fujimoto et al., 2018).
 //!
-//! Implementation details; the code is that of [`ddpg`](super::ddpg), with these differences:
+//! Implementation details. The code is that of [`ddpg`](super::ddpg), with these differences:
 //!
 //! 1. The actor and the critics have two layers of 256 units with ReLU and without normalisation; the action enters a
 //!    critic at its first layer. All layers are initialised as in PyTorch: uniform, with a bound that depends on the
@@ -47,11 +47,11 @@ pub struct Td3Config {
     pub buffer_size: usize,
     /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning starts; until then, actions are uniformly random.
+    /// Number of environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
-    /// Environment steps between two groups of updates.
+    /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,
-    /// Number of updates in a group; 0 for one update per environment step.
+    /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
     /// Adam learning rate of the actor.
     pub actor_learning_rate: f32,

@@ -233,7 +233,7 @@ pub trait Environment: Send {
     /// must have been created with [`GymnasiumOptions::renders`].
     ///
     /// # Errors
-    /// Fails if the environment is meant to be displayed, but a library that it requires fails.
+    /// Fails if the environment can be displayed, but a library that it requires fails.
     fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
         Ok(None)
     }

@@ -12,7 +12,8 @@ use crate::env::EnvSpec;
 /// state, so the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
-/// Maximum width of the LSTM layers. The number of parameters grows with its square, to 135 million for each network.
+/// Maximum width of the LSTM layers. The number of parameters grows with the square of the width; at the maximum, each
+/// network has 135 million.
 pub(super) const LSTM_MAX: u64 = 4096;
 
 hyper_parameters! {
@@ -42,8 +43,8 @@ pub struct PpoConfig {
     pub anneal_learning_rate: bool,
     /// Discount factor; the initial value if `gamma_final` is given.
     pub gamma: f32,
-    /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. If absent, or if
-    /// only `gamma` is given, the discount factor is constant.
+    /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. The discount
+    /// factor is constant if this value is absent, or if only `gamma` is given.
     pub gamma_final: Option<f32>,
     /// Lambda of generalised advantage estimation: 0 uses the value function only, 1 the sampled return.
     pub gae_lambda: f32,

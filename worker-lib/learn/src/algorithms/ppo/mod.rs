@@ -8,12 +8,11 @@
 //! 2. Adam with an epsilon of 1e-5. The learning rate decreases linearly to 0 over the run.
 //! 3. Generalised advantage estimation. Truncation is not termination: if the time limit truncates an episode, the
 //!    discounted value of the final observation is added to the last reward.
-//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch: a worker holds only its
-//!    share of a minibatch, and in this way the result does not depend on the division of the environments among
-//!    workers.
+//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch, because a worker holds only
+//!    its share of a minibatch. The result therefore does not depend on the division of the environments among workers.
 //! 5. Clipped surrogate objective, optionally a clipped value loss, and an entropy bonus. Gradients are clipped by
-//!    their global norm after the aggregation. The discount factor can rise during the run, as it did for OpenAI
-//!    Five (Berner et al., 2019): a short horizon first, a long one at the end.
+//!    their global norm after the aggregation. The discount factor can rise during the run, so that the horizon is
+//!    short at first and long at the end, as for OpenAI Five (Berner et al., 2019).
 //! 6. Observations are normalised and clipped to [-10, 10]; rewards are divided by the standard deviation of the
 //!    discounted return and clipped to [-10, 10]. The statistics are global and change only between rollouts; those
 //!    of a rollout take effect with the next rollout.
