@@ -36,8 +36,8 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// itself.
 ///
 /// # Errors
-/// Fails if a setting is incomplete, not a number, out of range, or contradicts another setting. The error names the
-/// setting.
+/// Fails if a setting is incomplete, is not a number, is out of range, or contradicts another setting. The error names
+/// the setting.
 pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,

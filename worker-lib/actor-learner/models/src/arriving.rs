@@ -61,8 +61,8 @@ impl Arriving {
         state.wake();
     }
 
-    /// Returns a reader of a range of the object. It returns the bytes that have already arrived, and further bytes as
-    /// they arrive.
+    /// Returns a reader of a range of the object. The reader returns the bytes that have already arrived, and then the
+    /// remaining bytes as they arrive.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
         state.readers += 1;

@@ -221,7 +221,7 @@ fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Client of upstream for use in background tasks.
+/// Client that sends requests to upstream from background tasks.
 struct Refresher {
     sources: Arc<Sources>,
     counters: Arc<Counters>,

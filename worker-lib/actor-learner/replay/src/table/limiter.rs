@@ -50,7 +50,7 @@ impl RateLimiter {
         Self { samples_per_insert: 1.0, min_size_to_sample, min_diff: -f64::MAX, max_diff: f64::MAX }
     }
 
-    /// Returns a limiter that makes each item be sampled `samples_per_insert` times on average, once there are
+    /// Returns a limiter with which each item is sampled `samples_per_insert` times on average, once there are
     /// `min_size_to_sample` items.
     ///
     /// # Errors

@@ -271,8 +271,8 @@ impl Table {
         removed
     }
 
-    /// Returns the items in the slots starting at `start`, limited to `items_max` items and about `bytes_max` payload
-    /// bytes, and the slot to continue from.
+    /// Returns the items in the slots starting at `start`, up to `items_max` items and about `bytes_max` payload bytes.
+    /// Also returns the slot from which to continue.
     pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for (at, slot) in self.slots.iter().enumerate().skip(start) {
@@ -287,7 +287,7 @@ impl Table {
         (items, None)
     }
 
-    /// Returns the insertion times of the oldest and the newest item, in milliseconds since 1970.
+    /// Returns the insertion times of the oldest and the newest item, in milliseconds since the Unix epoch.
     pub fn insertion_times_ms(&self) -> Option<(u64, u64)> {
         let times = || self.slots.iter().flatten().map(|item| item.inserted_ms);
         Some((times().min()?, times().max()?))
