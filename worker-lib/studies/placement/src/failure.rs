@@ -104,8 +104,8 @@ impl Failures {
         Ok(Self::of(Source::Poisson(per_year), beliefs))
     }
 
-    /// Creates failures at known times, such as those of a file. Placers know nothing about them, because rates
-    /// estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
+    /// Creates failures at known times, such as those of a file. Placers know nothing about these failures, because
+    /// rates estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
     ///
     /// # Errors
     /// Fails if an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its

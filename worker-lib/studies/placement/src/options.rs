@@ -67,8 +67,8 @@ pub enum AfterFailure {
 /// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Time that each start of a job except its first takes before the job does any work. A failure during this time
-    /// stops the job again.
+    /// Duration of a restart: the time before the job does any work, at each start except its first. A failure during
+    /// this time stops the job again.
     pub restart: f64,
     /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
     /// load their state.

@@ -76,7 +76,7 @@ pub(super) struct Position {
     /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
     /// otherwise zero.
     pub(super) previous: u64,
-    /// Whether the member actually has these sums.
+    /// Whether the member actually has the sums before `next`.
     pub(super) has_sums: bool,
 }
 

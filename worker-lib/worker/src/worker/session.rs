@@ -70,8 +70,8 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated refusal of this worker's key, which may be
-    /// forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this worker's key. The refusal is not authenticated
+    /// and may be forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }

@@ -88,7 +88,7 @@ pub struct PlacementConfig {
     pub reward_min: f64,
     /// Capacity of the replay buffer, in samples.
     pub replay_capacity: usize,
-    /// Optimiser steps per iteration, each with as many samples as the iteration has produced.
+    /// Number of optimiser steps per iteration. Each step uses as many samples as the iteration has produced.
     pub updates: usize,
     /// Maximum weight of a sample. The weight is the ratio of the current probability of the sample's action to its
     /// probability when the action was taken.

@@ -31,8 +31,8 @@ pub struct ManagedStart {
 pub struct NodeGpus {
     /// Name of the node.
     pub node: String,
-    /// Indices of the GPUs on the node. If the manager does not say which GPUs are in use, only their number has a
-    /// meaning.
+    /// Indices of the GPUs on the node. If the manager does not report which GPUs are in use, only the number of
+    /// indices is meaningful.
     pub gpus: Vec<usize>,
 }
 

@@ -172,7 +172,7 @@ fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
     Ok(managed)
 }
 
-/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually as strings.
+/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually given as strings.
 fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, String> {
     let Some(value) = resources.get(resource) else { return Ok(0) };
     let gpus = match value {

@@ -28,7 +28,7 @@ pub fn spread(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     picks.extend(rotated.into_iter().take(size).map(|(_, _, gpu)| gpu));
 }
 
-/// Failure rate, as a multiple of the cluster's mean, from which [`DrainLemons`] takes a GPU out of service.
+/// Failure rate, as a multiple of the cluster's mean, at or above which [`DrainLemons`] may take a GPU out of service.
 const LEMON: f64 = 2.0;
 /// Maximum share of a cluster's GPUs that [`DrainLemons`] takes out of service.
 const LEMONS_MAX: f64 = 0.1;

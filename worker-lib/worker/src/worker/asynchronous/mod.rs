@@ -143,8 +143,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
-    /// forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not authenticated
+    /// and may be forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -394,8 +394,8 @@ impl AsyncProtocol {
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
     }
 
-    /// Returns whether no sum has been received since a job began with the state of the caller. If another incarnation
-    /// of the job begins anew, all its members have that state.
+    /// Returns whether the job began with the state of the caller and no sum has been received since. If another
+    /// incarnation of the job begins anew, all its members have that state.
     fn has_initial_state(&self) -> bool {
         let Some(known) = &self.membership else { return false };
         let SessionConfig { job, .. } = *self.enrolment.config();
