@@ -30,7 +30,7 @@ impl SegmentIndex {
     }
 }
 
-/// Number of an aggregation: 24 bits that wrap and are compared by serial-number arithmetic (RFC 1982).
+/// Number of an aggregation: a 24-bit number that wraps and is compared by serial-number arithmetic (RFC 1982).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round(u32);
 
@@ -95,7 +95,7 @@ impl Round {
         self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
-    /// Returns which of the two generations of slots the round uses, 0 or 1.
+    /// Returns the generation of slots that the round uses: 0 or 1.
     #[inline]
     pub const fn parity(self) -> usize {
         (self.0 & 1) as usize

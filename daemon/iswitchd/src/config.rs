@@ -429,8 +429,8 @@ pub struct Config {
 pub struct Threads {
     /// Number of threads, at least 1.
     pub count: usize,
-    /// Whether the operator has chosen the number. If not, and if UDP ports of further threads are in use, the daemon
-    /// runs a single thread.
+    /// Whether the operator has chosen the number. If not, and if a UDP port for a further thread is already in use,
+    /// the daemon runs a single thread.
     pub is_chosen: bool,
 }
 
@@ -527,7 +527,7 @@ impl Settings {
         toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.to_owned(), source })
     }
 
-    /// Checks each value separately. `place` returns the name under which a key appears in an error.
+    /// Checks each value separately. `place` returns the name under which a setting appears in an error.
     fn check(&self, place: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let range = |key, value: Option<u64>, range: RangeInclusive<u64>| match value {
             Some(value) if !range.contains(&value) => {

@@ -251,8 +251,8 @@ struct PortNames {
     threads: usize,
 }
 
-/// Opens the ports of all threads. If the operator has not chosen the number of threads and UDP ports of further
-/// threads are in use, opens the ports of a single thread.
+/// Opens the ports of all threads. If the operator has not chosen the number of threads and a UDP port for a further
+/// thread is already in use, opens the ports of a single thread.
 fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
     let Threads { count, is_chosen } = config.threads;
     let udp = match open_udp(config, count) {

@@ -146,7 +146,7 @@ pub fn dropped_lines() -> u64 {
     QUEUE.get().map_or(0, Queue::dropped)
 }
 
-/// Writer that passes each line of the log on in one call.
+/// Writer that passes on each log line in a single call.
 struct Output;
 
 impl Write for Output {

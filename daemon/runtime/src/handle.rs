@@ -70,8 +70,8 @@ impl Handle {
         }
     }
 
-    /// Returns the state of the switch and its ports. Waits up to one second for the pause after the loop's last
-    /// answer.
+    /// Returns the state of the switch and its ports. Waits up to one second for the end of the pause after the loop's
+    /// last answer.
     ///
     /// # Errors
     /// Returns `BrokenPipe` if a loop has ended, `TimedOut` if it does not answer within two seconds, or `WouldBlock`

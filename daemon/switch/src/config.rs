@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether the switch may send one copy of a result to a group of members. See also
     /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
     pub group_delivery: bool,
-    /// Cost of the queued work of one turn, in the units of
+    /// Cost after which a turn of queued work ends, in the units of
     /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations lower it, so that short vectors wait in
     /// queues as long ones do.
     pub work_per_turn: u32,

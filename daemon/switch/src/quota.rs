@@ -2,8 +2,8 @@
 //!
 //! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The jobs of
 //! one address are limited: those that it started and that wait for workers, and those all of whose members have this
-//! address. If the switch holds keys, all jobs without a key together may use half of its indexes, of its slots and
-//! of its sums, so that they never lock out jobs with a key (M-13).
+//! address. If the switch holds keys, all jobs without a key together may use at most half of its indexes, of its slots
+//! and of its sums, so that they never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 

@@ -2,7 +2,7 @@
 
 use crate::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
 
-/// Class of a packet, which its ToS determines.
+/// Class of a packet, as determined by its ToS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A control packet.

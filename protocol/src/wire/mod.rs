@@ -1,4 +1,4 @@
-//! Parsing and emitting of packets.
+//! Parsing and emission of packets.
 //!
 //! Each format has two types. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at named
 //! positions; `new_checked` verifies once that no accessor can panic. A *Repr* is the plain value: `parse` reads it

@@ -1,6 +1,6 @@
 //! A port on a network interface that receives and sends raw Ethernet frames through a packet socket.
 //!
-//! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. It allows super-frames of up to 64 KB and
+//! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. This header allows super-frames of up to 64 KB and
 //! unfinished checksums in both directions. The device, or the last reader of the frame, completes the checksum.
 #![allow(unsafe_code)]
 

@@ -252,8 +252,8 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the length of the packet that carries the sum of a segment, its result or a partial sum for the parent,
-    /// in bytes.
+    /// Returns the length of the packet that carries the sum of a segment, in bytes. The sum is either the result or a
+    /// partial sum for the parent.
     pub(crate) fn outgoing_len(&self, round: Round, index: SegmentIndex) -> usize {
         if self.job.goes_up(round) { self.partial_len(index) } else { self.result_len(index) }
     }

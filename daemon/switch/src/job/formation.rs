@@ -55,7 +55,7 @@ impl CommonHistory {
         Some(Self { latest: furthest.history, behind: None })
     }
 
-    /// Returns the history that most members share. A tie goes to the member with the lowest id.
+    /// Returns the history that most members share. In a tie, the history of the member with the lowest id is chosen.
     fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.members.resuming() {

@@ -377,7 +377,7 @@ impl super::Job {
     }
 
     /// Takes account of the last periodic Probe. Returns the members that have not confirmed it although they read
-    /// their sockets, and now receive results by unicast.
+    /// their sockets, and that now receive results by unicast.
     pub(crate) fn settle_probe(&mut self, now: Instant) -> MemberSet {
         let segments = self.layout.segment_count();
         let Some(group) = &mut self.group else { return MemberSet::EMPTY };

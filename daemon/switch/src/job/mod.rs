@@ -229,7 +229,7 @@ impl Job {
         self.has_key
     }
 
-    /// Returns whether the vector is one part of a longer vector, whose other parts other switches sum.
+    /// Returns whether the vector is one part of a longer vector, whose other parts are summed by other switches.
     pub(crate) fn is_part(&self) -> bool {
         self.history.chain() == Chain::Part
     }

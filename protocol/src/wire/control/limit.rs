@@ -47,7 +47,7 @@ impl Limit {
         Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }
 
-    /// Returns the name in status, logs and metrics.
+    /// Returns the name that status output, logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jobs => "jobs",

@@ -1,7 +1,7 @@
 //! Groups the frames of a batch by sender.
 //!
 //! The core works best on super-frames, but AF_XDP delivers single frames. The frames of one sender are therefore
-//! gathered, even if the device has received those of several senders alternately.
+//! gathered, even if the frames of several senders arrive interleaved.
 
 use std::ops::Range;
 

@@ -137,8 +137,8 @@ impl Assembly {
     }
 }
 
-/// Returns the program. It redirects the frames that [the classic filter](super::super::filter) accepts to the
-/// sockets of `map`, by receive queue. It drops such a frame if its queue has no socket.
+/// Returns the program. It redirects the frames that [the classic filter](super::super::filter) accepts to the sockets
+/// of `map`, by receive queue. If the queue of such a frame has no socket, the program drops the frame.
 ///
 /// XDP sees frames before VLAN tags are processed, but it does not see a tag that the device has removed.
 pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
