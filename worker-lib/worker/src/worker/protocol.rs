@@ -577,7 +577,7 @@ impl WorkerProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
         if ack.status == Status::Challenge {
-            // A late answer to a Join; this is already a member.
+            // A late answer to a Join; this worker is already a member.
             return false;
         }
         match self.membership.hear(ack) {

@@ -121,7 +121,7 @@ impl Occupancy {
         let mut occupancy = Self { first, of_job, is_taken: vec![false; gpus] };
         let jobs = managed.jobs.iter().enumerate();
         let mut all: Vec<_> = jobs.flat_map(|(at, job)| job.on.iter().map(move |held| (at, held))).collect();
-        // GPUs that the manager names come before those of which it only gives the number.
+        // Allocations whose GPUs the manager names come before those for which it gives only a number.
         all.sort_by_key(|(_, held)| held.gpus.is_empty());
         for (at, held) in all {
             let (job, node) = (&managed.jobs[at], &managed.nodes[held.node]);

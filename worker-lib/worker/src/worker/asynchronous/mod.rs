@@ -457,7 +457,7 @@ impl AsyncProtocol {
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
         // A late answer to a Join, perhaps with the epoch of a rack before the topmost switch has completed the job;
-        // this is already a member.
+        // this worker is already a member.
         let is_granted_early = ack.action == Action::Join && ack.status == Status::Success && !ack.formed;
         if ack.status == Status::Challenge || is_granted_early {
             return;
