@@ -27,7 +27,8 @@ pub(super) trait Behaviour: Send {
 
 /// A learner that can also learn from batches of this worker's own environments.
 pub(super) trait ReplayLearner: BatchLearner {
-    /// Draws the random numbers for the next gradient, over `samples` samples, from the streams of the environments.
+    /// Draws the random numbers for the next gradient, which covers `samples` samples, from the streams of the
+    /// environments.
     fn draw(&mut self, _samples: usize, _acting: &mut VectorEnv) {}
 }
 

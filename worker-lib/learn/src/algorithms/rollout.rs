@@ -48,7 +48,7 @@ impl RolloutBuffer {
         }
     }
 
-    /// Adds space for the states of a recurrent policy, of `state_len` floats each.
+    /// Adds space for the states of a recurrent policy; each state has `state_len` floats.
     #[must_use]
     pub fn with_states(self, state_len: usize) -> Self {
         let environments = self.last_values.len();

@@ -53,16 +53,16 @@ pub struct Progress {
     pub finished: bool,
 }
 
-/// Outcome of one advance of a trainer.
+/// Outcome of one call of [`Trainer::advance`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Mean return of the episodes that ended during the advance, if any did.
+    /// Mean return of the episodes that ended during the call, if any did.
     pub episodic_return: Option<f64>,
     /// Mean length of the episodes that ended, in steps.
     pub episodic_length: Option<f64>,
     /// Losses, in the order of [`Trainer::loss_names`].
     pub losses: Vec<f64>,
-    /// Duration of the advance.
+    /// Duration of the call.
     pub elapsed: Duration,
     /// Whether a worker requested a stop; all workers stop at this point.
     pub stopped: bool,
@@ -86,16 +86,16 @@ pub trait Trainer {
     /// Returns the aggregator that sums the gradients.
     fn aggregator(&mut self) -> &mut dyn GradientAggregator;
 
-    /// Returns the durations of the gradient aggregations of the last advance.
+    /// Returns the durations of the gradient aggregations in the last call of [`Self::advance`].
     fn aggregation_times(&self) -> &[Duration];
 
-    /// Returns the flag that, when set, makes all workers stop at the end of an advance.
+    /// Returns the flag that, when set, makes all workers stop at the end of a call of [`Self::advance`].
     fn stop_handle(&self) -> Arc<AtomicBool>;
 
     /// Returns the curve names of [`Report::losses`].
     fn loss_names(&self) -> &'static [&'static str];
 
-    /// Acts and learns for one advance, together with the other workers.
+    /// Acts and learns for one rollout or a fixed number of updates, together with the other workers.
     ///
     /// # Errors
     /// Fails if an environment or an aggregation fails, or if the workers were started with different hyper-parameters
@@ -254,7 +254,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Default environment.
     const DEFAULT_ENV: &'static str;
 
-    /// Default number of advances between checkpoints.
+    /// Default number of calls of [`Trainer::advance`] between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
     /// Family of the algorithm: whether it learns from rollouts or from replayed transitions.

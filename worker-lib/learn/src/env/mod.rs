@@ -203,8 +203,8 @@ pub trait Environment: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Returns the action space in the environment's own units, for programs that act in another copy of it. The
-    /// default has choices from 0 and bounds of -1 and 1.
+    /// Returns the action space in the environment's own units, for programs that act in another copy of the
+    /// environment. The default has choices from 0 and bounds of -1 and 1.
     fn action_space(&self) -> ActionSpace {
         ActionSpace::of(self.spec().action)
     }
@@ -222,9 +222,9 @@ pub trait Environment: Send {
         Ok(())
     }
 
-    /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. The caller
-    /// passes the announced action again, because an environment that acts only now has not stored it. Writes and
-    /// returns the same as [`Self::step`], which the default implementation calls.
+    /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for its result. The caller
+    /// passes the announced action again, because an environment that takes the action only now has not stored it. The
+    /// observation and the result are those of [`Self::step`], which the default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }

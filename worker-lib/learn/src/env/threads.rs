@@ -166,7 +166,7 @@ impl Seat {
         Self { env, action, is_begun: false, observation, outcome: None }
     }
 
-    /// Runs a part of the announced step. An error or a panic is the outcome of the step.
+    /// Runs a part of the announced step. An error or a panic becomes the outcome of the step.
     fn attempt(
         &mut self,
         part: impl FnOnce(&mut dyn Environment, Action<'_>, &mut [f32]) -> Result<Option<Step>, EnvError>,

@@ -1,7 +1,7 @@
 //! Proximal policy optimisation (Schulman et al., 2017), synchronous with any number of workers.
 //!
-//! Implementation details, with the names of "The 37 implementation details of PPO" (Huang et al., 2022) where that
-//! work has a name:
+//! Implementation details, named as in "The 37 implementation details of PPO" (Huang et al., 2022) where that work
+//! names them:
 //!
 //! 1. Separate actor and critic networks with two tanh layers of 64 units each, orthogonal initialisation and
 //!    constant zero biases; a log standard deviation that does not depend on the state.

@@ -117,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step: all with one message or, after a failure, one by one, to find
-    /// the environment that fails.
+    /// Steps every environment that has begun a step. One message steps all of them; after a failure, they are stepped
+    /// one by one to find the environment that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {

@@ -96,8 +96,8 @@ pub(super) struct Model<const B: usize> {
 pub(super) struct Body<const B: usize> {
     /// Index of the parent.
     parent: Option<usize>,
-    /// Position of the joint in the frame of the parent's joint, m; for the root, in the world if all coordinates are
-    /// 0.
+    /// Position of the joint in the frame of the parent's joint, m; for the root, its position in the world when all
+    /// coordinates are 0.
     anchor: Vec2,
     /// Direction in which a positive joint velocity turns the body: from x towards z (+1) or from z towards x (-1).
     turn: f64,

@@ -39,7 +39,7 @@ pub(crate) struct Sending {
 /// Individual rates of flows. Each list has one entry for each port of the coflow.
 #[derive(Clone, Debug, Default)]
 struct Own {
-    /// Whether flows at a busy port have equal rates, not rates in proportion to their remaining bytes.
+    /// Whether flows at a busy port have equal rates instead of rates in proportion to their remaining bytes.
     is_equal: bool,
     /// Level of each port: the rate of a flow per second of its remaining time, or the rate of a flow if `is_equal`.
     /// The level of a flow is the lower of the levels of its two ports, or 0 if the flow has no individual rate.

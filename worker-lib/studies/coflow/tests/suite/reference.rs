@@ -42,7 +42,8 @@ pub(super) enum RefRule {
     },
 }
 
-/// Reads a file of the coflow benchmark. Ports have 1 Gbit/s. Returns the number of ports and the coflows.
+/// Reads a file of the coflow benchmark. Each port has a capacity of 1 Gbit/s. Returns the number of ports and the
+/// coflows.
 pub(super) fn read(text: &str) -> (usize, Vec<RefCoflow>) {
     let mut lines = text.lines();
     let ports = lines.next().unwrap().split(' ').next().unwrap().parse().unwrap();
