@@ -1,9 +1,13 @@
 //! The iSwitch wire format, shared by the daemon, the worker, the simulator, the RTL fixtures and the dissector.
 //!
-//! [`wire`] parses and emits packets; [`segment`] defines how a gradient vector is divided into segments and how
-//! rounds compare; [`part`] defines how a vector is divided among the threads of a switch; [`element`] defines how
-//! floats are represented; [`limits`] holds every limit. The specification is `SPEC.md` in the directory of this crate;
-//! the code cites its requirements (`W-1`, `D-3`, ...) where it enforces them.
+//! - [`wire`] parses and emits packets.
+//! - [`segment`] defines how a gradient vector is divided into segments and how rounds compare.
+//! - [`part`] defines how a vector is divided among the threads of a switch.
+//! - [`element`] defines how floats are represented.
+//! - [`limits`] holds every limit.
+//!
+//! The specification is `SPEC.md` in the directory of this crate; the code cites its requirements (`W-1`, `D-3`, ...)
+//! where it enforces them.
 //!
 //! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
 //! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and

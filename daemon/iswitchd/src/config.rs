@@ -223,8 +223,9 @@ struct Settings {
     ordered: Option<bool>,
     /// Use of multicast groups for results
     ///
-    /// With auto, the switch sends one copy of a result to all workers that have proved that the group of their job
-    /// reaches them, and copies by unicast to the others. AF_XDP ports always use unicast. The default is off.
+    /// With auto, the switch sends one multicast copy of each result to the workers that have proved that the group of
+    /// their job reaches them. The other workers receive unicast copies. AF_XDP ports always use unicast. The default
+    /// is off.
     #[arg(long, value_name = "WHEN")]
     group_delivery: Option<GroupDelivery>,
     /// Time to poll for packets before blocking, in microseconds

@@ -29,8 +29,9 @@ use iswitch_runtime::snapshot::Snapshot;
 use iswitch_runtime::threads::{self, OtherThreads};
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
-/// Runs the daemon until SIGTERM or SIGINT arrives, or until no job is left after a drain or, if `stop_on_stdin_eof` is
-/// set, after the end of standard input. On return, the ingress rules and the control socket have been removed.
+/// Runs the daemon until SIGTERM or SIGINT arrives, or until no job is left after a drain. If `stop_on_stdin_eof` is
+/// set, the daemon also ends once standard input has ended and no job is left. On return, the ingress rules and the
+/// control socket have been removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.

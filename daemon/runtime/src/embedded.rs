@@ -21,8 +21,8 @@ use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 /// Options of an embedded switch.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedOptions {
-    /// Configuration of the core. A random boot id replaces a boot id of zero, a random secret replaces a zero
-    /// `strangers.key`, and the size that the kernel grants replaces `recv_buffer_bytes`.
+    /// Configuration of the core. Three fields are replaced: a boot id of zero by a random boot id, a `strangers.key`
+    /// of zeros by a random secret, and `recv_buffer_bytes` by the size that the kernel grants.
     pub config: Config,
     /// Options of the socket.
     pub socket: Options,

@@ -45,7 +45,7 @@ pub(crate) fn is_join(packet: &ControlPacket<'_>) -> bool {
 }
 
 /// Authenticates a control packet. Returns how its answer is authenticated, or `None` if the packet must not be
-/// processed; in that case, it was already counted and, if required, refused.
+/// processed; in that case, the packet has already been counted and, if required, refused.
 pub(crate) fn authenticate(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>) -> Option<Seal> {
     match check_authentic(state, from, packet) {
         Ok(seal) => Some(seal),

@@ -17,8 +17,8 @@ pub struct Config {
     pub boot: u64,
     /// Lease in milliseconds: a member that is silent for longer is expelled.
     pub lease_ms: u32,
-    /// Time in milliseconds that a round may wait for a member, while other members have contributed, before the
-    /// switch reports that member as slow.
+    /// Time in milliseconds after which a member is reported as slow, if a round waits for it while other members have
+    /// contributed.
     pub slow_ms: u32,
     /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, and with ordered sums one more
     /// for each possible member. An asynchronous job takes at least eight vectors, plus one for each possible member.

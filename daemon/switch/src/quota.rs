@@ -33,7 +33,7 @@ impl Footprint {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
-    /// Returns the memory that the sums would take, in bytes, if the job had `slots` slots and the same ratio of sums
+    /// Returns the memory, in bytes, that the sums would take if the job had `slots` slots and the same ratio of sums
     /// to slots.
     fn memory_bytes_for(&self, slots: usize) -> usize {
         // Scale in proportion to the slots.

@@ -153,8 +153,8 @@ impl FrameView<'_> {
         if stored != 0 && fold(sum) == 0xffff { Ok(()) } else { Err(WireError::BadChecksum) }
     }
 
-    /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender left the checksum to a
-    /// device, and no device has processed the frame yet. The result is meaningful only for frames that have not left
+    /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender has left the checksum to
+    /// a device, and no device has processed the frame yet. The result is meaningful only for frames that have not left
     /// the machine.
     #[inline]
     pub fn has_unfinished_checksum(&self) -> bool {

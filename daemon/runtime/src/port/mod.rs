@@ -1,7 +1,7 @@
 //! Ports, which receive and send datagrams.
 //!
-//! A [`Port`] lends received data from its own buffer and sends from the caller's buffer, so nothing is copied
-//! between the kernel and the switch core. Both directions move super-frames: up to 64 datagrams of one size in one
+//! A [`Port`] lends received data from its own buffer and sends from the caller's buffer, so no data is copied between
+//! the system calls and the switch core. Both directions move super-frames: up to 64 datagrams of one size in one
 //! system call.
 
 mod counters;

@@ -20,8 +20,8 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
-/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job: the
-/// next round of one member may be one behind that of others, and one round may be replayed.
+/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. The next
+/// round of one member may be one behind that of others, and one round may be replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
 /// of the switch do not use the same rounds.
@@ -196,8 +196,8 @@ impl Job {
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
     }
 
-    /// Returns whether all members that the job waits for have joined: the declared workers, or for a resumed job,
-    /// the members that it had before.
+    /// Returns whether all members that the job waits for have joined: the declared workers or, for a resumed job, the
+    /// members that it had before.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.members.count()), self.members.weight());
         // A Fresh member has no sums, but knows how many members there were: the holders of the history may still
@@ -325,8 +325,8 @@ impl Job {
         self.begin_below(first, (round, history), first_vector);
     }
 
-    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both are on the same
-    /// sequence of histories: the parent may still have the results of these aggregates (V-13).
+    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both histories belong
+    /// to one sequence. The parent may still have the results of these aggregates (V-13).
     pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
         let (chain, epoch) = (self.history.chain(), self.epoch());
         let is_passed_on = self.formed && self.passes_on();

@@ -39,8 +39,8 @@ pub(crate) struct Reception {
     /// Number of offers since the member last heard the group for a while, which determines the pause after the next
     /// offer.
     offers: u8,
-    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row; the
-    /// former is valid only if the latter is not zero.
+    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row. The
+    /// round is valid only if the number is not zero.
     missed: Round,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.

@@ -192,8 +192,8 @@ impl Job {
     }
 
     /// Returns the number of slots that a job needs. A synchronous job needs one for each segment of two rounds; an
-    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, of each
-    /// aggregate.
+    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, one for each
+    /// segment of each aggregate.
     pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout, has_parent: bool) -> usize {
         let segments = layout.segment_count() as usize;
         let aggregates = if has_parent { async_generations(layout.gradient_len()) } else { 0 };
@@ -546,8 +546,8 @@ impl Job {
         }
     }
 
-    /// Prepares to pass on the results of an aggregate that a member asks for and that precedes those of this switch:
-    /// the parent may still have them (V-13).
+    /// Prepares to pass on the results of a requested aggregate that precedes the aggregates of this switch, because
+    /// the parent may still have these results (V-13).
     pub(crate) fn reach_back(&mut self, aggregate: Round) {
         let is_passed_on = self.formed && self.passes_on();
         if let Some(aggregates) = self.rounds.asynchronous_mut().filter(|_| is_passed_on)
@@ -601,8 +601,8 @@ impl Job {
         &mut self.round_times
     }
 
-    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
-    /// members that the rounds wait for.
+    /// Shifts the opening times of the open rounds by `slept`, the duration of a pause in which the switch could not
+    /// hear the members that the rounds wait for.
     pub(crate) fn postpone_rounds(&mut self, slept: Duration) {
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
             rounds.postpone(slept);
@@ -713,8 +713,8 @@ impl Job {
     }
 
     /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
-    /// carries one; only a switch, whose members may all have left, or a member that supplies a sum may send another
-    /// number.
+    /// carries one. Only a switch or a member that supplies a sum may send another number, which is zero if all members
+    /// of the switch have left.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {
         // Fast path: nearly all packets carry one contribution and need no lookup of the member.
         contributions == 1

@@ -331,8 +331,8 @@ impl Synchronous {
         }
     }
 
-    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
-    /// members that the rounds wait for.
+    /// Shifts the opening times of the open rounds by `slept`, the duration of a pause in which the switch could not
+    /// hear the members that the rounds wait for.
     pub(super) fn postpone(&mut self, slept: Duration) {
         for round in &mut self.alive {
             round.opened = round.opened.plus(slept);
