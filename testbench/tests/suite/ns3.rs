@@ -129,7 +129,7 @@ impl Agent {
         Self { process, socket }
     }
 
-    /// Returns a command of the ns-3 network that queries this agent.
+    /// Returns a command that runs the ns-3 network, which queries this agent.
     fn ns3(&self) -> Command {
         let mut ns3 = Command::new(ns3_program());
         ns3.arg("--quiet").arg("--agent").arg(&self.socket);

@@ -19,7 +19,8 @@ fn only_delay(workers: usize) -> Scenario {
     }
 }
 
-/// The paper's number of hops at one switch (section 2.3): 4 for a server, 4N - 4 for a ring, 2 for the switch.
+/// The paper's numbers of hops in a network with one switch (section 2.3): 4 for a server, 4N - 4 for a ring, and 2 for
+/// the switch.
 #[test]
 fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     for workers in [2, 3, 4, 6, 9, 12] {
@@ -47,7 +48,8 @@ fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     }
 }
 
-/// Without costs, each step of a ring takes a chunk's time on its link, two delays, and a packet's time at the switch.
+/// Without processing costs, each step of a ring takes the transmission time of a chunk on its link, the delays of two
+/// links, and the transmission time of one packet at the switch.
 #[test]
 fn a_ring_without_costs_matches_its_formula() {
     for workers in [2_usize, 4, 16, 100] {
@@ -65,7 +67,8 @@ fn a_ring_without_costs_matches_its_formula() {
     }
 }
 
-/// Without costs, a switch in hardware adds a packet's time at each level to the vector's time on the first link.
+/// Without processing costs, aggregation in hardware takes the transmission time of the vector on the first link, the
+/// transmission time of one packet on each further link, and the delays of all links.
 #[test]
 fn a_switch_without_costs_matches_its_formula() {
     for (workers, levels) in [(3, 1), (64, 2), (1000, 3), (100_000, 4)] {
@@ -158,7 +161,8 @@ fn the_seed_determines_which_workers_are_late() {
     }
 }
 
-/// Target scenario: a delay of 50 us on each link, 40 KB, 4 workers; the switch is a daemon with its measured costs.
+/// Target scenario: 4 workers, vectors of 40 KB and a delay of 50 us on each link. The switch is a daemon with its
+/// measured costs.
 #[test]
 fn a_long_delay_costs_a_ring_more_than_a_switch() {
     let scenario = Scenario { rack: 4, delay_us: 50.0, ..Scenario::new(4, 10_119, Costs::measured()) };

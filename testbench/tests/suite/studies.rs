@@ -24,20 +24,20 @@ pub(crate) const PLACE: Study = Study("place");
 pub(crate) const ROUTE: Study = Study("route");
 
 impl Study {
-    /// Returns a command of the study.
+    /// Returns a command that runs the study's program with these arguments.
     pub(crate) fn command(self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binaries::iswitch());
         command.arg(self.0).args(arguments);
         command
     }
 
-    /// Returns the result of a command, read from its JSON.
+    /// Runs a command of the study, and returns the result that it prints as JSON.
     pub(crate) fn json(self, arguments: &[&str]) -> Value {
         let printed = run(self.command(arguments).args(["--json", "--quiet"]));
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    /// Returns the result of a training that writes to a directory.
+    /// Runs a training that writes to a directory, and returns its result.
     pub(crate) fn train(self, out: &Path, more: &[&str]) -> Value {
         let out = out.to_str().expect("a path in UTF-8");
         self.json(&[&["train", "--out", out], more].concat())

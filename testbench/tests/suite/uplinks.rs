@@ -14,7 +14,7 @@ use serde_json::Value;
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
-/// Number of floats in the paper's smallest and largest models.
+/// Numbers of floats in the paper's smallest and largest models.
 const SMALL: u32 = 10_119;
 const LARGE: u32 = 1_687_206;
 
@@ -32,7 +32,7 @@ impl RelayedTree {
         Self { tree, relays }
     }
 
-    /// Returns the counters of the frames in each direction, and checks that the kernel rejected no frame of the relays.
+    /// Returns the counters of the frames in each direction, and checks that the kernel accepted every frame.
     fn relayed(&self) -> Vec<Relayed> {
         let both = |relay: &WireRelay| [relay.to_switch(), relay.to_end()];
         let relayed: Vec<_> = self.relays.iter().flat_map(both).collect();

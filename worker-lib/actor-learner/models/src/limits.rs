@@ -61,7 +61,7 @@ pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for the head of a response and for each further piece of its body. When it expires, another source is tried.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of consecutive interruptions of a download without a received byte between them.
+/// Maximum number of consecutive interruptions of a download between which no byte is received.
 pub const RESUMES_MAX: u32 = 8;
 /// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);

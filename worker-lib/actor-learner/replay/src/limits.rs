@@ -23,9 +23,9 @@ pub const WRITERS_MAX: usize = 65_536;
 pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
 /// Maximum number of items in one part of a sample response.
 pub const SAMPLE_PART_ITEMS: usize = 1024;
-/// Maximum length, in bytes, of a request that is received without reserving request memory.
+/// Maximum length, in bytes, of a request for which no request memory is reserved.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// Maximum size of a request in addition to one payload of the maximum size, in bytes.
+/// Maximum size of a request, in bytes, not counting one payload of the maximum size.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;

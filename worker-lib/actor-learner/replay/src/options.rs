@@ -110,12 +110,12 @@ impl<'de> Deserialize<'de> for Size {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableKind {
-    /// [`TableConfig::uniform`].
+    /// Options of [`TableConfig::uniform`].
     #[default]
     Table,
-    /// [`TableConfig::queue`].
+    /// Options of [`TableConfig::queue`].
     Queue,
-    /// [`TableConfig::stack`].
+    /// Options of [`TableConfig::stack`].
     Stack,
 }
 

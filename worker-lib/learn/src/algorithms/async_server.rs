@@ -6,7 +6,7 @@
 //!
 //! | from | content, little-endian |
 //! |---|---|
-//! | worker, then server, once each | magic `iSW2`, length of a vector u32, length of the model u32; lengths in floats |
+//! | both sides, once | magic `iSW2`, length of a vector u32, length of the model u32; lengths in floats |
 //! | server | model number u64, whether the last vector was applied u32, whether the run is over u32; the model |
 //! | worker | number of the model from which the vector was computed u64; the vector |
 

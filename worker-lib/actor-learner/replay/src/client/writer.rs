@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Submits items as soon as fewer than `in_flight_max` requests are in flight; this limit applies backpressure to
-    /// the actor. Concurrent requests may be stored in a different order than they were submitted.
+    /// the actor. The items of concurrent requests may be stored in an order that differs from the order of submission.
     pub async fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let (answer, ticket) = oneshot::channel();
         if let Err(error) = check_batch(&items) {

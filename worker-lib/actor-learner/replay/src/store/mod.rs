@@ -185,7 +185,7 @@ impl Directory {
     }
 
     /// Removes the files that `snapshot-number` replaces, and renames those that are damaged. If a file cannot be
-    /// removed, the next snapshot tries again; until then, the file is no longer read.
+    /// removed, the next snapshot tries again. In the meantime, the file remains, but is no longer read.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {

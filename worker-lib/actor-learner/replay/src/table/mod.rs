@@ -1,8 +1,8 @@
 //! Table of experience: its items, the choice of the next item, and the admission of inserts and samples.
 //!
 //! A table has no I/O, no clock and no threads: the same calls with the same seed yield the same items. The terms are
-//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item
-//! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts that
+//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021). A [`Sampler`] picks the item
+//! to draw, and a [`Remover`] picks the item to remove when the table is full. A [`RateLimiter`] delays inserts that
 //! run too far ahead of the samples, and samples that run too far ahead of the inserts.
 
 mod config;
