@@ -10,8 +10,8 @@
 //! 3. The target adds Gaussian noise to the actions of the target policy (target policy smoothing). The noise has a
 //!    standard deviation of `target_noise` and is clipped to `target_noise_clip`; the sum is clipped to [-1, 1].
 //! 4. The policy and all targets move once per `policy_delay` updates of the critics. In the other updates, the
-//!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know which
-//!    update its gradient becomes part of, so every gradient includes the policy's part.
+//!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know to which
+//!    update its gradient will contribute, so every gradient includes the policy's part.
 //! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation; the
 //!    published code updates the critics first.
 //! 6. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.

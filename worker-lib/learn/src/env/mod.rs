@@ -1,7 +1,7 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library, as are [`CartPole`] and
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library. So are [`CartPole`] and
 //! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
 //! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`]
 //! creates an environment from its id; [`make_parallel`] creates many environments that step in several threads or

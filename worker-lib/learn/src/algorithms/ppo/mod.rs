@@ -22,7 +22,7 @@
 //! 9. With `lstm`, an LSTM layer precedes each network (a recurrent policy, as in Stable-Baselines3's RecurrentPPO).
 //!    Its state is zero at the start of an episode and continues between rollouts. A minibatch then has one sequence of
 //!    consecutive steps from each environment instead of single samples. Gradients flow within a sequence, which starts
-//!    from the state that the policy had at that step when it acted. Checkpoints contain the states.
+//!    from the policy's state at that point of the rollout. Checkpoints contain the states.
 //!
 //! A rollout requires `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
 //! also carries the stop request, so that all workers stop after the same rollout.
