@@ -18,7 +18,7 @@ pub struct Copies(TempDir);
 impl Copies {
     /// Copies programs, each given by its name and path. The copies are deleted when the value is dropped.
     ///
-    /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case the
+    /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case, the
     /// copies are made in another directory.
     ///
     /// # Panics

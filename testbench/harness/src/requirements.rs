@@ -1,5 +1,5 @@
 //! Checks that the machine fulfils the requirements of a test, and a visible report of each test that is skipped
-//! because it does not.
+//! because the machine does not fulfil them.
 
 use std::fs::File;
 use std::io::Write;

@@ -106,7 +106,7 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it.
     switches: Vec<Switch>,
-    /// End of the last turn of each switch.
+    /// Time at which the last turn of each switch ended.
     turn_ends: Vec<Instant>,
     /// Members of each switch.
     censuses: Vec<Census>,

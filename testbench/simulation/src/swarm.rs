@@ -510,8 +510,8 @@ impl Draw {
         Action::Pause { node: self.node(workers), duration: self.spell(duration) }
     }
 
-    /// Turns a clock forward by up to an hour, or back by at most a second: turning it back delays deadlines by the
-    /// same amount.
+    /// Turns a clock forward by up to an hour, or back by at most a second, because turning it back delays deadlines by
+    /// the same amount.
     fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
         Action::TurnClock { node: self.node(workers), by_us: self.turn() }
     }

@@ -183,7 +183,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
     Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
 }
 
-/// Returns the number of the switch's control packets so far.
+/// Returns the number of control packets that the switch has sent so far.
 fn answers(daemon: &Daemon) -> u64 {
     daemon.traffic("control_sent")
 }

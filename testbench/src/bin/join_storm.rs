@@ -1,4 +1,4 @@
-//! Cost of a storm of forged Joins to the members of a job: memory of the switch, and goodput.
+//! Cost that a storm of forged Joins imposes on the members of a job: memory of the switch, and goodput.
 //!
 //! Four workers in network namespaces continuously sum vectors through `iswitchd` and check every sum. In every second
 //! turn, a fifth namespace sends forged Joins. The goodput of a turn is the amount of gradient data that the switch

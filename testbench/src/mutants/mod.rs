@@ -41,7 +41,7 @@ pub struct Bug {
     pub what: String,
     /// Requirement of the specification that the bug violates, such as `R-1`.
     pub breaks: String,
-    /// Kind of job in which the bug shows.
+    /// Kind of job in which the bug occurs.
     #[serde(default)]
     pub mode: JobMode,
     /// Seed of a simulation that reveals the bug; it is tried before all other seeds. It is set for bugs that few seeds

@@ -8,7 +8,7 @@ use super::Picos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Nanoseconds per call, regardless of the bytes.
+    /// Time per call, in nanoseconds, regardless of the number of bytes.
     pub ns: f64,
     /// Nanoseconds per byte.
     pub ns_per_byte: f64,

@@ -124,7 +124,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Returns a scenario with racks of three workers, as in the paper, below switches with 64 ports; 10 Gbit/s, 1 us.
+    /// Returns a scenario with racks of three workers, as in the paper, below switches with 64 ports. The links have a
+    /// rate of 10 Gbit/s and a delay of 1 us.
     pub fn new(workers: usize, floats: u32, costs: Costs) -> Self {
         Self {
             workers,

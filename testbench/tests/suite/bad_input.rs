@@ -1,5 +1,5 @@
-//! Packets that no worker sends, over the real ports: each is counted by the counter of its reason and answered, and
-//! the sums of a job on the same switch do not change. Needs root.
+//! Packets that no worker sends, over the real ports. Each packet is answered and counted under its reason, and the
+//! sums of a job on the same switch do not change. Needs root.
 
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};

@@ -48,7 +48,8 @@ impl Lock {
         problems
     }
 
-    /// Returns whether the locked dependencies of a package contain this one in a version that its manifest allows.
+    /// Returns whether the locked dependencies of a package include this dependency, in a version that the manifest of
+    /// the package allows.
     fn satisfies(&self, locked: &Locked, dependency: &Dependency) -> bool {
         let required = VersionReq::parse(&dependency.req);
         let required =

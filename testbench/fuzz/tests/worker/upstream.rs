@@ -1,4 +1,4 @@
-//! Switch as a worker sees it, which sends arbitrary packets with the right key.
+//! Switch, as seen by a worker, that sends arbitrary packets with the right key.
 
 use std::collections::HashMap;
 

@@ -128,8 +128,8 @@ impl Census {
         }
     }
 
-    /// Records that a member that represented at most `largest` workers has departed from the root of a tree. It may
-    /// have been replaced at once, before the root could state a lower H.
+    /// Records that a member that represented at most `largest` workers has departed from the root of a tree. The
+    /// member may have been replaced at once, before the root could state a lower H.
     pub(super) fn note_departure(&mut self, largest: u16) {
         if let Some((lowest, _)) = &mut self.stated {
             *lowest = lowest.saturating_sub(largest).max(1);
