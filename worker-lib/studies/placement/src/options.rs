@@ -21,9 +21,8 @@ pub enum Checkpoint {
         /// Time to write a checkpoint.
         cost: f64,
     },
-    /// Periodic checkpoints with the interval that is optimal to first order: sqrt(2 cost / rate), where `rate` is the
-    /// sum of the estimated failure rates of the GPUs that the job runs on (Young, CACM 17(9), 1974; Daly, FGCS 22(3),
-    /// 2006).
+    /// Periodic checkpoints with the interval that is optimal to first order, sqrt(2 cost / rate). `rate` is the sum of
+    /// the estimated failure rates of the GPUs on which the job runs (Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006).
     YoungDaly {
         /// Time to write a checkpoint; above 0.
         cost: f64,

@@ -26,8 +26,8 @@ const QUERIES_ADAPTED: u32 = 3;
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
-/// learns the number of parts when it joins, and drives them from the calling thread and, if the machine has cores to
-/// spare, from further threads that exist for the duration of a call ([`JoinOptions::threads`]).
+/// learns the number of parts when it joins. The calling thread drives the parts; if the machine has cores to spare,
+/// further threads help for the duration of a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};

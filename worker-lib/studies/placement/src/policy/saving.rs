@@ -32,8 +32,8 @@ impl Placer for Saving {
 }
 
 /// Returns the amount of work between two suspensions of a running job, in seconds, that is optimal to first order:
-/// sqrt(2 restart / rate), where `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9),
-/// 1974). The result is infinite if the rate is 0.
+/// sqrt(2 restart / rate). `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). The
+/// result is infinite if the rate is 0.
 pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
     let rate = state.rate_of(state.gpus_of(job));
     Checkpoint::YoungDaly { cost: state.restart(job) }.interval(rate).0

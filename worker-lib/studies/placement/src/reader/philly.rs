@@ -32,8 +32,8 @@ pub struct Throughputs {
 
 impl Throughputs {
     /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`,
-    /// the file gives the throughput in steps per second of a job that runs alone (`null`) and of a job that shares its
-    /// GPUs with another; the latter values are ignored.
+    /// the file gives two kinds of throughput, in steps per second: that of a job that runs alone (`null`), and that of
+    /// a job that shares its GPUs with another. The latter is ignored.
     ///
     /// # Errors
     /// Fails if the file cannot be read, has another format, or does not contain the type of GPU.
