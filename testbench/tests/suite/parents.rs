@@ -36,8 +36,8 @@ fn assert_notified(job: &TreeJob) {
     }
 }
 
-/// Waits until the racks of a stopped root have delivered what the root had sent before, and returns the number of
-/// results of each. A busy machine may take a while to run a rack that has packets to read.
+/// Waits until the racks of a stopped root have delivered everything that the root sent before it stopped, and returns
+/// the number of results of each rack. On a busy machine, a rack that has packets to read may have to wait for a CPU.
 fn settled_results(job: &TreeJob) -> Vec<u64> {
     let read = || -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     let begin = Instant::now();

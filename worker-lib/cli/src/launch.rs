@@ -97,8 +97,8 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
     Ok(World { rank, size: workers })
 }
 
-/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. At the end of
-/// input, the parent and the switch that it embeds have ended, so this process exits.
+/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. The end of
+/// the input means that the parent has ended, together with the switch that it embeds; this process then exits.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
     signals::end_well_on_signal();
     std::thread::spawn(move || {

@@ -115,8 +115,8 @@ impl AsyncServer {
         self.listener.local_addr()
     }
 
-    /// Serves workers, which may join and leave at any time. Returns once the run is complete or a worker has requested
-    /// a stop, and all workers have been informed.
+    /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
+    /// informs all workers and returns.
     ///
     /// # Errors
     /// Fails if the observer or the listener fails. If a connection fails, only that connection ends. If a connection's
