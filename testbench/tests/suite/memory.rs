@@ -8,7 +8,7 @@ use std::process::Command;
 use iswitch_harness::binaries::tests_of;
 use iswitch_harness::requirements::{alone, programs};
 
-/// For each test program: its target and its kind, its directory, and the arguments that select its tests.
+/// Test programs, each with its target and kind, its directory, and the arguments that select its tests.
 const TESTS: [(&str, &str, &str, &[&str]); 5] = [
     ("iswitch_socket", "lib", "daemon/socket", &[]),
     ("loopback", "test", "daemon/socket", &[]),
