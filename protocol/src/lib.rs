@@ -9,9 +9,9 @@
 //! The specification is `SPEC.md` in the directory of this crate; the code cites its requirements (`W-1`, `D-3`, ...)
 //! where it enforces them.
 //!
-//! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
-//! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and
-//! UDP headers.
+//! The crate contains no unsafe code. Except for the handling of key files, it does no I/O and allocates nothing. The
+//! module `key_file`, which reads and writes files, requires the feature `key-file` or `key-creation`. The feature
+//! `frame` adds Ethernet, IPv4 and UDP headers.
 
 #![no_std]
 #![forbid(unsafe_code)]

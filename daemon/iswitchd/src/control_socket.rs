@@ -215,7 +215,7 @@ impl ControlListener {
         self.file.is_entrusted = true;
     }
 
-    /// Starts the thread that answers requests and obeys commands.
+    /// Starts the thread that answers requests and carries out commands.
     pub fn serve(self, controlled: Controlled) -> io::Result<ControlSocket> {
         let Self { listener, file } = self;
         let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &controlled))?;

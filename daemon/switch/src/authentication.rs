@@ -20,7 +20,7 @@ use crate::state::State;
 
 /// Reason why a control packet is not processed.
 enum Denial {
-    /// The trailer is missing or invalid, or the job has no key and expects none.
+    /// The trailer is missing or invalid, or the packet has a trailer although the job has no key.
     NotAuthentic { has_key: bool },
     /// The counter is not above that of an earlier packet of the sender.
     Replayed,

@@ -292,7 +292,7 @@ pub(crate) struct Backlog {
     waiting: u64,
     /// The job that had the last turn.
     last: u32,
-    /// Cost of the work in the present turn, which ends when the driver receives packets again.
+    /// Cost of the work in the current turn, which ends when the driver receives packets again.
     spent: u32,
     /// Cost after which a turn ends.
     limit: u32,
@@ -338,8 +338,8 @@ impl Backlog {
         is_queued
     }
 
-    /// Returns the next step, of the job whose turn it is. If there is no work, or if the present turn has used up
-    /// its share, returns `None` and starts the next turn.
+    /// Returns the next step, of the job whose turn it is. If there is no work, or if the current turn has used up its
+    /// share, returns `None` and starts the next turn.
     pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
         while self.spent < self.limit
             && let Some(job) = self.next_job()

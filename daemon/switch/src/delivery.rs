@@ -133,7 +133,7 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
     latest.map(|probe| nonce_of(state, job, group, outlet, probe)).any(|it| it == nonce).then_some(outlet)
 }
 
-/// Takes account of a Help: if the switch has sent the results to the group, the group may no longer reach the member.
+/// Evaluates a Help: if the switch has sent the results to the group, the group may no longer reach the member.
 ///
 /// A Help for a single segment does not count if the vector has several segments. With such a Help, a member only finds
 /// out whether results are still in flight (F-2), as they often are on a busy machine.

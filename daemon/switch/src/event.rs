@@ -301,7 +301,7 @@ impl Event {
         }
     }
 
-    /// Returns the limit of the switch for which a Join was refused, if any.
+    /// Returns the limit of the switch because of which a Join was refused, if any.
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
             Self::JoinRefused { exceeded, .. } => *exceeded,
@@ -402,7 +402,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Limit or expected value of a refusal; nothing if the status has neither.
+/// Text for the limit or the expected value of a refusal; empty if the status has neither.
 struct Expected(Status, u32, Option<Exceeded>);
 
 impl fmt::Display for Expected {

@@ -99,7 +99,7 @@ pub(crate) fn create_job(
     Ok(at)
 }
 
-/// Refuses segments of 16-bit elements that do not fit into a packet to the parent as partial sums (H-10).
+/// Refuses segments of 16-bit elements whose partial sums do not fit into a packet to the parent (H-10).
 fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
     let Some(uplinks) = state.config.uplinks.filter(|_| join.elements.contributions() != ElementType::F32)
     else {

@@ -104,7 +104,8 @@ pub(crate) fn acknowledge(
     send_ack(state, to, request, ack, 0);
 }
 
-/// Answers a Confirm of a vector in the state `receipt`, of which the segments `missing` are not staged.
+/// Answers a Confirm of a vector. `receipt` is the state of the vector, and `missing` are the segments that are not
+/// staged.
 pub(crate) fn confirm(
     state: &mut State,
     to: &Endpoint,

@@ -122,7 +122,7 @@ fn tend_uplinks(state: &mut State) {
     }
 }
 
-/// Changes to another parent if the present one has been silent for longer than a lease, or if a resumed job has not
+/// Changes to another parent if the current one has been silent for longer than a lease, or if a resumed job has not
 /// been completed below it within a lease. In both cases, the other members may have another parent.
 fn reconsider_parent(state: &mut State, at: JobIndex) {
     let (now, lease) = (state.now, state.config.lease());

@@ -176,7 +176,7 @@ fn adopt_threshold_of_join(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Returns the key for the tags of partial sums in the present session, if the job's data is tagged.
+/// Returns the key for the tags of partial sums in the current session, if the job's data is tagged.
 fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
     let job = state.jobs.get(at).filter(|job| job.is_tagged())?;
     let session = state.uplink(at)?.session();

@@ -296,7 +296,7 @@ impl Aggregates {
         members
     }
 
-    /// Takes the Confirm of a member that is to be answered again, if there is one.
+    /// Removes and returns the Confirm of a member that must be answered again, if there is one.
     pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
         self.staging[member.get()].asked.take()
     }

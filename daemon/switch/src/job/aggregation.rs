@@ -353,8 +353,8 @@ impl<'a> Aggregation<'a> {
         true
     }
 
-    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false
-    /// if it is not finished or no longer kept.
+    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
+    /// that segment is not finished or is no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -380,8 +380,8 @@ impl<'a> Aggregation<'a> {
         aggregates.is_some_and(|aggregates| round.is_before(aggregates.oldest_kept()))
     }
 
-    /// Puts the members' partial sum into the batch, if the parent's result has not arrived yet. Returns false
-    /// otherwise.
+    /// Puts the members' partial sum into the batch if the parent's result has not arrived yet. Otherwise returns
+    /// false.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let is_partial = self.slot(round, index).is_partial(round);
         if is_partial {

@@ -96,7 +96,7 @@ impl Reception {
         self.misses
     }
 
-    /// Takes account of the last periodic Probe, and of the segments that the member has contributed in total. Returns
+    /// Evaluates the last periodic Probe and the number of segments that the member has contributed in total. Returns
     /// whether the group no longer counts as heard.
     fn settle(&mut self, is_confirmed: bool, segments: u64, vector_segments: u32) -> bool {
         let contributed = segments.saturating_sub(self.segments);
@@ -376,8 +376,8 @@ impl super::Job {
         is_lost
     }
 
-    /// Takes account of the last periodic Probe. Returns the members that have not confirmed it although they read
-    /// their sockets, and that now receive results by unicast.
+    /// Evaluates the last periodic Probe. Returns the members that have not confirmed it although they read their
+    /// sockets, and that now receive results by unicast.
     pub(crate) fn settle_probe(&mut self, now: Instant) -> MemberSet {
         let segments = self.layout.segment_count();
         let Some(group) = &mut self.group else { return MemberSet::EMPTY };

@@ -10,7 +10,7 @@ pub(super) const STARTS: usize = 4;
 /// Histories of a job around its latest round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
-    /// How the histories are formed.
+    /// Rule by which the histories are computed.
     chain: Chain,
     /// Epoch of the topmost switch's incarnation of the job.
     epoch: u64,

@@ -515,8 +515,8 @@ impl Job {
     }
 
     /// Records that a result of an aggregate has arrived from the parent, so that all earlier ones are finished.
-    /// Returns false if the result is of no use: the aggregate is no longer kept, or so far ahead that none of the
-    /// aggregates before it would be kept.
+    /// Returns false if the result is unusable, because the aggregate is no longer kept or is so far ahead that none of
+    /// the aggregates before it would be kept.
     fn note_result(&mut self, aggregate: Round) -> bool {
         let Some(aggregates) = self.rounds.asynchronous() else { return false };
         let (filling, most) = (aggregates.filling(), aggregates.capacity() as u32);
