@@ -89,7 +89,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Parses a key from hexadecimal digits, which whitespace may surround.
+    /// Parses a key from hexadecimal digits, optionally surrounded by whitespace.
     pub fn from_hex(text: &[u8]) -> Result<Self, KeyError> {
         let digits = text.trim_ascii();
         let (pairs, rest) = digits.as_chunks::<2>();

@@ -147,8 +147,8 @@ impl ElementTypes {
     }
 }
 
-/// Formats one name, such as `bf16`, if both types are the same, and otherwise the names of the contributions' type and
-/// the results' type, such as `bf16-f32`.
+/// Formats one name, such as `bf16`, if both types are the same. Otherwise formats the type of the contributions and
+/// the type of the results, such as `bf16-f32`.
 impl fmt::Display for ElementTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.contributions == self.results {

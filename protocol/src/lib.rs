@@ -1,13 +1,17 @@
 //! The iSwitch wire format, shared by the daemon, the worker, the simulator, the RTL fixtures and the dissector.
 //!
-//! [`wire`] parses and emits packets; [`segment`] defines how a gradient vector is divided into segments and how
-//! rounds compare; [`part`] defines how a vector is divided among the threads of a switch; [`element`] defines how
-//! floats are represented; [`limits`] holds every limit. The specification is `SPEC.md` in the directory of this crate;
-//! the code cites its requirements (`W-1`, `D-3`, ...) where it enforces them.
+//! - [`wire`] parses and emits packets.
+//! - [`segment`] defines how a gradient vector is divided into segments and how rounds compare.
+//! - [`part`] defines how a vector is divided among the threads of a switch.
+//! - [`element`] defines how floats are represented.
+//! - [`limits`] holds every limit.
 //!
-//! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
-//! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and
-//! UDP headers.
+//! The specification is `SPEC.md` in the directory of this crate; the code cites its requirements (`W-1`, `D-3`, ...)
+//! where it enforces them.
+//!
+//! The crate contains no unsafe code. Except for the handling of key files, it does no I/O and allocates nothing. The
+//! module `key_file`, which reads and writes files, requires the feature `key-file` or `key-creation`. The feature
+//! `frame` adds Ethernet, IPv4 and UDP headers.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -94,7 +94,7 @@ pub const TURN_BITS: u32 = 24;
 /// Minimum number of aggregates of an asynchronous job that the switch has memory for.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
 /// Maximum number of aggregates of an asynchronous job that the switch has memory for. Aggregates of small vectors
-/// follow each other so fast that more of them must be kept for a member that lost a result to catch up.
+/// follow each other so fast that more of them must be kept; otherwise, a member that lost a result could not catch up.
 pub const MAX_ASYNC_GENERATIONS: usize = 64;
 /// Memory budget for the aggregates of an asynchronous job, in bytes. The minimum number of them is kept even if it
 /// exceeds the budget.
@@ -184,8 +184,8 @@ pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_H
 /// (`sk_buff::truesize`).
 ///
 /// The kernel allocates an `sk_buff` (256 bytes) and a data buffer. The data buffer holds headroom (64 bytes), the
-/// Ethernet, IPv4 and UDP headers (42 bytes), the payload and an `skb_shared_info` (320 bytes), and is rounded up to
-/// a power of two; small buffers come from a cache of 576-byte objects (Linux 6.3 and later). The charge for a
+/// Ethernet, IPv4 and UDP headers (42 bytes), the payload and an `skb_shared_info` (320 bytes), and is rounded up to a
+/// power of two. Small buffers come from a cache of 576-byte objects (Linux 6.3 and later). The charge for a
 /// super-frame is lower than the total charge for its datagrams if they are received one by one.
 #[inline]
 pub const fn datagram_truesize(payload_len: usize) -> usize {

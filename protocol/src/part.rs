@@ -5,11 +5,11 @@ use core::ops::Range;
 
 use crate::limits::{MAX_PARTS, MIN_PART_SEGMENTS};
 
-/// Returns the number of parts into which the members of a job divide a vector, at a switch that announces
-/// `announced` parts. All members derive the same number, at least 1.
+/// Returns the number of parts into which the members of a job divide a vector if the switch announces `announced`
+/// parts. All members derive the same number, at least 1.
 ///
-/// A part with few segments takes longer than its share of the time for the whole vector, because each part needs its
-/// own system calls at both ends.
+/// A part with few segments takes more than its proportional share of the time for the whole vector, because each part
+/// needs its own system calls at both ends.
 #[inline]
 pub fn count(announced: usize, gradient_len: u32, segment_floats: u16) -> usize {
     let segments = gradient_len.div_ceil(u32::from(segment_floats).max(1));
@@ -18,7 +18,7 @@ pub fn count(announced: usize, gradient_len: u32, segment_floats: u16) -> usize 
 }
 
 /// Returns the range of floats that form part `at` of `count` parts. Each part consists of whole segments, and the
-/// numbers of segments of two parts differ by at most one. A part is empty only if there are fewer segments than parts.
+/// segment counts of any two parts differ by at most one. A part is empty only if there are fewer segments than parts.
 #[inline]
 pub fn range(gradient_len: u32, segment_floats: u16, count: usize, at: usize) -> Range<usize> {
     let (len, size) = (gradient_len as usize, usize::from(segment_floats.max(1)));
@@ -35,8 +35,8 @@ pub fn count_of_first(gradient_len: u32, segment_floats: u16, first_len: u32) ->
     (1..=most).find(|count| range(gradient_len, segment_floats, *count, 0).len() == first_len as usize)
 }
 
-/// Returns the address of thread `at` of a switch whose first thread is at `first`: the UDP port that lies `at` above
-/// the first one. Returns `None` if that port number would exceed 65,535.
+/// Returns the address of thread `at` of a switch whose first thread is at `first`: the same IP address, with the UDP
+/// port number increased by `at`. Returns `None` if that port number would exceed 65,535.
 #[inline]
 pub fn address(first: SocketAddrV4, at: usize) -> Option<SocketAddrV4> {
     let port = u16::try_from(at).ok().and_then(|at| first.port().checked_add(at))?;

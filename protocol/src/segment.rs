@@ -30,7 +30,7 @@ impl SegmentIndex {
     }
 }
 
-/// Number of an aggregation: 24 bits that wrap and are compared by serial-number arithmetic (RFC 1982).
+/// Number of an aggregation: a 24-bit number that wraps and is compared by serial-number arithmetic (RFC 1982).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round(u32);
 
@@ -95,7 +95,7 @@ impl Round {
         self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
-    /// Returns which of the two generations of slots the round uses, 0 or 1.
+    /// Returns the generation of slots that the round uses: 0 or 1.
     #[inline]
     pub const fn parity(self) -> usize {
         (self.0 & 1) as usize
@@ -127,12 +127,12 @@ pub struct Seg {
     pub contributions: u16,
 }
 
-/// Encoding of zero contributions: a zero on the wire means one contribution.
+/// Encoding of zero contributions, because a zero on the wire means one contribution.
 const NO_CONTRIBUTIONS: u16 = MAX_CONTRIBUTIONS + 1;
 
 impl Seg {
-    /// Decodes the field. On the wire, zero contributions mean 1, because some senders set only the index, and 65,535
-    /// means none (D-3).
+    /// Decodes the field. A zero on the wire means one contribution, because some senders set only the index; 65,535
+    /// means no contributions (D-3).
     pub const fn from_bytes(bytes: [u8; SEG_LEN_BYTES]) -> Self {
         let bits = u64::from_le_bytes(bytes);
         let contributions = (bits >> (INDEX_BITS + ROUND_BITS)) as u16;
@@ -163,8 +163,8 @@ pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
     elements: ElementTypes,
-    /// Number of segments. It is stored because every packet is checked against it, and a division costs as much as 40
-    /// additions.
+    /// Number of segments. It is stored, not recomputed, because every packet is checked against it and a division
+    /// costs as much as 40 additions.
     segment_count: u32,
 }
 
@@ -177,7 +177,7 @@ pub enum LayoutError {
     SegmentSize {
         /// Number of floats in a segment.
         floats: u16,
-        /// Maximum number of floats in a segment of these element types.
+        /// Maximum number of floats in a segment with the given element types.
         max: u16,
     },
     /// The vector has more segments than a 24-bit index can number.
@@ -275,13 +275,15 @@ impl VectorLayout {
         start as usize..(start + size).min(end) as usize
     }
 
-    /// Returns the length of the data packet that carries a segment as elements of a type, including Seg, in bytes.
+    /// Returns the length, in bytes and including Seg, of the data packet that carries a segment as elements of the
+    /// given type.
     #[inline]
     pub const fn packet_len(&self, index: SegmentIndex, element: ElementType) -> usize {
         SEG_LEN_BYTES + self.float_count(index) * element.len_bytes()
     }
 
-    /// Returns the length of the data packet of a full segment with elements of a type, in bytes.
+    /// Returns the length, in bytes and including Seg, of the data packet that carries a full segment as elements of
+    /// the given type.
     #[inline]
     pub const fn full_packet_len(&self, element: ElementType) -> usize {
         SEG_LEN_BYTES + self.segment_floats as usize * element.len_bytes()

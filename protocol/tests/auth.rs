@@ -49,7 +49,7 @@ fn another_key_direction_or_session_is_refused() {
     assert_eq!(verify(&key(1), TO_SWITCH, 5, &bare), None);
 }
 
-/// Returns the HMAC-SHA256 of direction, context, packet and counter, truncated to 128 bits.
+/// The tag is the HMAC-SHA256 of direction, context, packet and counter, truncated to 128 bits.
 #[test]
 fn the_tag_matches_the_specification() {
     use hmac::{Hmac, KeyInit, Mac};

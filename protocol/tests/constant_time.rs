@@ -9,7 +9,7 @@ use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{MIN_KEY_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr};
 
-/// Environment variable with the byte of the tag that the process under Valgrind alters.
+/// Environment variable that holds the index of the tag byte that the process under Valgrind alters.
 const ALTERED: &str = "ISWITCH_TEST_ALTERED_BYTE";
 /// Length of a tag, in bytes.
 const TAG_LEN_BYTES: usize = 16;
@@ -33,7 +33,8 @@ fn refuse(altered: usize) {
     assert_eq!(watched_verification(&key, &packet), None);
 }
 
-/// Runs this test program again with one wrong byte, and returns the number of instructions of the verification.
+/// Runs this test program again with one wrong tag byte, and returns the number of instructions that the verification
+/// executes.
 fn instructions(altered: usize) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("callgrind.out");

@@ -72,7 +72,7 @@ fn data_meaning(bytes: &[u8]) -> Value {
     })
 }
 
-/// Returns the meaning of a packet whose elements have 16 bits, which the packet itself does not state.
+/// Returns the meaning of a packet with 16-bit elements. The packet itself does not state the element type.
 fn short_meaning(element: ElementType, bytes: &[u8]) -> Value {
     let packet = DataPacket::new_checked(bytes).unwrap();
     let mut meaning = data_meaning(bytes);
@@ -393,7 +393,7 @@ fn control_packets() {
 }
 
 const NONCE: u64 = 0x0a0b_0c0d_0e0f_1011;
-/// First counter of a member.
+/// First value of a member's packet counter: the wall-clock time, in nanoseconds since the Unix epoch.
 const CLOCK_NANOS: u64 = 1_700_000_000_000_000_000;
 
 /// Key of the job. It signs trailers; tags of data packets use keys derived from it.

@@ -1,5 +1,5 @@
-//! Tests of requirements of `SPEC.md` that the golden packets do not cover, in the order of its sections. The codes are
-//! compared with the tables in its text.
+//! Tests of requirements of `SPEC.md` that the golden packets do not cover, in the order of the sections of `SPEC.md`.
+//! The codes are compared with the tables in `SPEC.md`.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -72,7 +72,7 @@ fn a_packet_without_a_checksum_is_refused() {
     assert_eq!(verify(&bytes), Err(WireError::BadChecksum));
 }
 
-/// Returns code and name of each row of the first table in the specification whose heading begins with this text.
+/// Returns the code and the name in each row of the first table in the section whose heading begins with this text.
 fn codes(heading: &str) -> Vec<(u8, String)> {
     let table = SPECIFICATION.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
     let rows = table.take_while(|line| line.starts_with('|'));
@@ -191,7 +191,7 @@ fn a_join_and_its_ack_are_as_long_as_a_data_packet() {
     }
 }
 
-/// Limits that the sections state.
+/// Limits that the sections of the specification state.
 #[test]
 fn limits_match_the_specification() {
     let w_1 = (DEFAULT_PORT, limits::DEFAULT_CONTROL_TOS, limits::DEFAULT_DATA_TOS);

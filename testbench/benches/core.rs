@@ -1,6 +1,6 @@
 //! Microbenchmarks of the switch core: time per packet of one member, and bytes of payload summed per second.
 //!
-//! `testbench core` compares the same loads with plain additions, in alternating turns.
+//! `testbench core` compares the core with plain additions under the same loads, in alternating turns.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn bench(criterion: &mut Criterion, group: &str, shapes: &[Shape]) {
     group.finish();
 }
 
-/// Returns the time for a number of packets, scaled from the time of the whole rounds that contain them.
+/// Returns the time for `packets` packets, scaled from the time of the rounds that contain them.
 fn time(packets: u64, shape: &Shape, mut round: impl FnMut() -> Duration) -> Duration {
     let rounds = packets.div_ceil(shape.contributions() as u64);
     let total: Duration = (0..rounds).map(|_| round()).sum();

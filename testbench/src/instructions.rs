@@ -19,8 +19,8 @@ const HEADING: &str = "## Instructions";
 /// Maximum difference between a count and the table, in percent. Another compiler may have produced the table.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-/// Numbers of rounds of a short run and a long run. The difference between their counts excludes the start of the
-/// program.
+/// Numbers of rounds of a short run and a long run. The difference between their counts does not include the startup of
+/// the program.
 const ROUNDS: [u32; 2] = [4, 20];
 
 /// Instructions per packet of a member.

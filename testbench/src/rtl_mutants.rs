@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::lockstep;
 
-/// Step through the adder's corner pairs: one pair in 37 is checked.
+/// Step size through the adder's corner pairs: one pair in 37 is checked.
 const CORNER_STEP: u64 = 37;
 
 /// Effort of each check.
@@ -59,7 +59,7 @@ pub struct Trial {
     pub seconds: f64,
 }
 
-/// Simulation programs that contain all the faults, of which each run activates at most one.
+/// Simulation programs that contain all the faults. Each run activates at most one fault.
 #[derive(Debug)]
 pub struct Bench {
     /// Directory of the programs.

@@ -185,8 +185,8 @@ pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     iswitch_harness::process::run(&mut command);
 }
 
-/// Opens a packet socket on an interface. One socket serves both directions, because the kernel does not deliver the
-/// frames that a socket sends back to the same socket.
+/// Opens a packet socket on an interface. One socket serves both directions, because the kernel does not deliver to a
+/// socket the frames that the socket itself has sent.
 fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box<dyn DataLinkReceiver>) {
     namespace.enter(|| {
         let interfaces = pnet_datalink::interfaces();

@@ -26,12 +26,12 @@ pub enum Command {
         /// The job's number.
         job: u32,
     },
-    /// End a job and refuse its workers for a lease.
+    /// End a job and refuse its workers for the duration of one lease.
     Remove {
         /// The job's number.
         job: u32,
     },
-    /// Remove a member and refuse it for a lease.
+    /// Remove a member and refuse its Joins for the duration of one lease.
     Expel {
         /// The job's number.
         job: u32,

@@ -16,7 +16,7 @@ pub(crate) struct QueryArgs {
     /// Control socket of the daemon
     ///
     /// The default is /run/iswitchd.sock for root, and iswitchd.sock in XDG_RUNTIME_DIR for other users. If that file
-    /// does not exist but /run/iswitchd/control does, the latter is the default.
+    /// does not exist but /run/iswitchd/control does, the default is /run/iswitchd/control.
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
     /// Print one line of JSON
@@ -69,7 +69,7 @@ impl QueryArgs {
     }
 }
 
-/// Adds the operation that failed or, if the socket is unreachable, a suggested fix.
+/// Adds to an error the operation that failed or, if the socket is unreachable, a suggested fix.
 fn failure(error: io::Error, what: &str, path: &Path) -> anyhow::Error {
     let path = path.display();
     match error.kind() {

@@ -98,8 +98,8 @@ pub struct Cli {
     no_control_socket: bool,
     /// Stop once standard input has ended and no job is left
     ///
-    /// This option is for a program that starts a private switch. If the program holds the other end of a pipe, the
-    /// switch stops after the program ends, for whatever reason.
+    /// This option is for a program that starts a private switch. If standard input is a pipe whose other end the
+    /// program holds, the switch stops after the program ends, whatever the reason.
     #[arg(long)]
     stop_on_stdin_eof: bool,
     #[command(flatten)]
@@ -141,10 +141,10 @@ struct Settings {
     uplink_jobs: Option<u8>,
     /// Number of threads, each of which sums a part of long vectors
     ///
-    /// Thread I, counted from 0, serves the UDP ports of --udp and --udp-port plus I. Workers divide long vectors among
-    /// the threads automatically. The memory limits and --total-join-rate are divided among the threads. The default is
-    /// one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports, with a parent or with
-    /// AF_XDP.
+    /// Thread I, counted from 0, serves the UDP ports that are I above those of --udp and --udp-port. Workers divide
+    /// long vectors among the threads automatically. The memory limits and --total-join-rate are divided among the
+    /// threads. The default is one thread per raw port, but at most one per two CPU cores; it is 1 without raw ports,
+    /// with a parent or with AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
@@ -177,9 +177,9 @@ struct Settings {
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB
     ///
-    /// A synchronous job takes twice the size of its vector, and with --ordered also its size once per worker. An
-    /// asynchronous job takes at least eight times the size of its vector, and also its size once per worker. A job
-    /// that does not declare its number of workers counts as 64 workers. The default is 256.
+    /// A synchronous job takes two vectors and, with --ordered, one more per worker. An asynchronous job takes at least
+    /// eight vectors, and one more per worker. A job that does not declare its number of workers counts as 64 workers.
+    /// The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Maximum memory for the sums of one job, in MiB
@@ -223,8 +223,9 @@ struct Settings {
     ordered: Option<bool>,
     /// Use of multicast groups for results
     ///
-    /// With auto, the switch sends one copy of a result to all workers that have proved that the group of their job
-    /// reaches them, and copies by unicast to the others. AF_XDP ports always use unicast. The default is off.
+    /// With auto, the switch sends one multicast copy of each result to the workers that have proved that the group of
+    /// their job reaches them. The other workers receive unicast copies. AF_XDP ports always use unicast. The default
+    /// is off.
     #[arg(long, value_name = "WHEN")]
     group_delivery: Option<GroupDelivery>,
     /// Time to poll for packets before blocking, in microseconds
@@ -429,8 +430,8 @@ pub struct Config {
 pub struct Threads {
     /// Number of threads, at least 1.
     pub count: usize,
-    /// Whether the operator has chosen the number. If not, and if UDP ports of further threads are in use, the daemon
-    /// runs a single thread.
+    /// Whether the operator has chosen the number. If not, and if a UDP port for a further thread is already in use,
+    /// the daemon runs a single thread.
     pub is_chosen: bool,
 }
 
@@ -527,7 +528,7 @@ impl Settings {
         toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.to_owned(), source })
     }
 
-    /// Checks each value separately. `place` returns the name under which a key appears in an error.
+    /// Checks each value separately. `place` returns the name under which a setting appears in an error.
     fn check(&self, place: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let range = |key, value: Option<u64>, range: RangeInclusive<u64>| match value {
             Some(value) if !range.contains(&value) => {

@@ -2,7 +2,7 @@
 //!
 //! A client connects, sends one line (a request such as `status`, or a command such as `halt 7`) and receives one line
 //! of JSON. A separate thread serves clients one after the other, each within [`CLIENT_TIMEOUT`]; the packet loop only
-//! takes the snapshot, or carries out the order.
+//! takes the snapshot or carries out the command.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -215,7 +215,7 @@ impl ControlListener {
         self.file.is_entrusted = true;
     }
 
-    /// Starts the thread that answers requests and obeys commands.
+    /// Starts the thread that answers requests and carries out commands.
     pub fn serve(self, controlled: Controlled) -> io::Result<ControlSocket> {
         let Self { listener, file } = self;
         let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &controlled))?;

@@ -29,8 +29,9 @@ use iswitch_runtime::snapshot::Snapshot;
 use iswitch_runtime::threads::{self, OtherThreads};
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
-/// Runs the daemon until SIGTERM or SIGINT arrives, or until no job is left after a drain or, if `stop_on_stdin_eof` is
-/// set, after the end of standard input. On return, the ingress rules and the control socket have been removed.
+/// Runs the daemon until SIGTERM or SIGINT arrives, or until no job is left after a drain. If `stop_on_stdin_eof` is
+/// set, the daemon also ends once standard input has ended and no job is left. On return, the ingress rules and the
+/// control socket have been removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.
@@ -236,7 +237,7 @@ fn create_loop(
     Ok(Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?)
 }
 
-/// Returns the names of the ports of all threads that workers can use: UDP addresses and interfaces.
+/// Returns the names of the ports through which workers reach the threads: UDP addresses and interfaces.
 fn names_of(threads: &[ThreadPorts]) -> PortNames {
     let first = threads.first();
     let udp = first.map_or(&[][..], |ports| &ports.udp).iter().map(|port| port.name().to_owned());
@@ -251,8 +252,8 @@ struct PortNames {
     threads: usize,
 }
 
-/// Opens the ports of all threads. If the operator has not chosen the number of threads and UDP ports of further
-/// threads are in use, opens the ports of a single thread.
+/// Opens the ports of all threads. If the operator has not chosen the number of threads and a UDP port for a further
+/// thread is already in use, opens the ports of a single thread.
 fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
     let Threads { count, is_chosen } = config.threads;
     let udp = match open_udp(config, count) {

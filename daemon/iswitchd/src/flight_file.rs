@@ -2,10 +2,10 @@
 //! file or, without one, to standard error.
 //!
 //! The file is opened before the daemon gives up access to files. Once the file is full, its content replaces that of a
-//! second file, `.1`, and the file is truncated, so that the newest dumps are always in the main file. The content is
-//! copied rather than the file renamed, because the running daemon can neither rename nor create files. A separate
-//! thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is dropped, and
-//! the drop is logged.
+//! second file with the suffix `.1`, and the file is truncated, so that the newest dumps are always in the main file.
+//! The content is copied instead of renaming the file, because the running daemon can neither rename nor create files.
+//! A separate thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is
+//! dropped, and the drop is logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ struct Head<'a> {
     status: Option<&'a JobStatus>,
 }
 
-/// Each further line of a dump. Times count from the start of the daemon.
+/// Any line of a dump after the first. Times count from the start of the daemon.
 #[derive(Serialize)]
 struct Line {
     job: u32,

@@ -1,10 +1,10 @@
 //! Logging to standard error.
 //!
-//! Until [`detach`] is called, the calling thread writes each line. Afterwards a separate thread does, because
-//! standard error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is
-//! full, lines are dropped and counted, and the log states at that point how many are missing. The non-blocking
-//! writer of `tracing-appender` does not report dropped lines, and it starts its thread together with the log, before
-//! the daemon gives up its privileges.
+//! Until [`detach`] is called, the calling thread writes each line. Afterwards a separate thread does, because standard
+//! error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is full, lines
+//! are dropped and counted, and the log states at that point how many are missing. The non-blocking writer of
+//! `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the daemon
+//! gives up its privileges.
 
 use std::cell::Cell;
 use std::fmt;
@@ -32,7 +32,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Polling interval of [`flush`].
 const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Field that marks an event of the switch and precedes its other fields.
+/// Field that marks an event of the switch and precedes the other fields of the event.
 const EVENT_FIELD: &str = "event";
 
 /// Queue to the writer thread, once that thread has started.
@@ -146,7 +146,7 @@ pub fn dropped_lines() -> u64 {
     QUEUE.get().map_or(0, Queue::dropped)
 }
 
-/// Writer that passes each line of the log on in one call.
+/// Writer that passes on each log line in a single call.
 struct Output;
 
 impl Write for Output {

@@ -3,11 +3,11 @@
 //!
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the
-//! monitor removes the ingress rules and the control socket. When an interface is recreated, it reinstalls the ingress
-//! rule, or attaches the XDP program and opens the sockets that it passes to the daemon. For a reload, it reads the
-//! configuration file and the key files again. The monitor receives the description of these resources at start-up,
-//! before the daemon has received a packet. Afterwards it accepts only the number of a rule or an interface, the
-//! request to read the configuration, and the end of its input.
+//! monitor removes the ingress rules and the control socket. When an interface is recreated, the monitor reinstalls the
+//! ingress rule; for an AF_XDP port, it instead attaches the XDP program, opens the sockets and passes them to the
+//! daemon. For a reload, the monitor reads the configuration file and the key files again. The monitor receives the
+//! description of these resources at start-up, before the daemon has received a packet. Afterwards the monitor accepts
+//! only the number of a rule or an interface, the request to read the configuration, and the end of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

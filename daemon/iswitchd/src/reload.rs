@@ -19,7 +19,7 @@ use crate::monitor::ConfigurationReader;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Arguments {
     arguments: Vec<OsString>,
-    /// Directory that relative paths refer to.
+    /// Directory against which relative paths are resolved.
     directory: PathBuf,
 }
 
@@ -83,8 +83,9 @@ impl Reloader {
 
     /// Reads the configuration again and applies it. Returns the settings that have changed.
     ///
-    /// # Errors Fails if the configuration is invalid, if a setting that cannot be reloaded has changed, or if the
-    /// switch does not answer. The previous configuration then stays in force.
+    /// # Errors
+    /// Fails if the configuration is invalid, if a setting that cannot be reloaded has changed, or if the switch does
+    /// not answer. The previous configuration then stays in force.
     pub(crate) fn reload(&self) -> anyhow::Result<Vec<Change>> {
         let mut state = self.state();
         let new = state.source.load()?.resolve()?;

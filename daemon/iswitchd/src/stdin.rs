@@ -10,7 +10,7 @@ use iswitch_runtime::runtime::Handle;
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Starts the thread that stops the daemon once standard input has ended and no job is left. The remaining workers can
-/// thus finish their rounds; the lease bounds the time for which workers that have died keep their job.
+/// thus finish their rounds; the lease limits the time for which dead workers keep their job alive.
 pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
     let wait = move || {
         // A read error counts as the end of standard input.

@@ -21,8 +21,8 @@ use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 /// Options of an embedded switch.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedOptions {
-    /// Configuration of the core. A random boot id replaces a boot id of zero, a random secret replaces a zero
-    /// `strangers.key`, and the size that the kernel grants replaces `recv_buffer_bytes`.
+    /// Configuration of the core. Three fields are replaced: a boot id of zero by a random boot id, a `strangers.key`
+    /// of zeros by a random secret, and `recv_buffer_bytes` by the size that the kernel grants.
     pub config: Config,
     /// Options of the socket.
     pub socket: Options,
@@ -55,7 +55,7 @@ impl EmbeddedSwitch {
     /// Starts a switch on a local address; port 0 selects a free port.
     ///
     /// # Errors
-    /// The errors of `bind(2)`, and of starting a thread.
+    /// Fails if `bind(2)` fails or if a thread cannot be started.
     pub fn start(address: SocketAddrV4, options: &EmbeddedOptions) -> io::Result<Self> {
         Self::start_with_keys(address, options, Keys::default())
     }
@@ -63,7 +63,7 @@ impl EmbeddedSwitch {
     /// Starts a switch like [`Self::start`], with the keys of the jobs that have a key; see [`random_secret`].
     ///
     /// # Errors
-    /// The errors of [`Self::start`].
+    /// Returns the errors of [`Self::start`].
     pub fn start_with_keys(address: SocketAddrV4, options: &EmbeddedOptions, keys: Keys) -> io::Result<Self> {
         let threads = options.threads.clamp(1, MAX_PARTS);
         let ports = bind_consecutive(PortId(0), address, threads, options.classifier, &options.socket)?;
@@ -109,7 +109,7 @@ impl EmbeddedSwitch {
     /// second; a call that exceeds this rate waits.
     ///
     /// # Errors
-    /// The errors of [`Handle::snapshot`].
+    /// Returns the errors of [`Handle::snapshot`].
     pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
         self.handle.snapshot()
     }

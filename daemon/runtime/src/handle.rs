@@ -70,19 +70,20 @@ impl Handle {
         }
     }
 
-    /// Returns the state of the switch and its ports. Waits up to one second for the pause after the loop's last
-    /// answer.
+    /// Returns the state of the switch and its ports. Waits up to one second for the end of the pause after the loop's
+    /// last answer.
     ///
     /// # Errors
-    /// `BrokenPipe` if a loop has ended, `TimedOut` if it does not answer within two seconds, `WouldBlock` if 64
-    /// questions are already queued.
+    /// Returns `BrokenPipe` if a loop has ended, `TimedOut` if it does not answer within two seconds, or `WouldBlock`
+    /// if 64 questions are already queued.
     pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
         let answers = self.ask_each(Question::Snapshot)?;
         let snapshots = answers.iter().map(answer).collect::<io::Result<_>>()?;
         Ok(Snapshot::merged(snapshots))
     }
 
-    /// Returns false only if it is certain that there is no job. A busy switch may not answer in time.
+    /// Returns false only if it is certain that there is no job. If a busy switch does not answer in time, returns
+    /// true.
     #[must_use]
     pub fn may_have_jobs(&self) -> bool {
         match self.snapshot() {
@@ -94,7 +95,7 @@ impl Handle {
     /// Returns the flight records of each job, or of each of its parts.
     ///
     /// # Errors
-    /// The errors of [`Self::snapshot`].
+    /// Returns the errors of [`Self::snapshot`].
     pub fn flights(&self) -> io::Result<Arc<Vec<JobFlight>>> {
         let answers = self.ask_each(Question::Flights)?;
         let mut flights = answers.iter().map(answer).collect::<io::Result<Vec<_>>>()?;
@@ -109,8 +110,8 @@ impl Handle {
     /// loop carries out the order.
     ///
     /// # Errors
-    /// `InvalidInput` with an [`OrderError`] if no loop can carry out the order, which then has no effect; otherwise
-    /// the errors of [`Self::snapshot`].
+    /// Returns `InvalidInput` with an [`OrderError`] if no loop can carry out the order, which then has no effect;
+    /// otherwise the errors of [`Self::snapshot`].
     pub fn order(&self, order: impl Fn(usize, usize) -> Order) -> io::Result<()> {
         let ask = |(at, one): (usize, &LoopHandle)| {
             let order = Box::new(order(at, self.loops.len()));
@@ -128,7 +129,7 @@ impl Handle {
     /// Requests the state of the switch and its ports without waiting for the answer.
     ///
     /// # Errors
-    /// `BrokenPipe` if a loop has ended, `WouldBlock` if 64 questions are already queued.
+    /// Returns `BrokenPipe` if a loop has ended, or `WouldBlock` if 64 questions are already queued.
     pub fn ask_snapshot(&self) -> io::Result<PendingSnapshot> {
         Ok(PendingSnapshot { awaited: self.ask_each(Question::Snapshot)?, arrived: Vec::new() })
     }
@@ -150,7 +151,7 @@ impl PendingSnapshot {
     /// Returns the snapshot once all loops have answered.
     ///
     /// # Errors
-    /// `Empty` if a loop has not answered yet, `Disconnected` if one has ended.
+    /// Returns `Empty` if a loop has not answered yet, or `Disconnected` if a loop has ended.
     pub fn try_recv(&mut self) -> Result<Arc<Snapshot>, TryRecvError> {
         while let Some(next) = self.awaited.get(self.arrived.len()) {
             self.arrived.push(next.try_recv()?);

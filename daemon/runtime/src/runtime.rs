@@ -54,8 +54,8 @@ impl Runtime {
     /// Returns a runtime whose switch serves `ports`, and a handle to the runtime. The [`PortId`] of a port is its
     /// index in `ports`.
     ///
-    /// The size of the smallest receive buffer that a port actually has replaces `config.recv_buffer_bytes`. Before the
-    /// loop blocks, it polls for packets for up to `spin`, as long as that pays off; see [`Spin`].
+    /// The size of the smallest receive buffer among the ports replaces `config.recv_buffer_bytes`. Before the loop
+    /// blocks, it polls for packets for up to `spin`, as long as that pays off; see [`Spin`].
     pub fn new(config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
         Self::with_keys(config, Keys::default(), ports, spin)
     }

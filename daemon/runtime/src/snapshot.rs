@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// Jobs of the switch.
     pub jobs: Vec<JobStatus>,
-    /// Limits of the switch and their present use.
+    /// Limits of the switch and their current use.
     pub limits: Vec<LimitStatus>,
 }
 

@@ -66,7 +66,7 @@ impl Stalls {
         Some(job)
     }
 
-    /// Returns the index of the oldest pause, to be replaced, if the list is full.
+    /// If the list of pauses is full, returns the index of the oldest one, which the next pause replaces.
     fn place_of_oldest(&self) -> Option<usize> {
         let is_full = self.pauses.len() == PAUSES;
         let oldest = || (0..self.pauses.len()).min_by_key(|at| self.pauses[*at].end);

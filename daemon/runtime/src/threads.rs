@@ -20,7 +20,8 @@ use iswitch_switch::{Config, PortId, StrangerLimits};
 
 /// Number of attempts to find free consecutive ports.
 const BIND_ATTEMPTS: usize = 32;
-/// Difference between the boot ids of two cores that are derived from one: an odd number, so that they stay distinct.
+/// Difference between the boot ids of consecutive cores, which are derived from the boot id of the switch. It is odd,
+/// so that the boot ids stay distinct.
 const BOOT_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Returns the configuration of each of `threads` cores. The memory limits and the total rate limit of non-members are
@@ -59,7 +60,7 @@ pub fn of_thread(divided: Config, at: usize) -> Config {
 /// port, and the function tries several times until the ports after it are free as well.
 ///
 /// # Errors
-/// The errors of `bind(2)`.
+/// Returns the errors of `bind(2)`.
 pub fn bind_consecutive(
     id: PortId,
     address: SocketAddrV4,

@@ -11,8 +11,8 @@ use landlock::{
 /// supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// Files and TCP ports that a process may still use. By default it may open no files, bind and connect no TCP
-/// sockets, connect to no abstract Unix sockets of other processes, and send no signals to other processes.
+/// Files and TCP ports that a process may still use. By default, the process may not open files, bind or connect TCP
+/// sockets, connect to abstract Unix sockets of other processes, or send signals to other processes.
 #[derive(Clone, Debug, Default)]
 pub struct FileRules {
     paths: Vec<(PathBuf, BitFlags<AccessFs>)>,

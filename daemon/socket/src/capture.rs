@@ -26,7 +26,7 @@ pub struct Captured {
     pub full_len: usize,
     /// Whether this machine sent the frame.
     pub is_outgoing: bool,
-    /// Time at which the kernel saw the frame, since the start of 1970 (UTC).
+    /// Time at which the kernel saw the frame, since the Unix epoch.
     pub since_1970: Duration,
 }
 
@@ -40,7 +40,7 @@ impl CaptureSocket {
     /// Opens a non-blocking socket on the interface with this index (`if_nametoindex(3)`).
     ///
     /// # Errors
-    /// The errors of `socket(2)` and `bind(2)`; without `CAP_NET_RAW`, permission is denied.
+    /// Returns the errors of `socket(2)` and `bind(2)`. Without `CAP_NET_RAW`, permission is denied.
     pub fn open(interface: u32, filter: &[Instruction], recv_buffer_bytes: usize) -> io::Result<Self> {
         // Protocol 0 receives nothing, so no frame arrives before the filter is attached.
         // SAFETY: no pointers are involved.
@@ -89,7 +89,7 @@ impl CaptureSocket {
     /// Receives the next frame, truncated to the length of the buffer.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; `NetworkDown` if the interface was taken down.
+    /// Returns `WouldBlock` if there is no frame, or `NetworkDown` if the interface was taken down.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Captured> {
         // SAFETY: a sockaddr_ll consists of integers, for which zero is a valid value.
         let mut from: sockaddr_ll = unsafe { zeroed() };
@@ -128,7 +128,7 @@ impl CaptureSocket {
     /// receive buffer was full.
     ///
     /// # Errors
-    /// The errors of `getsockopt(2)`.
+    /// Returns the errors of `getsockopt(2)`.
     pub fn drops(&self) -> io::Result<u32> {
         option::recv_drops(self.as_fd())
     }

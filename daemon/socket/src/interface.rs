@@ -5,7 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Legacy ethtool requests for one feature each, which every kernel still supports. From `linux/ethtool.h`.
+/// Legacy ethtool requests, each for one feature. Every kernel still supports them. From `linux/ethtool.h`.
 const ETHTOOL_GRXCSUM: u32 = 0x14;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GGSO: u32 = 0x23;
@@ -36,7 +36,7 @@ struct Value {
 /// Returns the offload features of an interface.
 ///
 /// # Errors
-/// The errors of `ioctl(2)`, for example if the interface does not exist.
+/// Returns the errors of `ioctl(2)`, for example if the interface does not exist.
 pub fn offloads(interface: &str) -> io::Result<Offloads> {
     // Any socket works for the ioctl.
     let socket = UdpSocket::bind("127.0.0.1:0")?;

@@ -8,7 +8,8 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
-/// Number of 32-bit values that `SO_MEMINFO` returns, followed by the indices of two of them; from `linux/sock_diag.h`.
+/// Number of 32-bit values that `SO_MEMINFO` returns. The two constants below are indices of such values. From
+/// `linux/sock_diag.h`.
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;

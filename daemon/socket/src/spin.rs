@@ -4,17 +4,17 @@ use std::time::Duration;
 
 /// Policy that decides whether to poll again or to block until a packet arrives.
 ///
-/// Waking a sleeping core takes tens of microseconds, about as long as a round trip between two machines. Polling
-/// saves that time if a packet arrives soon; otherwise it only takes the core from other processes. The policy
-/// therefore polls as long as it pays off, and stops after a wait so long that polling would have found nothing.
+/// Waking a sleeping core takes tens of microseconds, about as long as a round trip between two machines. Polling saves
+/// that time if a packet arrives soon; otherwise it only takes the core from other processes. The policy therefore
+/// polls as long as polling pays off, and stops after a wait so long that polling would have found nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     limit: Duration,
     pays: bool,
 }
 
-/// Multiple of the limit up to which a wait still counts as short. Such a wait includes the wake-up latency, without
-/// which the packet might have arrived within the limit.
+/// A wait counts as short up to this multiple of the limit. The wait includes the wake-up latency; without it, the
+/// packet might have arrived within the limit.
 const SLEPT: u32 = 3;
 
 impl Spin {

@@ -64,7 +64,7 @@ impl UdpSocket {
     /// Opens a blocking socket on a local address; port 0 selects a free port.
     ///
     /// # Errors
-    /// The errors of `bind(2)`. A kernel without the optional feature `UDP_GRO` causes no error.
+    /// Returns the errors of `bind(2)`. A kernel without the optional feature `UDP_GRO` causes no error.
     pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
         let socket = open(options)?;
         socket.bind(&SocketAddr::V4(address).into())?;
@@ -75,7 +75,7 @@ impl UdpSocket {
     /// the IPv4 address `interface`. Several processes may receive the same group.
     ///
     /// # Errors
-    /// The errors of `bind(2)`, and of `IP_ADD_MEMBERSHIP`.
+    /// Returns the errors of `bind(2)` and of `IP_ADD_MEMBERSHIP`.
     pub fn subscribe(
         group: SocketAddrV4,
         interface: Ipv4Addr,
@@ -111,8 +111,8 @@ impl UdpSocket {
     /// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them
     /// (`SO_RCVBUF`).
     ///
-    /// The size is twice the requested one and includes bookkeeping: a single datagram of 1,472 bytes uses 2,304
-    /// bytes of it. Without `CAP_NET_ADMIN`, `net.core.rmem_max` limits it.
+    /// The size is twice the requested one and includes bookkeeping: a single datagram of 1,472 bytes uses 2,304 bytes
+    /// of the buffer. Without `CAP_NET_ADMIN`, `net.core.rmem_max` limits the size.
     pub fn recv_buffer_bytes(&self) -> io::Result<usize> {
         option::recv_buffer_bytes(self.as_fd())
     }
@@ -120,7 +120,7 @@ impl UdpSocket {
     /// Returns the path MTU to the connected peer, as far as the kernel knows it, in bytes.
     ///
     /// # Errors
-    /// `NotConnected` if the socket is not connected.
+    /// Returns `NotConnected` if the socket is not connected.
     pub fn path_mtu_bytes(&self) -> io::Result<usize> {
         option::path_mtu_bytes(self.as_fd())
     }
@@ -145,8 +145,8 @@ impl UdpSocket {
     /// datagrams. The caller decides whether to drop the rest, as any network may, or to keep it.
     ///
     /// # Errors
-    /// `InvalidInput` if the stride is 0; `EMSGSIZE` if a datagram exceeds the path MTU; a pending error of a
-    /// connected socket, such as `ConnectionRefused`. The datagrams before the failed one may have been sent.
+    /// Returns `InvalidInput` if the stride is 0, `EMSGSIZE` if a datagram exceeds the path MTU, or a pending error of
+    /// a connected socket, such as `ConnectionRefused`. The datagrams before the failed one may have been sent.
     pub fn send(
         &self,
         tos: u8,
@@ -181,10 +181,11 @@ impl UdpSocket {
     /// Sends datagrams whose head and body lie in separate buffers, and returns the number of datagrams sent. All
     /// datagrams except the last must have the same length.
     ///
-    /// Equivalent to [`Self::send`] of the concatenated bytes on a connected socket, without copying them together.
+    /// On a connected socket, this is equivalent to [`Self::send`] with the concatenated bytes, but does not copy them
+    /// into one buffer.
     ///
     /// # Errors
-    /// The errors of [`Self::send`].
+    /// Returns the errors of [`Self::send`].
     pub fn send_gathered(&self, tos: u8, datagrams: &[[IoSlice<'_>; 2]]) -> io::Result<usize> {
         let Some([head, body]) = datagrams.first() else { return Ok(0) };
         let stride = head.len() + body.len();
@@ -275,7 +276,7 @@ impl UdpSocket {
     /// If offload is enabled, the buffer should hold `MAX_SUPERFRAME_LEN_BYTES` (a limit of the protocol crate).
     ///
     /// # Errors
-    /// `WouldBlock` on a non-blocking socket without data; a pending error of a connected socket, such as
+    /// Returns `WouldBlock` on a non-blocking socket without data, or a pending error of a connected socket, such as
     /// `ConnectionRefused`, after which the next call may succeed.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Received> {
         self.recv_scattered(&mut [IoSliceMut::new(buffer)])

@@ -1,4 +1,4 @@
-//! Memory of the jobs: one block allocated at start and handed out in regions.
+//! Memory of the jobs: one block that is allocated at start-up and handed out in regions.
 
 use core::ops::Range;
 

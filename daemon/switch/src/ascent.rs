@@ -94,7 +94,7 @@ pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_
     advance(state, at);
 }
 
-/// Informs the members whose vectors are in the partial sum which aggregate contains them.
+/// Sends the number of the aggregate that contains the partial sum to the members whose vectors are in that sum.
 fn land(state: &mut State, at: JobIndex, aggregate: Round) {
     let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) else { return };
     for member in aggregates.land(aggregate).iter() {

@@ -1,8 +1,9 @@
 //! Authentication of control packets: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
-//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later:
-//! the tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and
-//! the counters rise within the session. A challenge gives a nonce to one address, and that nonce admits only once.
+//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later: the
+//! tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and the
+//! counters rise within the session. A challenge gives a nonce to one address, and that nonce is valid for only one
+//! admission.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
@@ -19,7 +20,7 @@ use crate::state::State;
 
 /// Reason why a control packet is not processed.
 enum Denial {
-    /// The trailer is missing or invalid, or the job has no key and expects none.
+    /// The trailer is missing or invalid, or the packet has a trailer although the job has no key.
     NotAuthentic { has_key: bool },
     /// The counter is not above that of an earlier packet of the sender.
     Replayed,
@@ -29,13 +30,13 @@ enum Denial {
 
 /// Freshness of a Join that has a valid trailer, or whose job has no key.
 pub(crate) enum Freshness {
-    /// The Join repeats that of a member, or needs no proof, or has proved its return path without opening a session.
+    /// The Join repeats the Join of a member, needs no proof, or has proved its return path without opening a session.
     Repeated,
     /// The Join contains the current, unused nonce and therefore opens a session.
     Proven { counter: u64 },
     /// The Join may be a recorded one. The switch will accept it if it is repeated with this nonce.
     Unproven { nonce: u64 },
-    /// The Join is a recorded one.
+    /// The Join is a replayed recording.
     Replayed,
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn is_join(packet: &ControlPacket<'_>) -> bool {
 }
 
 /// Authenticates a control packet. Returns how its answer is authenticated, or `None` if the packet must not be
-/// processed; in that case, it was already counted and, if required, refused.
+/// processed; in that case, the packet has already been counted and, if required, refused.
 pub(crate) fn authenticate(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>) -> Option<Seal> {
     match check_authentic(state, from, packet) {
         Ok(seal) => Some(seal),

@@ -34,7 +34,8 @@ pub(crate) enum Work {
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
     /// Send all members the results of an aggregate.
     Publish { job: JobIndex, aggregate: Round, next: u32, end: u32 },
-    /// Send the parent segments of a partial sum of an asynchronous job and then, when they have left, a Confirm.
+    /// Send segments of a partial sum of an asynchronous job to the parent and then, once these have been sent, a
+    /// Confirm.
     Raise { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
 }
 
@@ -212,7 +213,7 @@ impl Sweep {
 #[derive(Debug)]
 struct JobWork {
     sweeps: [Option<Sweep>; SWEEPS],
-    /// Work in order of arrival, the order in which vectors are added and sent.
+    /// Work in order of arrival. Vectors are added and sent in this order.
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,
@@ -291,7 +292,7 @@ pub(crate) struct Backlog {
     waiting: u64,
     /// The job that had the last turn.
     last: u32,
-    /// Cost of the work in the present turn, which ends when the driver receives packets again.
+    /// Cost of the work in the current turn, which ends when the driver receives packets again.
     spent: u32,
     /// Cost after which a turn ends.
     limit: u32,
@@ -337,8 +338,8 @@ impl Backlog {
         is_queued
     }
 
-    /// Returns the next step, of the job whose turn it is. If there is no work, or if the present turn has used up
-    /// its share, returns `None` and starts the next turn.
+    /// Returns the next step, of the job whose turn it is. If there is no work, or if the current turn has used up its
+    /// share, returns `None` and starts the next turn.
     pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
         while self.spent < self.limit
             && let Some(job) = self.next_job()

@@ -1,8 +1,8 @@
 //! Budget for the repeated results that a member may request.
 //!
 //! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of
-//! the job adds a few segments to the budget of each member, more than packet loss consumes. Time adds more, so that
-//! a member that is far behind, or whose round is stalled, can recover.
+//! the job adds a few segments to the budget of each member, more than packet loss consumes. The budget also grows with
+//! time, so that a member that is far behind, or whose round is stalled, can recover.
 
 use core::time::Duration;
 
@@ -56,8 +56,8 @@ impl RepeatBudget {
         is_enough
     }
 
-    /// Returns the number of segments that the time since the last call has added. Fractions carry over to the next
-    /// call.
+    /// Returns the number of segments by which the time since the last call increases the budget. Fractions carry over
+    /// to the next call.
     fn take_time(&mut self, most: u64, income: &Income) -> u64 {
         let lease = income.lease.as_nanos().max(1);
         let elapsed = income.now.since(self.at).as_nanos();

@@ -17,8 +17,8 @@ pub struct Config {
     pub boot: u64,
     /// Lease in milliseconds: a member that is silent for longer is expelled.
     pub lease_ms: u32,
-    /// Time in milliseconds that a round may wait for a member, while other members have contributed, before the
-    /// switch reports that member as slow.
+    /// Time in milliseconds after which a member is reported as slow, if a round waits for it while other members have
+    /// contributed.
     pub slow_ms: u32,
     /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, and with ordered sums one more
     /// for each possible member. An asynchronous job takes at least eight vectors, plus one for each possible member.
@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether the switch may send one copy of a result to a group of members. See also
     /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
     pub group_delivery: bool,
-    /// Cost of the queued work of one turn, in the units of
+    /// Cost after which a turn of queued work ends, in the units of
     /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations lower it, so that short vectors wait in
     /// queues as long ones do.
     pub work_per_turn: u32,
@@ -90,7 +90,7 @@ impl Config {
 /// for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
-/// Returns the number of bytes that a switch allocates at start for `memory_bytes` of [memory for
+/// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for
 /// sums](Config::memory_bytes): the sums and their slots.
 pub const fn start_len_bytes(memory_bytes: usize) -> usize {
     memory_bytes + memory_bytes / BYTES_PER_SLOT * size_of::<Slot>()

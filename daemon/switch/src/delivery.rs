@@ -11,7 +11,8 @@ use crate::job::{Due, Group, Job, Member};
 use crate::keys::Seal;
 use crate::state::State;
 
-/// Number of latest Probes that may be confirmed: a Probe may cross the confirmation of the preceding one.
+/// Number of most recent Probes that may still be confirmed. It exceeds one, because a Probe may cross the confirmation
+/// of the preceding Probe.
 const CONFIRMABLE_PROBES: u32 = 2;
 
 /// Offers the group of a job to the members that are to hear it, and sends the Probes that are due.
@@ -132,10 +133,10 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
     latest.map(|probe| nonce_of(state, job, group, outlet, probe)).any(|it| it == nonce).then_some(outlet)
 }
 
-/// Takes account of a Help: if the switch has sent the results to the group, the group may no longer reach the member.
+/// Evaluates a Help: if the switch has sent the results to the group, the group may no longer reach the member.
 ///
-/// A Help for a single segment does not count if the vector has several: with such a Help, a member only finds out
-/// whether results are still on their way (F-2), which is often the case on a busy machine.
+/// A Help for a single segment does not count if the vector has several segments. With such a Help, a member only finds
+/// out whether results are still in flight (F-2), as they often are on a busy machine.
 pub(crate) fn note_help(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) {
     if !state.jobs.get(at.job).is_some_and(|job| job.hears_group(at.member)) {
         return;

@@ -50,8 +50,8 @@ impl GroupPorts {
     }
 }
 
-/// Source of the addresses of groups. No two groups of one run of the switch have the same address and port until
-/// more than a billion have been drawn, so that a late packet of one group never reaches the members of another
+/// Source of the addresses of groups. No two groups of one run of the switch have the same address and port until more
+/// than a billion groups have been created, so that a late packet of one group never reaches the members of another
 /// (requirement B-2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupAddresses {

@@ -60,7 +60,7 @@ pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
     dismiss_members(state, at);
 }
 
-/// Removes a member. The job continues without it, or ends with it.
+/// Removes a member. The job continues without the member, or ends if the member was the last one.
 pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
     let Some(member) = state.jobs.remove_member(at) else { return };
     let Some(job) = state.jobs.get(at.job) else { return };
@@ -120,7 +120,7 @@ fn end_job(state: &mut State, at: JobIndex, why: Departure) {
 }
 
 /// Schedules the closing of segments in open rounds that became complete without a further contribution, for example
-/// by a departure.
+/// because a member has left.
 pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };

@@ -69,12 +69,12 @@ pub enum Order {
         /// The job's number.
         job: u32,
     },
-    /// Halt a job, remove its members, and refuse Joins of this job for a lease.
+    /// Halt a job, remove its members, and refuse Joins of this job for the duration of one lease.
     Remove {
         /// The job's number.
         job: u32,
     },
-    /// Remove a member, and refuse its Joins for a lease.
+    /// Remove a member, and refuse its Joins for the duration of one lease.
     Expel {
         /// The job's number.
         job: u32,

@@ -48,8 +48,8 @@ impl Origins {
         Self { boot, incarnations: 0, next: Position { round, count: 0 } }
     }
 
-    /// Returns the epoch of a new incarnation of a job. It is neither zero nor `boot`, and differs from all others of
-    /// this run and, because `boot` is drawn at random, of all runs.
+    /// Returns the epoch of a new incarnation of a job. It is neither zero nor `boot`. It differs from all other epochs
+    /// of this run and, because `boot` is drawn at random, from those of all other runs.
     pub(crate) fn take_epoch(&mut self) -> u64 {
         loop {
             self.incarnations += 1;

@@ -92,7 +92,7 @@ pub(crate) fn send(state: &mut State, at: JobIndex, packet: &ControlRepr<'_>, pa
     state.send_control(&to, packet, padding_len, seal);
 }
 
-/// Forwards a request for the whole job to the parent, whose notice then makes this switch execute it.
+/// Forwards a request that concerns the whole job to the parent, whose notice then makes this switch execute it.
 pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };

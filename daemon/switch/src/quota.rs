@@ -2,8 +2,8 @@
 //!
 //! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The jobs of
 //! one address are limited: those that it started and that wait for workers, and those all of whose members have this
-//! address. If the switch holds keys, all jobs without a key together may use half of its indexes, of its slots and
-//! of its sums, so that they never lock out jobs with a key (M-13).
+//! address. If the switch holds keys, all jobs without a key together may use at most half of its indexes, of its slots
+//! and of its sums, so that they never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -33,7 +33,7 @@ impl Footprint {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
-    /// Returns the memory that the sums would take, in bytes, if the job had `slots` slots and the same ratio of sums
+    /// Returns the memory, in bytes, that the sums would take if the job had `slots` slots and the same ratio of sums
     /// to slots.
     fn memory_bytes_for(&self, slots: usize) -> usize {
         // Scale in proportion to the slots.
@@ -99,7 +99,7 @@ pub(crate) fn create_job(
     Ok(at)
 }
 
-/// Refuses segments of 16-bit elements that do not fit into a packet to the parent as partial sums (H-10).
+/// Refuses segments of 16-bit elements whose partial sums do not fit into a packet to the parent (H-10).
 fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
     let Some(uplinks) = state.config.uplinks.filter(|_| join.elements.contributions() != ElementType::F32)
     else {

@@ -119,8 +119,8 @@ impl DropReason {
         }
     }
 
-    /// Returns the status of the answer to a data packet, or `None` if the packet gets no answer, or gets a result as
-    /// its answer.
+    /// Returns the status of the answer to a data packet, or `None` if the packet gets no answer or the answer is a
+    /// result.
     pub(crate) const fn status(self) -> Option<Status> {
         match self {
             Self::Wire(_) => Some(Status::Malformed),

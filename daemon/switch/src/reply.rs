@@ -104,7 +104,8 @@ pub(crate) fn acknowledge(
     send_ack(state, to, request, ack, 0);
 }
 
-/// Answers a Confirm of a vector in the state `receipt`, of which the segments `missing` are not staged.
+/// Answers a Confirm of a vector. `receipt` is the state of the vector, and `missing` are the segments that are not
+/// staged.
 pub(crate) fn confirm(
     state: &mut State,
     to: &Endpoint,
@@ -322,8 +323,9 @@ fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))
 }
 
-/// Returns the number of parts that the Ack of a Join announces. Only a sender that knows of parts learns it, because
-/// others refuse an Ack with flags that they do not know (T-2). With a parent, the parent must have the parts as well.
+/// Returns the number of parts that the Ack of a Join announces. The number is announced only to a sender that supports
+/// parts, because other senders refuse an Ack with unknown flags (T-2). With a parent, the parent must have the parts
+/// as well.
 fn parts_for(state: &State, is_part: bool) -> u8 {
     if !is_part {
         return 1;

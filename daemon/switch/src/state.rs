@@ -86,9 +86,9 @@ impl State {
         }
     }
 
-    /// Advances the clock to that of the driver. A step back is ignored. If the driver slept through much of a lease,
-    /// the switch could not hear its members: their leases are extended by the pause, and so are the times that rounds
-    /// and uplinks may wait.
+    /// Advances the clock to that of the driver. A backward step is ignored. If the driver slept through much of a
+    /// lease, the switch could not hear its members: their leases are extended by the pause, and so are the times that
+    /// rounds and uplinks may wait.
     pub(crate) fn advance(&mut self, now: Instant) {
         // The driver has sent everything since the last call.
         self.keys.forget_released();

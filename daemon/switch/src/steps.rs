@@ -188,9 +188,9 @@ fn add_vector(
     stopped_at
 }
 
-/// Sends the parent segments of a partial sum and then, in a separate last step, the Confirm of these segments: control
-/// packets precede data packets that are produced in the same step. Returns the segment at which it stopped, or `None`
-/// if nothing is left to do.
+/// Sends segments of a partial sum to the parent. A separate last step sends the Confirm of these segments, because
+/// control packets precede data packets that are produced in the same step. Returns the segment at which it stopped, or
+/// `None` if nothing is left to do.
 fn raise_partial(
     state: &mut State,
     at: JobIndex,

@@ -95,7 +95,7 @@ impl Switch {
         operator::obey(&mut self.state, order)
     }
 
-    /// Returns the next datagrams to send, or `None` if there are none at present.
+    /// Returns the next datagrams to send, or `None` if none are pending.
     pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
         let state = &mut self.state;
         state.outbox.reclaim();
@@ -159,7 +159,7 @@ impl Switch {
         self.state.jobs.iter().map(|(at, job)| self.status_of(at, job))
     }
 
-    /// Returns the limits of the switch and their present use. Allocates memory: intended for operator queries.
+    /// Returns the limits of the switch and their current use. Allocates memory: intended for operator queries.
     pub fn limits(&self) -> Vec<LimitStatus> {
         capacity::limits(&self.state)
     }

@@ -122,8 +122,8 @@ fn tend_uplinks(state: &mut State) {
     }
 }
 
-/// Changes the parent if it does not answer, or if a resumed job was not completed below it within a lease, because
-/// the other members may have another parent.
+/// Changes to another parent if the current one has been silent for longer than a lease, or if a resumed job has not
+/// been completed below it within a lease. In both cases, the other members may have another parent.
 fn reconsider_parent(state: &mut State, at: JobIndex) {
     let (now, lease) = (state.now, state.config.lease());
     let is_resumed = state.jobs.get(at).is_some_and(Job::is_resumed);

@@ -23,8 +23,8 @@ use crate::transfer::Transfer;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
-/// Time for which a refusal of the length of a vector is passed on to members. They repeat their Joins more often than
-/// that.
+/// Time for which a refusal of the length of a vector is passed on to members. Members repeat their Joins at shorter
+/// intervals.
 const REFUSAL_MEMORY: Duration = Duration::from_secs(1);
 /// Heartbeats per lease. The parent is lost if [`MISSED_HEARTBEATS`] of them in a row are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
@@ -250,8 +250,8 @@ impl Uplink {
         self.refusal
     }
 
-    /// Returns the length of the vector that the parent has recently expected for the job `id` when it refused another
-    /// length. After a while, the parent is asked again.
+    /// If the parent has recently refused the vector length of the job `id`, returns the length that it expected. The
+    /// refusal expires after [`REFUSAL_MEMORY`], so that the parent is asked again.
     pub(crate) fn expected_len(&self, id: u32, now: Instant) -> Option<u32> {
         let recent = self.refused_len.filter(|(_, _, at)| now.since(*at) < REFUSAL_MEMORY);
         recent.filter(|(job, ..)| *job == id).map(|(_, expected, _)| expected)
@@ -410,8 +410,9 @@ impl Uplink {
         }
     }
 
-    /// Returns whether the other members of the job may have another parent: for longer than a lease, this parent has
-    /// been silent, or it has not admitted this switch to a resumed job. `lease` is this switch's lease.
+    /// Returns whether the other members of the job may have another parent. This is assumed if, for longer than a
+    /// lease, this parent has been silent or has not admitted this switch to a resumed job. `lease` is this switch's
+    /// lease.
     pub(crate) fn is_doubtful(&self, is_resumed: bool, now: Instant, lease: Duration) -> bool {
         let is_silent = self.silence(now) > lease;
         now.since(self.since) > lease && (is_silent || is_resumed)

@@ -183,7 +183,7 @@ fn adopt_threshold_of_join(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Returns the key for the tags of partial sums in the present session, if the job's data is tagged.
+/// Returns the key for the tags of partial sums in the current session, if the job's data is tagged.
 fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
     let job = state.jobs.get(at).filter(|job| job.is_tagged())?;
     let session = state.uplink(at)?.session();
@@ -239,7 +239,7 @@ fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Passes the answer of the parent to a member's request on to the member.
+/// Forwards the answer of the parent to the member that made the request.
 fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr<'_>) {
     let Errand { member, request: id, action, .. } = *errand;
     let Some(job) = state.jobs.get(at) else { return };

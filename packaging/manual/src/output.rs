@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 /// Prints to standard output. It is not an error if the reader, such as `head`, has closed the pipe.
 ///
-/// Returns whether the output still has a reader. `std::print!` panics where this returns `false` or an error.
+/// Returns whether the output still has a reader. In the cases in which this function returns `false` or an error,
+/// `std::print!` panics.
 ///
 /// # Errors
 /// Fails if the text cannot be written for another reason, such as a full disk.

@@ -2,7 +2,7 @@
 
 use crate::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
 
-/// Class of a packet, which its ToS determines.
+/// Class of a packet, as determined by its ToS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A control packet.
@@ -29,8 +29,7 @@ impl Default for Classifier {
 }
 
 impl Classifier {
-    /// Returns the class that a ToS byte gives a packet, or `None` for ordinary traffic. The ECN bits are ignored
-    /// (W-2).
+    /// Returns the class of packets with this ToS byte, or `None` for ordinary traffic. The ECN bits are ignored (W-2).
     pub fn class_of(&self, tos: u8) -> Option<Class> {
         match tos & TOS_MASK {
             tos if tos == self.control_tos => Some(Class::Control),

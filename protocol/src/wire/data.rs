@@ -1,4 +1,5 @@
-//! Data packets: an 8-byte Seg, then raw little-endian elements: f32, or a 16-bit type if the job declares one.
+//! Data packets: an 8-byte Seg, followed by raw little-endian elements. The elements are f32, or of the 16-bit type
+//! that the job declares.
 //!
 //! ```text
 //!  0                8                               8 + 4 n or 8 + 2 n

@@ -10,7 +10,7 @@ pub enum WireError {
     Truncated,
     /// The packet is longer than the format allows.
     Overlong,
-    /// The payload of a data packet is not a whole number of floats.
+    /// The payload of a data packet does not consist of a whole number of elements.
     MisalignedPayload,
     /// A control packet has another protocol version.
     WrongVersion,

@@ -13,7 +13,8 @@ pub const ETHERNET_HEADER_LEN_BYTES: usize = 14;
 /// Number of bytes before the UDP payload in the frames that the switch sends.
 pub const HEADERS_LEN_BYTES: usize = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 const TIME_TO_LIVE: u8 = 64;
-/// Packets to a group do not leave the network that the port is connected to (requirement B-5).
+/// Time to live of packets to a group, which therefore do not leave the network that the port is connected to
+/// (requirement B-5).
 const GROUP_TIME_TO_LIVE: u8 = 1;
 
 /// Ethernet, IP and UDP addresses of a frame.
@@ -93,7 +94,7 @@ impl Classifier {
         Ok(Some(FrameView { class, addresses, payload: &udp[UDP_HEADER_LEN_BYTES..], udp }))
     }
 
-    /// Returns the Ethernet, IPv4 and UDP headers for a payload of `payload_len` bytes: the bytes before the payload.
+    /// Returns the Ethernet, IPv4 and UDP headers that precede a payload of `payload_len` bytes.
     ///
     /// The UDP checksum field holds only the sum of the pseudo-header, as checksum offload requires. Without offload,
     /// complete it with [`complete_udp_checksum`]. DF is set (W-4).
@@ -142,8 +143,8 @@ impl Classifier {
 }
 
 impl FrameView<'_> {
-    /// Verifies the UDP checksum, which every iSwitch packet has (W-3). Do not call this if the kernel reports that
-    /// the checksum is not filled in yet, or already verified.
+    /// Verifies the UDP checksum, which every iSwitch packet has (W-3). Do not call this if the kernel reports that the
+    /// checksum has not been filled in yet or has already been verified.
     pub fn verify_checksum(&self) -> Result<(), WireError> {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
         let (source, destination) = (self.addresses.source, self.addresses.destination);
@@ -152,8 +153,8 @@ impl FrameView<'_> {
         if stored != 0 && fold(sum) == 0xffff { Ok(()) } else { Err(WireError::BadChecksum) }
     }
 
-    /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender left the checksum to a
-    /// device, and no device has processed the frame yet. The result is meaningful only for frames that have not left
+    /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender has left the checksum to
+    /// a device, and no device has processed the frame yet. The result is meaningful only for frames that have not left
     /// the machine.
     #[inline]
     pub fn has_unfinished_checksum(&self) -> bool {
@@ -186,8 +187,8 @@ fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, udp_len: u16) -> u
 
 /// Returns the one's complement sum of the big-endian 16-bit words. An odd last byte is padded with zero.
 ///
-/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), which
-/// is four times as fast.
+/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), because
+/// this is four times as fast.
 fn ones_complement_sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();

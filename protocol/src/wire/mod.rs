@@ -1,8 +1,9 @@
-//! Parsing and emitting of packets.
+//! Parsing and emission of packets.
 //!
 //! Each format has two types. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at named
-//! positions; `new_checked` verifies once that no accessor can panic. A *Repr* is the plain value, with `parse` from
-//! a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer need not be cleared.
+//! positions; `new_checked` verifies once that no accessor can panic. A *Repr* is the plain value: `parse` reads it
+//! from a view, and `emit` writes it into a buffer. `emit` writes every byte of the packet, so the buffer need not be
+//! cleared.
 
 mod class;
 pub mod control;

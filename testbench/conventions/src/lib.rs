@@ -55,7 +55,7 @@ pub fn entries(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("the entries of a directory must be readable").path()).collect()
 }
 
-/// Fails the calling test if there are problems, and prints one on each line.
+/// Fails the calling test if there are problems, and prints one problem per line.
 ///
 /// # Panics
 /// Panics if there is a problem.
@@ -150,7 +150,7 @@ pub struct Dependency {
     pub req: String,
     /// `build` or `dev`; None for a normal dependency.
     pub kind: Option<String>,
-    /// Whether only a feature activates it.
+    /// Whether the dependency is activated only by a feature.
     pub optional: bool,
     /// Directory, if the dependency is a package of the workspace.
     pub path: Option<String>,

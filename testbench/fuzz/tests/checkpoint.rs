@@ -30,7 +30,8 @@ fn trainer() -> PpoTrainer {
         .expect("the run must be valid")
 }
 
-/// Returns the bytes of a tensor file with the length of the header corrected, so that the fuzzer reaches what follows.
+/// Returns the bytes of a tensor file with the correct header length, so that the fuzzer reaches the code that runs
+/// after that length has been checked.
 fn with_header_len(bytes: &[u8]) -> Option<Vec<u8>> {
     let header = bytes.get(8..)?;
     let end = header.iter().rposition(|byte| *byte == b'}')? + 1;

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Longest request that the daemon reads, in bytes.
 const REQUEST_LEN_MAX_BYTES: usize = 64;
 
-/// Checks that a configuration accepted for a start respects the limits.
+/// Checks that a configuration with which the daemon may start respects the limits.
 fn check(config: &Config) {
     let iswitch_switch::Config { lease_ms, memory_bytes, job_memory_bytes, .. } = config.switch;
     assert!((100..=3_600_000).contains(&lease_ms));
@@ -109,7 +109,7 @@ fn control_socket_request() {
     let _ = running.join();
 }
 
-/// The client prints any answer of a daemon, which may have another version, without a panic.
+/// The client prints any answer of a daemon without a panic, even if the daemon has another version.
 #[test]
 fn control_socket_answer() {
     bolero::check!().with_iterations(1000).for_each(|text: &[u8]| {

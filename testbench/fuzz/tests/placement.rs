@@ -121,7 +121,8 @@ fn placement_request() {
     });
 }
 
-/// State, rate and time until free of each GPU, then the number of GPUs and the duration of the job.
+/// For each GPU, its state, its rate and the time until it is free; then the number of GPUs and the duration of the
+/// job.
 type State = ([(u8, u32, Option<u32>); GPUS], u8, u32);
 
 #[test]

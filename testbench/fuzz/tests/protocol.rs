@@ -62,8 +62,8 @@ fn check_data(bytes: &[u8]) {
     assert_eq!(emitted[..SEG_LEN_BYTES - 2], bytes[..SEG_LEN_BYTES - 2]);
 }
 
-/// Checks that a frame with the headers that the protocol crate emits for it is classified the same, with a correct
-/// checksum.
+/// Replaces the headers of a frame with those that the protocol crate emits. Checks that the new frame is classified
+/// identically and has a correct checksum.
 fn check_frame(view: &FrameView<'_>) {
     let classifier = Classifier::default();
     let _ = view.verify_checksum();
@@ -123,7 +123,7 @@ fn frame() {
     });
 }
 
-/// Returns the frame with a correct checksum of its IPv4 header, if it has such a header.
+/// Returns the frame with the checksum of its IPv4 header corrected, if it has such a header.
 fn with_header_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut frame = bytes.to_vec();
     let Some(packet) = frame.get_mut(ETHERNET_HEADER_LEN_BYTES..) else { return frame };
@@ -138,7 +138,7 @@ fn with_header_checksum(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The text of a key file is either refused or gives the key of its digits.
+/// The text of a key file is either refused or yields the key that its digits encode.
 #[test]
 fn key_text() {
     bolero::check!().with_iterations(10_000).for_each(|text: &[u8]| {

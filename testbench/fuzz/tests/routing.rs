@@ -11,7 +11,8 @@ use iswitch_routing::policy::{Fill, PolicySpec};
 use iswitch_routing::training::{RoutingStudy, Saved};
 use serde_json::Value;
 
-/// The input may have the maximum length of a file: a network that is too large must be refused before it is allocated.
+/// The input may describe a network that is too large. The reader must refuse it before it allocates memory for the
+/// network.
 #[test]
 fn routing_file() {
     let directory = tempfile::tempdir().expect("a temporary directory must be available");

@@ -279,7 +279,7 @@ impl Daemon {
     }
 }
 
-/// Generates a key with iswitchctl and returns its file.
+/// Generates a key with iswitchctl, and returns the path of the key file.
 ///
 /// # Panics
 /// Panics if iswitchctl fails.

@@ -16,9 +16,9 @@ use crate::{binaries, scratch};
 pub struct Copies(TempDir);
 
 impl Copies {
-    /// Copies the given programs, named by name and path. The copies are deleted when the value is dropped.
+    /// Copies programs, each given by its name and path. The copies are deleted when the value is dropped.
     ///
-    /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case the
+    /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case, the
     /// copies are made in another directory.
     ///
     /// # Panics

@@ -9,11 +9,11 @@ use iswitch_protocol::wire::Classifier;
 use crate::netns::{Namespace, WORKER_INTERFACE};
 
 const TABLE: &str = "iswitch_faults";
-/// Offset, in bits of the UDP packet, of a byte of a data packet's fourth float.
+/// Position of a byte of a data packet's fourth float, in bits from the start of the UDP header.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
-/// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, they apply in
-/// each direction.
+/// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, the rates
+/// apply in each direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// Packets lost.
@@ -72,7 +72,7 @@ impl Faults {
 /// Returns the numbers of a worker's packets that the faults have affected.
 ///
 /// # Panics
-/// Panics if none were injected.
+/// Panics if no faults were injected.
 pub fn hits(worker: &Namespace) -> Hits {
     let count = |name: &str| {
         let text = worker.run(["nft", "-j", "list", "counter", "netdev", TABLE, name]);
@@ -89,7 +89,7 @@ pub fn hits(worker: &Namespace) -> Hits {
 /// Removes the faults of a worker.
 ///
 /// # Panics
-/// Panics if none were injected.
+/// Panics if no faults were injected.
 pub fn remove(worker: &Namespace) {
     worker.run(["nft", "delete", "table", "netdev", TABLE]);
 }

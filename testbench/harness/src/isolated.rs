@@ -17,8 +17,8 @@ use crate::{binaries, scratch};
 const INIT: [&str; 3] = ["-c", r#""$@"; exit $?"#, "sh"];
 const SHOWS_OUTPUT: [&str; 2] = ["--nocapture", "--no-capture"];
 
-/// Runs the calling test inside the namespaces. If the caller is not a test, runs the calling program there, and this
-/// process ends.
+/// Runs the calling test inside the namespaces. If the caller is not a test, runs the calling program there and ends
+/// this process.
 ///
 /// # Panics
 /// Panics if the test fails.

@@ -230,7 +230,7 @@ pub struct Cable<'a> {
     pub end: &'a Namespace,
     /// Interface at that end.
     pub interface: &'static str,
-    /// Address of that interface.
+    /// Address of the interface at that end.
     pub address: Ipv4Addr,
     /// Address of the bridge.
     pub switch_address: Ipv4Addr,
@@ -247,7 +247,8 @@ impl Cable<'_> {
         self.switch.ip(&self.commands().lay_commands(self.end.name()));
     }
 
-    /// Assigns the address to the end away from the bridge and brings the interface up.
+    /// Assigns the address to the end of the cable that is away from the bridge, and brings the interface at that end
+    /// up.
     ///
     /// # Panics
     /// Panics if the interface has the address already.

@@ -1,5 +1,5 @@
 //! Checks that the machine fulfils the requirements of a test, and a visible report of each test that is skipped
-//! because it does not.
+//! because the machine does not fulfil them.
 
 use std::fs::File;
 use std::io::Write;
@@ -62,8 +62,8 @@ pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
 }
 
-/// Returns whether the test may run. The test needs root for the given reason, as for [`root_and`], to become an
-/// ordinary user that can create user namespaces.
+/// Returns whether the test may run. It has the requirements of [`root_and`]. In addition, ordinary users must be able
+/// to create user namespaces, because the test becomes such a user.
 ///
 /// # Panics
 /// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
@@ -199,7 +199,7 @@ fn networks() -> &'static Networks {
     })
 }
 
-/// Guard of a test that needs the machine for itself: no other test that takes a guard runs at the same time.
+/// Guard of a test that needs the machine to itself: no other test that takes a guard runs at the same time.
 #[derive(Debug)]
 pub struct Alone {
     _threads: RwLockWriteGuard<'static, ()>,

@@ -31,7 +31,7 @@ pub fn directory() -> TempDir {
     directory_in(&std::env::temp_dir()).expect("a temporary directory must be creatable")
 }
 
-/// Creates an empty directory in `parent`, which is deleted at the end of the test.
+/// Creates in `parent` an empty directory that is deleted at the end of the test.
 pub fn directory_in(parent: &Path) -> io::Result<TempDir> {
     static CLEANED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if CLEANED.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned()) {

@@ -37,7 +37,7 @@ use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
 use crate::{Failure, JOB, run_with_transcript, turns};
 
-/// Aggregates that must be delivered to every worker after the faults have ended.
+/// Number of aggregates that must be delivered to every worker after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
 /// Time limit for the delivery of [`UPDATES_AFTER_HEAL`] aggregates, in virtual time, in addition to two leases.
 /// Retries are at most half a second apart.
@@ -71,7 +71,7 @@ struct Packet {
     sequence: u64,
     /// Address at the lower end of the link: that of a worker, or of a switch below the root.
     member: SocketAddrV4,
-    /// Whether the member has sent the packet, not its switch.
+    /// Whether the member, not its switch, sent the packet.
     goes_up: bool,
     is_data: bool,
     /// Group to which the packet was sent, if any.
@@ -106,7 +106,7 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it.
     switches: Vec<Switch>,
-    /// End of the last turn of each switch.
+    /// Time at which the last turn of each switch ended.
     turn_ends: Vec<Instant>,
     /// Members of each switch.
     censuses: Vec<Census>,
@@ -218,7 +218,7 @@ impl<'a> Simulation<'a> {
             && self.is_threshold_right()
     }
 
-    /// Returns whether H is the number of live workers, unless a worker has set it.
+    /// Returns whether H equals the number of live workers, which is required unless a worker has set H.
     fn is_threshold_right(&self) -> bool {
         let running = self.workers.iter().filter(|worker| worker.is_running).count();
         let job = self.switches[0].job_status(JOB).filter(|job| !job.threshold_pinned);
@@ -269,7 +269,7 @@ impl<'a> Simulation<'a> {
         Ok(true)
     }
 
-    /// Returns the next deadline of a switch. If turns are short, packets may arrive between two of them.
+    /// Returns the next deadline of a switch. If turns are short, packets may arrive between two turns.
     fn switch_deadline(&self, at: usize) -> Option<Instant> {
         self.switches[at].poll_timeout().map(|deadline| deadline.max(self.turn_ends[at]))
     }
@@ -428,7 +428,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends a packet of a switch to those of its workers that are subscribed to a group and reached by its packets.
+    /// Sends a group packet of a switch to those workers of the switch that are subscribed to the group and that the
+    /// group reaches.
     fn send_to_group(&mut self, at: usize, group: SocketAddrV4, class: Class, bytes: &[u8]) {
         let elapsed = self.now.since(self.begin);
         let loss = self.group_loss;
@@ -594,8 +595,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns whether the members of each switch are exactly the live workers, and the switches with live workers,
-    /// below it.
+    /// Returns whether the members of each switch are exactly the live workers connected to it and the child switches
+    /// with live workers below them.
     pub(super) fn is_census_right(&self) -> bool {
         let mut alive = vec![Vec::new(); self.switches.len()];
         for (index, worker) in self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running) {

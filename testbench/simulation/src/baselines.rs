@@ -49,7 +49,7 @@ const fn loss(probability: f64) -> LinkModel {
     LinkModel { loss: Some(Loss::Bernoulli { probability }), ..LINK }
 }
 
-/// Adds reordering by microseconds to a link, and by up to 3 ms for the share `late` of the packets.
+/// Adds reordering to a link: by microseconds for most packets, and by up to 3 ms for the share `late` of the packets.
 const fn reordering(link: LinkModel, late: f64) -> LinkModel {
     LinkModel { fifo: false, late, late_by: Duration::from_millis(3), ..link }
 }

@@ -23,7 +23,7 @@ const BITS_PER_DIGIT: usize = 2;
 pub const MAX_LIVES: usize = 128;
 /// Bits of a tag, chosen so that the tags of [`MAX_LIVES`] lives add up exactly.
 const TAG_BITS: u32 = f32::MANTISSA_DIGITS - MAX_LIVES.trailing_zeros();
-/// Bits of the integers that both 16-bit types represent exactly.
+/// Number of bits of the integers that both 16-bit types represent exactly.
 const SHORT_BITS: u32 = 8;
 
 const _: () = assert!(MAX_LIVES << SHORT_BITS < iswitch_protocol::element::F16_OVERFLOW as usize);
@@ -104,7 +104,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Ends the simulation with the violated rule.
+/// Returns the violated rule as an error, which ends the simulation.
 pub(crate) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
     Err(Violation { rule, detail })
 }
@@ -117,7 +117,7 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// Creates a witness. Every segment of the layout must be longer than the lanes that `lives` need.
+    /// Creates a witness. Every segment of the layout must be longer than the lanes that this number of lives needs.
     pub(super) fn new(layout: VectorLayout, lives: usize) -> Self {
         assert!(lives <= MAX_LIVES, "the number of lives is {lives}, expected at most {MAX_LIVES}");
         Self { layout, lanes: digit_lanes(lives, layout.elements()) }

@@ -218,7 +218,7 @@ impl Load {
         }
     }
 
-    /// Passes the Join to a real parent switch, and its answers back.
+    /// Passes the Join to a real parent switch, and passes the answers back.
     fn join_parent(&mut self) {
         let mut root =
             Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });

@@ -272,8 +272,8 @@ impl Link {
     }
 }
 
-/// Returns true with the given probability. Draws no random number if the probability is zero, because most links
-/// lack most faults.
+/// Returns true with the given probability. Draws no random number if the probability is zero, because most links have
+/// only a few kinds of faults.
 fn chance(random: &mut ChaCha8Rng, probability: f64) -> bool {
     probability > 0.0 && random.random_bool(probability)
 }

@@ -31,7 +31,7 @@ pub(super) struct Waiting {
     pub(super) len: usize,
 }
 
-/// State that all processes have.
+/// State common to all processes.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     /// Offset of the process's clock from virtual time, in nanoseconds.
@@ -83,8 +83,8 @@ impl Process {
         Some(waiting)
     }
 
-    /// Returns when to wake the process for a deadline on its clock, or `None` if an earlier wake-up is already
-    /// scheduled.
+    /// Returns the time at which to wake the process for a deadline on its clock, or `None` if an earlier wake-up is
+    /// already scheduled.
     pub(super) fn schedule(&mut self, now: Instant, deadline: Option<Instant>) -> Option<Instant> {
         let deadline = deadline?.as_nanos().saturating_add_signed(-self.clock_offset);
         let at = Instant::from_nanos(deadline).max(now).max(self.busy_until);
@@ -95,7 +95,7 @@ impl Process {
         self.wake
     }
 
-    /// Returns whether the process is due at `now`; a wake-up that has been superseded returns false.
+    /// Returns whether the process is due at `now`. Returns false for a wake-up that has been superseded.
     pub(super) fn wakes(&mut self, now: Instant) -> bool {
         self.wake.take_if(|wake| *wake <= now).is_some()
     }
@@ -337,8 +337,8 @@ impl WorkerNode {
         self.was_refused = false;
     }
 
-    /// Returns how long to wait before repeating the round. The worker keeps its gradient unless the other members have
-    /// completed rounds without this worker.
+    /// Returns the time to wait before the worker repeats the round. The worker keeps its gradient unless the other
+    /// members have completed rounds without this worker.
     fn react(
         &mut self,
         failure: Failure,

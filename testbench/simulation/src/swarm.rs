@@ -67,7 +67,7 @@ pub struct Scenario {
     /// Whether the links between switches are as faulty as the workers' links.
     #[serde(default)]
     pub faulty_uplinks: bool,
-    /// Which packets the job's key protects.
+    /// Packets that the job's key protects.
     #[serde(default)]
     pub protection: Protection,
     /// Whether the switches sum contributions in rank order.
@@ -308,8 +308,7 @@ impl Scenario {
         }
     }
 
-    /// Plans restarts of the switch that are faster than late packets, so that packets of one run arrive during the
-    /// next.
+    /// Plans quick restarts of the switch, so that late packets of one run arrive during the next.
     fn restart_often(&mut self, draw: &mut Draw) {
         (self.link.late, self.link.late_by) = (draw.scale(0.02, 0.3), draw.time(1_000..=20_000));
         for _ in 0..draw.among(2..=6) {
@@ -511,8 +510,8 @@ impl Draw {
         Action::Pause { node: self.node(workers), duration: self.spell(duration) }
     }
 
-    /// Turns a clock forward by up to an hour, or back by at most a second: turning it back delays deadlines by the
-    /// same amount.
+    /// Turns a clock forward by up to an hour, or back by at most a second, because turning it back delays deadlines by
+    /// the same amount.
     fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
         Action::TurnClock { node: self.node(workers), by_us: self.turn() }
     }

@@ -6,7 +6,8 @@ use std::fmt;
 use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, DataPacket};
 
-/// A ring buffer of lines. When the transcript is off, it costs nothing; a failing seed is run again with it on.
+/// A ring buffer of lines. When the transcript is off, it costs nothing. A failing seed is run again with the
+/// transcript on.
 #[derive(Debug, Default)]
 pub struct Transcript {
     lines: VecDeque<String>,

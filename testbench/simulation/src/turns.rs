@@ -1,4 +1,4 @@
-//! Turns of simulated switches. In some scenarios, turns are short, so that the work of one packet is not finished when
+//! Turns of simulated switches. In some scenarios, turns are short, so the work of one packet may be unfinished when
 //! the next packet arrives. With long vectors, the same happens in a real switch.
 
 use std::time::Duration;

@@ -228,7 +228,7 @@ impl Worker {
         self.pending = None;
     }
 
-    /// Writes the next packets into `buffer` and returns their class and the bytes of each.
+    /// Writes the next packets into `buffer`. Returns their class and the length of each packet, in bytes.
     pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
         if let Some(pending) = &mut self.pending
             && std::mem::take(&mut pending.is_due)

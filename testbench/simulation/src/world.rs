@@ -24,7 +24,7 @@ use super::wires::Wires;
 const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
 /// Maximum number of events before the faults end.
 const MAX_FAULTY_EVENTS: u64 = 10_000;
-/// Rounds that must be delivered to every live worker after the faults have ended.
+/// Number of rounds that must be delivered to every live worker after the faults have ended.
 const ROUNDS_AFTER_HEAL: u32 = 2;
 /// Time limit for the delivery of [`ROUNDS_AFTER_HEAL`] rounds. The delays due to leases, retries and clocks that were
 /// turned back add up to less.
@@ -51,7 +51,7 @@ pub(super) struct World<'a> {
     named: Option<Round>,
     named_before: Option<Round>,
     healed_at: Option<Instant>,
-    /// Whether the job was reset after the faults ended while no switch had a pinned H.
+    /// Whether, after the faults ended, the job was reset while no switch had a pinned H.
     was_reset: bool,
     report: Report,
     buffer: Vec<u8>,

@@ -172,7 +172,7 @@ fn a_worker_that_missed_more_than_the_kept_results_continues() {
     assert!(missed.iter().any(|missed| *missed > 0), "{missed:?}");
 }
 
-/// Returns a scenario of 500 ms with three equal workers and a lease of 50 ms, in which one is killed after 100 ms.
+/// Runs 500 ms of a job with three equal workers and a lease of 50 ms, in which one worker is killed after 100 ms.
 fn one_is_killed(return_after: Option<Duration>, new_port: bool) -> Report {
     let crash = Upset::Crash { worker: 2, return_after, new_port };
     let upsets = vec![(Duration::from_millis(100), crash)];

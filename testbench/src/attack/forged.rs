@@ -106,7 +106,8 @@ fn bodies(round: Round) -> [ControlBody<'static>; CONTROL_KINDS] {
     ]
 }
 
-/// Returns a packet of kind `number`, below [`KINDS`]. The first [`CONTROL_KINDS`] kinds are control packets.
+/// Returns a packet of the kind `number`, which must be less than [`KINDS`]. The first [`CONTROL_KINDS`] kinds are
+/// control packets.
 fn of_kind(number: usize, job: u32, round: Round) -> Packet {
     match number.checked_sub(CONTROL_KINDS) {
         None => control(job, 1, bodies(round)[number]),
@@ -182,7 +183,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
     Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
 }
 
-/// Returns the number of the switch's control packets so far.
+/// Returns the number of control packets that the switch has sent so far.
 fn answers(daemon: &Daemon) -> u64 {
     daemon.traffic("control_sent")
 }
@@ -246,8 +247,8 @@ fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
     members.iter().filter_map(|member| member["address"].as_str()?.parse().ok()).collect()
 }
 
-/// Lets workers with the key aggregate while the attacker sends the packets of `forge`, each with the addresses of a
-/// random member.
+/// Lets workers with the key aggregate while the attacker sends the packets that `forge` returns, each with the
+/// addresses of a random member.
 fn against_members(
     testbed: &Testbed,
     effort: &Effort,

@@ -42,7 +42,7 @@ pub type Verdict = Result<String, String>;
 pub struct Attack {
     /// Name on the command line.
     pub name: &'static str,
-    /// What the attacker does.
+    /// Description of the attack.
     pub what: &'static str,
     /// Promise that must hold.
     pub promise: &'static str,

@@ -1,4 +1,4 @@
-//! Testbed of the attacks: one switch, to which workers that aggregate, an idle host and an attacker are connected.
+//! Testbed of the attacks: a switch with aggregating workers, an idle host and an attacker connected to it.
 
 use std::path::PathBuf;
 use std::thread::sleep;

@@ -1,7 +1,7 @@
 //! Cost of packet loss: rounds without loss and with 1 % loss, in alternating turns, on real frames between namespaces.
 //!
-//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long with loss as without, plus one
-//! timeout, and that a run sends at most [`PROMISED_PACKETS`] packets per packet needed.
+//! The promise has two parts: the median round takes at most [`PROMISED_RATIO`] times as long with loss as without,
+//! plus one timeout; and a run sends at most [`PROMISED_PACKETS`] times as many packets as it needs.
 
 use std::process::ExitCode;
 use std::time::Duration;

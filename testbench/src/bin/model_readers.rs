@@ -14,7 +14,8 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// Timeouts for a link that hundreds of actors share. They are long, because each actor may have to wait long for data.
+/// Timeouts for a link that hundreds of actors share. They are long, because each actor may have to wait a long time
+/// for data.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
 /// Read a model as many actors would

@@ -17,8 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout for a link that thousands of actors share. It is long, because each actor may have to wait long for an
-/// answer.
+/// Timeout for a link that thousands of actors share. It is long, because each actor may have to wait a long time for
+/// an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time before the first insert, during which the actors establish their connections, one after the other.
 const CONNECTING: Duration = Duration::from_secs(3);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Number of resamples.
 const RESAMPLES: usize = 10_000;
-/// Seed of the resamples, so that a result can be recomputed.
+/// Seed of the resampling, so that a result can be reproduced.
 const SEED: u64 = 1;
 
 /// Mean with its 95 % interval from a percentile bootstrap (Efron, 1979).

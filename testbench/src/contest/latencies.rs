@@ -17,7 +17,7 @@ impl Latencies {
         Self(all_ms)
     }
 
-    /// Reads the output of actors' programs: the last line of each is JSON.
+    /// Reads the outputs of the actors' programs. The last line of each output is JSON.
     ///
     /// # Panics
     /// Panics if the last line of an output is not JSON with latencies.

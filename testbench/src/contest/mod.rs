@@ -114,8 +114,7 @@ impl<T: Display> Contest<T> {
 }
 
 /// Returns the order of the contenders in a turn. Every second turn reverses the order of the previous turn, so that
-/// each of two contenders runs before the other equally often. The order matters, because machines warm up and slow
-/// down.
+/// either of two contenders runs first equally often. The order matters, because machines warm up and slow down.
 fn order(contenders: usize, turn: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<_> = (0..contenders).collect();
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -29,7 +29,7 @@ impl Spread {
         (self.least, self.greatest)
     }
 
-    /// Returns the spread multiplied by a factor, for example in another unit.
+    /// Returns the spread multiplied by a factor, for example to convert its unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         let Self { median, least, greatest } = self;

@@ -151,7 +151,8 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) ->
 }
 
 /// Compares the drop counters of the core and the accelerator. The core keeps results longer than the accelerator, so
-/// it counts some packets as late that the accelerator counts as stale. The sums of both counters are compared.
+/// it counts some packets as late that the accelerator counts as stale. Therefore, the sum of the two counters is
+/// compared.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,

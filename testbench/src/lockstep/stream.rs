@@ -17,12 +17,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 
-/// Maximum number of packets in a job. A job whose segments must reuse slots has more; see the next constant.
+/// Maximum number of packets in a job. The next constant is the maximum for a job whose segments must reuse slots.
 const JOB_PACKETS: usize = 400;
 const LARGE_JOB_PACKETS: usize = 1_200;
 /// Number of segments that are in flight at once. The next constant is the maximum distance of a stray packet from
-/// these segments. The sum of both is less than the number of slots, because a segment must be complete before the next
-/// segment in the same slot begins.
+/// these segments. The sum of the two constants is less than the number of slots, because a segment must be complete
+/// before the next segment in the same slot begins.
 const WINDOW_SEGMENTS: u32 = 60;
 const STRAY_SEGMENTS: u32 = 60;
 
@@ -201,7 +201,7 @@ impl Stream {
         self.data(worker, &payload, oracle)
     }
 
-    /// Returns the weight 1 or 0, which have the same meaning.
+    /// Returns the weight 0 or 1; both have the same meaning.
     fn weight(&self) -> u16 {
         u16::from(self.requests % 2 == 1)
     }
@@ -347,7 +347,7 @@ impl Stream {
         payload
     }
 
-    /// Returns random bits of a float; every other one on average has an ordinary magnitude.
+    /// Returns the random bits of a float. On average, every second float has an ordinary magnitude.
     fn float(&mut self) -> u32 {
         let bits: u32 = self.random.random();
         if bits & 1 == 0 { bits } else { bits & 0x87ff_ffff | 0x3800_0000 }

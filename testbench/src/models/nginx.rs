@@ -22,7 +22,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx. `command` creates the command of a program, for example in a namespace.
+    /// Starts nginx. `command` creates the command that runs a program, for example in a namespace.
     ///
     /// # Panics
     /// Panics if nginx does not become ready.

@@ -35,7 +35,7 @@ impl Table {
         speedups.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
     }
 
-    /// Returns the time that one model occupies a link, in milliseconds.
+    /// Returns the time for which one model occupies a link, in milliseconds.
     fn wire_ms(&self) -> f64 {
         self.rate.seconds_for(self.load.len_bytes as f64) * 1e3
     }

@@ -41,10 +41,11 @@ pub struct Bug {
     pub what: String,
     /// Requirement of the specification that the bug violates, such as `R-1`.
     pub breaks: String,
-    /// Kind of job in which the bug shows.
+    /// Kind of job in which the bug occurs.
     #[serde(default)]
     pub mode: JobMode,
-    /// Seed of a simulation that shows the bug, tried before others. It is set for bugs that few seeds show.
+    /// Seed of a simulation that reveals the bug; it is tried before all other seeds. It is set for bugs that few seeds
+    /// reveal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Test of the switch core's suite that must fail, such as `strangers::an_ack_is_never_answered`. If it is not set,

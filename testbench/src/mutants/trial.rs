@@ -15,7 +15,7 @@ use iswitch_harness::binaries::executable;
 use iswitch_simulation::JobMode;
 use iswitch_simulation::checker::Rule;
 
-/// Profile of the workspace's manifest with the shortest sum of build time and run time.
+/// Profile in the workspace's manifest that minimizes the sum of build time and run time.
 const PROFILE: &str = "mutants";
 /// Name of the simulation's program.
 const SIMULATE: &str = "simulate";
@@ -53,7 +53,7 @@ pub struct Seeds {
 }
 
 impl Default for Seeds {
-    /// Returns numbers of seeds that are several times as large as the hardest mutants need to be found. The number for
+    /// Returns numbers of seeds that are several times those needed to find the hardest mutants. The number for
     /// asynchronous jobs is lower, because their simulations take longer.
     fn default() -> Self {
         Self { synchronous: 150_000, asynchronous: 300 }

@@ -62,7 +62,7 @@ impl Member {
         Err(Status::UnknownMember)
     }
 
-    /// Returns status, round and history of the next Ack to the latest request, if it arrives soon.
+    /// Returns the status, the round and the history in the next Ack to the latest request, if that Ack arrives soon.
     fn answer(&mut self) -> Option<(Status, Round, u64)> {
         let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
         let received = self.socket.recv(&mut self.buffer).ok()?;

@@ -15,7 +15,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Returns the seconds that this number of bytes occupies a link, without headers.
+    /// Returns the time, in seconds, for which this number of bytes, without headers, occupies a link.
     pub fn seconds_for(self, bytes: f64) -> f64 {
         bytes * 8.0 / self.bits_per_s
     }

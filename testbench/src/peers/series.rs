@@ -105,7 +105,7 @@ impl Series {
     }
 }
 
-/// Kind of contenders, of which the best counts at each point.
+/// Kind of contenders. At each point, only the fastest contender of a kind counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 pub enum Family {
     /// iswitchd with any kind of ports.

@@ -9,7 +9,7 @@ use super::series::bytes_text;
 use super::{Contender, Links, Load, Run};
 use crate::contest::{Markdown, Row, Spread, Standings};
 
-/// Length of the headers of a packet: Ethernet, IPv4, UDP and Seg.
+/// Length of the headers of a packet, in bytes: Ethernet, IPv4, UDP and Seg.
 const HEADER_BYTES: f64 = 14.0 + 20.0 + 8.0 + 8.0;
 
 /// Runs of one contender.
@@ -41,20 +41,21 @@ impl Table {
         row.ratio_to(self.standings.reference(), |run| run.us_p50)
     }
 
-    /// Returns the time that the vector occupies a link, without headers, in microseconds. No sum can take less time.
+    /// Returns the time for which the vector, without headers, occupies a link, in microseconds. No sum can take less
+    /// time.
     pub fn wire_us(&self) -> Option<f64> {
         Some(self.links.rate?.seconds_for(self.load.bytes()) * 1e6)
     }
 
-    /// Returns the time that the vector occupies a link, in microseconds, including the headers of the switch's packets
-    /// and of Ethernet, which the shapers count.
+    /// Returns the time for which the vector occupies a link, in microseconds, including the headers of the switch's
+    /// packets and of Ethernet, which the shapers count.
     fn framed_wire_us(&self) -> Option<f64> {
         let segments = self.load.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS));
         let bytes = self.load.bytes() + f64::from(segments) * HEADER_BYTES;
         Some(self.links.rate?.seconds_for(bytes) * 1e6)
     }
 
-    /// Returns the wire limit of a contender's elements divided by its median time.
+    /// Returns the time for which a contender's elements occupy a link, divided by the contender's median time.
     fn share_of_wire(&self, row: &Runs) -> Option<f64> {
         Some(self.wire_us()? * row.contender.wire_share() / us_p50(row).median)
     }

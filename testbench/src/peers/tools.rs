@@ -48,8 +48,8 @@ impl Tools {
     /// Writes a script with which mpirun starts its helper on another machine. The script enters the namespace with the
     /// address of that machine.
     ///
-    /// Each helper has its own directory for files, because helpers that assume that they run on the same machine
-    /// create and remove each other's directories.
+    /// Each helper has its own directory for files. Otherwise, helpers would assume that they run on the same machine,
+    /// and would remove each other's directories.
     ///
     /// # Panics
     /// Panics if the script cannot be written.

@@ -31,7 +31,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Returns a contender for each number of shards of both kinds, or only of `replayd` if Reverb is missing.
+    /// Returns a contender for each kind of server and each number of shards. If Reverb is missing, only `replayd` is
+    /// included.
     pub fn all(shards: &[usize], has_reverb: bool) -> Vec<Self> {
         let kinds = [Some(Kind::Own), has_reverb.then_some(Kind::Reverb)];
         let of = |shards: &usize| {

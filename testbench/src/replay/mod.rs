@@ -97,7 +97,7 @@ impl Load {
         actors as f64 * self.wire_s() / self.think().as_secs_f64() / shards as f64
     }
 
-    /// Returns the time that one item occupies a link, in seconds.
+    /// Returns the time for which one item occupies a link, in seconds.
     pub fn wire_s(&self) -> f64 {
         self.rate.seconds_for(self.len_bytes as f64)
     }

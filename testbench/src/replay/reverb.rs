@@ -13,7 +13,7 @@ use iswitch_harness::scratch;
 
 /// Environment variable with the path of the Python interpreter.
 pub const VARIABLE: &str = "ISWITCH_REVERB_PYTHON";
-/// Timeout of the start of a server. A server first loads TensorFlow, and up to eight servers start at once on a busy
+/// Startup timeout of a server. A server first loads TensorFlow, and up to eight servers start at once on a busy
 /// machine.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
@@ -70,8 +70,8 @@ impl Reverb {
         Self { python, scripts }
     }
 
-    /// Starts a server with a table "t" for this number of items. `command` creates the command of a program, for
-    /// example in a namespace. The server is ready when [`Self::port`] returns.
+    /// Starts a server with a table "t" for this number of items. `command` creates the command that runs a program,
+    /// for example in a namespace. The server is ready when [`Self::port`] returns.
     ///
     /// # Panics
     /// Panics if the server cannot be started.

@@ -131,7 +131,8 @@ impl Table {
     }
 }
 
-/// Returns the mean latency of the largest number of actors divided by that of the smallest, in the same turn.
+/// Returns the mean latency with the largest number of actors, divided by the mean latency with the smallest number in
+/// the same turn.
 fn growth_of(columns: &Columns) -> Spread {
     columns[columns.len() - 1].ratio_to(&columns[0], |run| run.mean_ms)
 }

@@ -279,8 +279,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns the process that handles a part: the threads of a switch share the parts of a vector, and workers send
-    /// to them in turn; a worker is one process.
+    /// Returns the process that handles a part. The threads of a switch share the parts of a vector, and workers send
+    /// to the threads in turn. A worker is one process.
     fn process(&self, node: usize, part: usize) -> usize {
         let threads = self.scenario.threads();
         node * threads + part % threads

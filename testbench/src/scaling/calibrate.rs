@@ -92,7 +92,7 @@ impl Vectors {
         Self { contribution: vec![1; FLOATS * size_of::<f32>()], sum: vec![0; FLOATS * size_of::<f32>()] }
     }
 
-    /// Returns the offset of the part of this length for a call.
+    /// Returns the offset of the part, of this length, that a call uses.
     fn place(&self, call: usize, bytes: usize) -> usize {
         call % (self.sum.len() / bytes) * bytes
     }
@@ -193,7 +193,7 @@ fn streams() -> io::Result<EndCosts> {
     Ok(ends(sizes, times))
 }
 
-/// Returns the nanoseconds per byte to add a received super-frame to a vector.
+/// Returns the time per byte, in nanoseconds, to add a received super-frame to a vector.
 fn worker_add() -> f64 {
     let framing = Framing::stream();
     let floats = framing.payload_bytes * framing.packets / size_of::<f32>();
@@ -277,7 +277,7 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
     switch
 }
 
-/// Takes all packets that the switch has to send, and returns the number of their bytes.
+/// Takes all packets that the switch has to send, and returns their total length, in bytes.
 fn drain(switch: &mut Switch) -> usize {
     let mut bytes = 0;
     while let Some(transmit) = switch.poll_transmit() {

@@ -8,7 +8,7 @@ use super::Picos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Nanoseconds per call, regardless of the bytes.
+    /// Time per call, in nanoseconds, regardless of the number of bytes.
     pub ns: f64,
     /// Nanoseconds per byte.
     pub ns_per_byte: f64,
@@ -65,7 +65,7 @@ pub struct Costs {
     /// Costs of UDP super-frames at the switch daemon, which sends them from one buffer and receives them into one
     /// buffer.
     pub switch_frame: EndCosts,
-    /// Costs of TCP, which rings, parameter servers, and halving and doubling use.
+    /// Costs of TCP streams, which are used by rings, parameter servers, and recursive halving and doubling.
     pub stream: EndCosts,
     /// Time of the switch core to process a contribution, beyond receiving it.
     pub switch_add: Line,
@@ -73,7 +73,7 @@ pub struct Costs {
     pub switch_emit: Line,
     /// Time to add a received vector to the receiver's own.
     pub worker_add: Line,
-    /// Time from the arrival of a message until an idle process that waits for it runs, in nanoseconds.
+    /// Time from the arrival of a message until the idle process that waits for it starts to run, in nanoseconds.
     pub wake_ns: f64,
     /// Costs of the switch in hardware. They come from its design, not from a measurement.
     pub hardware: Pipeline,

@@ -197,7 +197,7 @@ impl Service {
         (self.hops - 1) as Picos * (cable.delay + packet)
     }
 
-    /// Receives the super-frames of all workers for one part of the vector, whose packets arrive in turn.
+    /// Receives the super-frames of all workers for one part of the vector. The packets of the workers arrive in turn.
     fn gather(&self, scenario: &Scenario, mut server: Server, sent: Picos, bytes: usize) -> Server {
         let (framing, cable, costs) = (Framing::stream(), scenario.cable(), &scenario.costs);
         let workers = self.workers as Picos;

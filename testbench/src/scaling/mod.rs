@@ -124,7 +124,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Returns a scenario with racks of three workers, as in the paper, below switches with 64 ports; 10 Gbit/s, 1 us.
+    /// Returns a scenario with racks of three workers, as in the paper, below switches with 64 ports. The links have a
+    /// rate of 10 Gbit/s and a delay of 1 us.
     pub fn new(workers: usize, floats: u32, costs: Costs) -> Self {
         Self {
             workers,
@@ -180,7 +181,8 @@ impl Scenario {
         part::count(self.switch_threads, self.floats, DEFAULT_SEGMENT_FLOATS)
     }
 
-    /// Returns the number of segments that a worker may have in flight, as each iswitchd grants them.
+    /// Returns the number of segments that a worker may have in flight, according to the windows that the switches
+    /// grant.
     fn window_segments(&self) -> usize {
         let datagram = datagram_truesize(Framing::segments(1).payload_bytes);
         self.threads() * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)

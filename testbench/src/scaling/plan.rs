@@ -106,8 +106,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans a ring that passes on whole chunks, or each super-frame of a chunk; each piece travels around twice, less
-    /// two steps.
+    /// Plans a ring that passes on whole chunks, or each super-frame of a chunk. Each piece travels around the ring
+    /// twice, less two steps.
     fn ring(mut self, is_pipelined: bool) -> Plan {
         let workers = self.scenario.workers;
         for chunk in 0..workers {
@@ -155,7 +155,7 @@ impl<'a> Planner<'a> {
         self.plan
     }
 
-    /// Plans servers that are spread over the workers; each worker sends to the next server after itself first.
+    /// Plans servers that are spread over the workers; each worker sends first to the server that follows it.
     fn sharded(mut self) -> Plan {
         let (workers, shards) = (self.scenario.workers, shards(self.scenario));
         let host = |shard: usize| shard * workers / shards;

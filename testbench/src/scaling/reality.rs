@@ -1,5 +1,5 @@
 //! Comparison of the model with measurements by `testbench peers --json` on one machine. All processes share the few
-//! cores of the machine; there is one switch; the links are unlimited, shaped or delayed.
+//! cores of the machine. There is one switch, and the links are unlimited, shaped or delayed.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;

@@ -61,7 +61,8 @@ impl Processes {
     }
 
     /// Reserves a core for work that is ready at `ready`, and returns the time at which the work begins. Of the free
-    /// cores, it takes the one that became free last, so that the others stay available for earlier work.
+    /// cores, it takes the one that became free last, so that the others remain available for work that was ready
+    /// earlier.
     fn take_core(&mut self, ready: Picos, cost: Picos) -> Picos {
         let free = self.cores.iter_mut().filter(|free| **free <= ready).max();
         let core = match free {

@@ -188,7 +188,7 @@ fn last_json(output: &str) -> Value {
     serde_json::from_str(output.lines().last().unwrap_or_default()).expect("the last line must be JSON")
 }
 
-/// Returns a table of the rate of gradients applied to the model, by number of workers in racks, for one scene.
+/// Returns a table for one scene: the rate of gradients applied to the model, by the numbers of workers and racks.
 pub fn scaling_text(replays: &[AsyncReplay]) -> String {
     let first = &replays[0];
     let heads = replays.iter().map(|replay| (replay.workers, replay.racks));

@@ -269,8 +269,8 @@ impl Comparison {
         ]
     }
 
-    /// Returns the ratio of the gradients needed to reach the target return: those of the asynchronous parameter
-    /// server, divided by those of the asynchronous switch. An update of the server contains one gradient; an update of
+    /// Returns the number of gradients that the asynchronous parameter server needs to reach the target return, divided
+    /// by the number that the asynchronous switch needs. An update of the server contains one gradient; an update of
     /// the switch contains one gradient from each worker.
     fn fewer_gradients(&self) -> Option<f64> {
         let [server, switch] = self.standings.rows.as_slice() else { return None };

@@ -11,9 +11,9 @@ const POINTS: u32 = 200;
 /// End of the horizontal axis, as a multiple of the point from which the last run stays above the target return.
 const AFTER: f64 = 1.1;
 
-/// Draws one line for each method: the mean over the seeds, with a band from the lowest to the highest seed. The axes
-/// are the mean return of the last 100 episodes, and environment steps or, for asynchronous methods, gradients applied
-/// to the model. The target return is marked. The flat remainder of the curves is cut off.
+/// Draws one line for each method: the mean over the seeds, with a band from the minimum to the maximum over the seeds.
+/// The axes are the mean return of the last 100 episodes, and environment steps or, for asynchronous methods, gradients
+/// applied to the model. The target return is marked. The flat remainder of the curves is cut off.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, standings } = comparison;
     let is_async = standings.rows.iter().any(|row| row.contender.is_async);

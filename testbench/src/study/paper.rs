@@ -1,9 +1,9 @@
 //! Results that the paper reports for its four models, and the local computation times derived from them.
 //!
-//! The text of the paper states the maximum and minimum speed-up, that aggregation takes 49.9 to 83.2 % of an iteration
-//! with the parameter server or the ring, and that the switch reduces the aggregation time by 81.6 to 85.8 %. The other
-//! speed-ups and the iteration times were reproduced from memory of the paper's tables 3 to 5; the iteration times
-//! agree with the speed-ups to about 1 %.
+//! The text of the paper states the maximum and the minimum speed-up. According to the text, aggregation takes 49.9 to
+//! 83.2 % of an iteration with the parameter server or the ring, and the switch reduces the aggregation time by 81.6 to
+//! 85.8 %. The other speed-ups and the iteration times were reproduced from memory of the paper's tables 3 to 5; the
+//! iteration times agree with the speed-ups to about 1 %.
 
 use std::fmt;
 
@@ -98,8 +98,8 @@ impl Model {
     }
 
     /// Returns the times of the paper's iteration. If the iteration time is not known, the aggregation time is
-    /// interpolated linearly by vector length between the next smaller and the next larger model with known times, and
-    /// the computation time follows from the aggregation share.
+    /// interpolated linearly by vector length between the next smaller and the next larger model with known times. The
+    /// computation time then follows from the aggregation share.
     pub fn iteration(self) -> Iteration {
         let share = self.aggregation_share();
         let aggregation_ms =

@@ -13,7 +13,7 @@ use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 use rustix::net::sockopt::set_ip_tos;
 
-/// First ports of two switches towards their parent.
+/// First UDP port that each of two switches uses towards its parent.
 const UPLINK_PORTS: [&str; 2] = ["27721", "27731"];
 const PAUSE: Duration = Duration::from_micros(200);
 

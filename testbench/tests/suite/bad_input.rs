@@ -1,5 +1,5 @@
-//! Packets that no worker sends, over the real ports: each is counted by the counter of its reason and answered, and
-//! the sums of a job on the same switch do not change. Needs root.
+//! Packets that no worker sends, over the real ports. Each packet is answered and counted under its reason, and the
+//! sums of a job on the same switch do not change. Needs root.
 
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const JOB: u32 = 9;
 const GRADIENT_LEN: u32 = 1000;
 const SEGMENT_FLOATS: u16 = 366;
 const LAST_SEGMENT_FLOATS: usize = 268;
-/// MTU that fits the longest valid packet and one that is longer.
+/// MTU, in bytes. Both the longest valid packet and a packet that is too long fit in it.
 const MTU_BYTES: u32 = 9100;
 
 /// One invalid packet, and its expected handling.
@@ -200,7 +200,7 @@ impl Sender {
         Self { socket }
     }
 
-    /// Sends a packet. The kernel fragments packets that exceed the MTU, which is its default.
+    /// Sends a packet. By default, the kernel fragments packets that exceed the MTU.
     fn send(&self, class: Class, bytes: &[u8]) {
         let tos = Classifier::default().tos_of(class);
         rustix::net::sockopt::set_ip_tos(&self.socket, tos).expect("any ToS may be set");

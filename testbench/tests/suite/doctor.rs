@@ -109,7 +109,7 @@ impl Findings {
         Self(findings)
     }
 
-    /// Returns the names of the failed checks, without those of the CPU's settings, which depend on the machine.
+    /// Returns the names of the failed checks, except those of the CPU settings, which depend on the machine.
     fn wrong(&self) -> Vec<&str> {
         let wrong =
             self.0.iter().filter(|finding| finding["outcome"] == "failed" || finding["outcome"] == "warning");

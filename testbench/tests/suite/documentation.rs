@@ -104,8 +104,8 @@ fn program(words: &[String]) -> Option<(&'static Path, &[String])> {
     binaries::all().get(name).map(|path| (path.as_path(), arguments))
 }
 
-/// Returns the arguments without placeholders: alternatives in brackets, and variables, unless they are the value of an
-/// option.
+/// Returns the arguments without placeholders. A placeholder is an alternative in brackets, `...`, or a variable that
+/// is not the value of an option.
 fn without_placeholders(arguments: &[String]) -> impl Iterator<Item = &String> {
     arguments.iter().enumerate().filter_map(|(at, word)| {
         let is_value = at > 0 && arguments[at - 1].starts_with("--");

@@ -280,7 +280,7 @@ fn a_worker_that_pauses_beyond_its_lease_misses_rounds_and_rejoins() {
     report_recovery(&format!("a worker paused for longer than its lease of {SHORT_LEASE_MS} ms"), &results);
 }
 
-/// Pauses the victim when its contribution to a part of the segments of a round has been summed.
+/// Pauses the victim when its contributions to some segments of a round, but not to all, have been summed.
 fn pause_in_mid_round(job: &mut Job) {
     let segments = u64::from(LARGE.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
     let begin = Instant::now();

@@ -8,7 +8,7 @@ use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::requirements::{networks_and, together};
 use serde_json::Value;
 
-/// Rounds of a job that its test ends.
+/// Number of rounds of a job that runs until its test ends it.
 const ENDLESS: &str = "--rounds 100000000";
 
 /// nft script that drops a host's incoming packets to multicast groups, as a firewall does.
@@ -25,7 +25,7 @@ fn job(daemon: &Daemon, number: u64) -> Option<Value> {
     daemon.jobs().as_array()?.iter().find(|job| job["job"] == number).cloned()
 }
 
-/// Returns the last parts of the addresses of the members of a job that hear its group.
+/// Returns the IPv4 addresses of the members of a job that hear its group.
 fn hearing(daemon: &Daemon, number: u64) -> Vec<String> {
     let job = job(daemon, number).unwrap_or_default();
     let members = job["members"].as_array().cloned().unwrap_or_default();

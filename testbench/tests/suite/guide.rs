@@ -1,9 +1,10 @@
 //! Runs every command of the user guide (`docs/guide`) as it is printed there.
 //!
-//! The words after `sh` of a command block state where the block runs: `here`; on the `switch` or on each `worker` of a
-//! rack in network namespaces, where the guide's `ethN` is the interface of that machine; `host` changes settings that
-//! the namespaces share. A second word may state how the block runs: with `runs`, the commands run until the end of the
-//! chapter; with `together`, each line is a separate process.
+//! The first word after `sh` of a command block states where the block runs. With `here` or `root`, it runs on this
+//! machine; with `switch` or `worker`, on the switch or on each worker of a rack in network namespaces, where the
+//! guide's `ethN` is the interface of that machine. With `host`, it changes settings that the namespaces share. A
+//! second word may state how the block runs: with `runs`, the commands run until the end of the chapter; with
+//! `together`, each line is a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::documentation::fenced_blocks;
 
-/// Timeout of a training on a busy machine.
+/// Timeout of a training run on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
 /// Command block of a chapter.
@@ -173,8 +174,8 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
     }
 }
 
-/// Returns a mean return that a policy which has not learned does not exceed. A random policy has a mean return of 22
-/// on CartPole and of -1,230 on Pendulum.
+/// Returns an upper bound on the mean return of an untrained policy. A random policy has a mean return of 22 on
+/// CartPole and of -1,230 on Pendulum.
 fn least_return(environment: &Value) -> f64 {
     match environment.as_str() {
         Some("CartPole-v1" | "CartPoleNoVel-v1") => 75.0,

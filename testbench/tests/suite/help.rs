@@ -51,8 +51,8 @@ fn for_each_command(check: &mut impl FnMut(&Path, &[String], &str)) {
     }
 }
 
-/// Returns the options, arguments and commands that a short help lists, each with its description, without the default
-/// and the accepted values.
+/// Returns the options, arguments and commands that a short help lists. Each description lacks the default and the
+/// accepted values.
 fn descriptions(help: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in help.lines().take_while(|line| *line != "Examples:") {

@@ -1,5 +1,5 @@
-//! The instructions of the core per packet equal those of the table in `docs/results/core.md`, within the tolerance.
-//! Needs Valgrind and a CPU with AVX2.
+//! The number of instructions that the core executes per packet equals the number in the table in
+//! `docs/results/core.md`, within the tolerance. Needs Valgrind and a CPU with AVX2.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! A storm of forged Joins during a job: the switch allocates no memory for them, and every sum stays exact. Needs
-//! root. The program `join_storm` measures the same on a larger scale.
+//! root. The program `join_storm` makes the same measurement on a larger scale.
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, total};
 use iswitch_harness::netns::{Star, StarOptions};

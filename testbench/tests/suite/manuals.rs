@@ -1,4 +1,4 @@
-//! Man pages and completions: each command writes its own, and they are readable.
+//! Tests that each command writes its own man pages and shell completions, and that these are readable.
 
 use std::fs;
 use std::path::Path;

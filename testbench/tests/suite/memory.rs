@@ -1,6 +1,6 @@
-//! Tests of modules with unsafe code, under Memcheck: no access outside allocated memory, and no uninitialised value
-//! reaches a branch or a system call. Miri supports neither sockets nor foreign libraries. The C interface has its own
-//! test, `worker-lib/worker/tests/suite/c_interface.rs`.
+//! Runs the tests of modules with unsafe code under Memcheck, which must find no access outside allocated memory and no
+//! uninitialised value in a branch or a system call. Miri supports neither sockets nor foreign libraries. The C
+//! interface has its own test, `worker-lib/worker/tests/suite/c_interface.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 use iswitch_harness::binaries::tests_of;
 use iswitch_harness::requirements::{alone, programs};
 
-/// Target and kind of a test program, its directory, and the arguments that select its tests.
+/// Test programs, each with its target and kind, its directory, and the arguments that select its tests.
 const TESTS: [(&str, &str, &str, &[&str]); 5] = [
     ("iswitch_socket", "lib", "daemon/socket", &[]),
     ("loopback", "test", "daemon/socket", &[]),

@@ -1,4 +1,4 @@
-//! Metrics page of a running daemon, checked with Prometheus' own tool.
+//! Tests of a running daemon's metrics page with promtool, the tool of Prometheus.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Model reads through nginx, and the benchmark of model reads.
+//! Tests of model reads through nginx, and of the benchmark of model reads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn client(endpoint: &Endpoint) -> BlockingModelClient {
     BlockingModelClient::new(name(), std::slice::from_ref(endpoint), options).unwrap()
 }
 
-/// Learner and nginx at Unix sockets.
+/// Learner and nginx, both of which listen on Unix sockets.
 struct Cell {
     _nginx: Nginx,
     learner: Option<Background>,

@@ -1,5 +1,5 @@
-//! A job launched by mpirun, with one rank in each worker namespace: the only option of the program is the switch.
-//! Needs root and Open MPI.
+//! A job launched by mpirun, with one rank in each worker namespace. The program's only option is the address of the
+//! switch. Needs root and Open MPI.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,7 @@ fn a_training_launched_by_mpirun_keeps_replicas_identical() {
     daemon.stop();
 }
 
-/// Runs a program on each worker of a star by mpirun on the first, and returns the output of all ranks.
+/// Runs mpirun on the first worker of a star to start a program on each worker, and returns the output of all ranks.
 fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     let directory = scratch::directory();
     let agent = write_agent(star, directory.path());
@@ -71,7 +71,7 @@ fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     Process::spawn("mpirun", &mut command).wait_success(TIMEOUT)
 }
 
-/// Writes a replacement of ssh that runs a command in the namespace of the worker with the address.
+/// Writes a substitute for ssh that runs a command in the namespace of the worker with the given address.
 fn write_agent(star: &Star, directory: &Path) -> PathBuf {
     let cases = star.workers.iter().enumerate().map(|(worker, namespace)| {
         format!("{}) namespace={} ;;\n", Star::worker_address(worker), namespace.name())

@@ -1,5 +1,5 @@
-//! The mutants fit the code and the specification. `testbench mutants` builds each of them and tests whether the
-//! checker finds it.
+//! Tests that the mutants apply to the current code and name requirements of the specification. `testbench mutants`
+//! builds each mutant and tests whether the checker finds it.
 
 use std::collections::BTreeSet;
 use std::fs;

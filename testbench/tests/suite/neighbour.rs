@@ -1,5 +1,5 @@
-//! A job beside other jobs that misbehave: it continues, and its sums stay exact. `testbench neighbour` measures its
-//! slow-down. Needs root.
+//! Tests that a job continues and that its sums remain exact while other jobs misbehave. `testbench neighbour` measures
+//! how much those jobs slow it down. Needs root.
 
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, networks_and, report};
@@ -7,8 +7,8 @@ use iswitch_testbench::neighbour::{Attack, Load, Testbed};
 use strum::VariantArray as _;
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
-/// Fraction of its rounds alone below which a job counts as starved. A job that shares a core fairly gets a half;
-/// without the limits, it gets less than a hundredth.
+/// Rate of rounds, relative to the job's rate when it runs alone, below which the job counts as starved. With a fair
+/// share of a core, a job reaches one half; without the limits, it reaches less than a hundredth.
 const STARVED: f64 = 1.0 / 50.0;
 
 #[test]

@@ -1,5 +1,5 @@
-//! The routing simulator against the same network of ns-3 nodes, links and packets, with the same agent. Needs ns-3
-//! (libns3-dev), nlohmann-json3-dev, make and g++.
+//! Compares the routing simulator with the same network of ns-3 nodes, links and packets under the same agent. Needs
+//! ns-3 (libns3-dev), nlohmann-json3-dev, make and g++.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -129,7 +129,7 @@ impl Agent {
         Self { process, socket }
     }
 
-    /// Returns a command of the ns-3 network that queries this agent.
+    /// Returns a command that runs the ns-3 network, which queries this agent.
     fn ns3(&self) -> Command {
         let mut ns3 = Command::new(ns3_program());
         ns3.arg("--quiet").arg("--agent").arg(&self.socket);

@@ -1,4 +1,4 @@
-//! What an operator changes while jobs run: settings, keys, jobs and members, through `iswitchctl` and signals.
+//! Changes that an operator makes through `iswitchctl` and signals while jobs run: settings, keys, jobs and members.
 
 use std::fs;
 use std::path::Path;
@@ -193,7 +193,7 @@ fn reference() -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Checks that a table of the reference has exactly these rows. `head` is the first line of the table.
+/// Checks that a table of the reference documentation has exactly these rows. `head` is the first line of the table.
 fn check_reference<'a>(head: &str, expected: impl IntoIterator<Item = &'a str>) {
     let page = reference();
     let table = page.lines().skip_while(|line| *line != head).skip(2);

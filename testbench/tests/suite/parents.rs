@@ -1,5 +1,5 @@
-//! Parents that pause, die for good, or are parents of each other: members are notified, no rack delivers a sum of its
-//! own alone, and all continue automatically once there is a parent. Needs root.
+//! Parents that pause, fail permanently, or are each other's parents. Members are notified, no rack delivers a sum of
+//! only its own workers, and all racks continue automatically once a parent is available. Needs root.
 
 use std::net::Ipv4Addr;
 use std::thread::sleep;
@@ -18,8 +18,8 @@ const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Interval between two readings of the racks' results. If they are equal, the last packets of a stopped root have
-/// arrived.
+/// Interval between two readings of the racks' results. If two readings are equal, the last packets of a stopped root
+/// have arrived.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Asserts that every round was summed by all nine workers.
@@ -27,7 +27,7 @@ fn assert_complete(results: &[Value]) {
     assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
 }
 
-/// Asserts that the racks report that their parent does not answer.
+/// Asserts that the racks report that their parent does not respond.
 fn assert_notified(job: &TreeJob) {
     for rack in &job.racks {
         let text = rack.status_text();
@@ -36,8 +36,8 @@ fn assert_notified(job: &TreeJob) {
     }
 }
 
-/// Waits until the racks of a stopped root have delivered what the root had sent before, and returns the number of
-/// results of each. A busy machine may take a while to run a rack that has packets to read.
+/// Waits until the racks of a stopped root have delivered everything that the root sent before it stopped, and returns
+/// the number of results of each rack. On a busy machine, a rack that has packets to read may have to wait for a CPU.
 fn settled_results(job: &TreeJob) -> Vec<u64> {
     let read = || -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     let begin = Instant::now();
@@ -56,7 +56,8 @@ fn settled_results(job: &TreeJob) -> Vec<u64> {
     }
 }
 
-/// Pauses the root. Returns how long the racks took to notice, if they should notice, and to receive sums again.
+/// Pauses the root. Returns the time until the racks noticed the pause, if they should notice it, and the time until
+/// they received sums again.
 fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
@@ -123,7 +124,7 @@ impl<'a> Parents<'a> {
         Self { tree, first, second }
     }
 
-    /// Starts a job below the first, and waits until it aggregates.
+    /// Starts a job below the first parent, and waits until the job aggregates.
     fn start_job(&self, kind: PortKind) -> TreeJob {
         // The order on the command line does not matter: the lower address comes first.
         let parents = [self.second.1, self.first.1];

@@ -78,9 +78,9 @@ fn check_row(row: &Row, result: &Value) {
     assert!((all / of_makespan - 1.0).abs() < 1e-9, "{all}, {of_makespan}: {row:?}");
 }
 
-/// Two GPUs, and a job of 100 s on both. GPU 1 fails at 40 s for 20 s. The job starts again at 60 s, needs 10 s to
-/// restart, and is complete at 170 s. With a checkpoint at 30 s, which takes 2 s, it is complete at 60 + 10 + 70 + 2 *
-/// 2 = 144 s.
+/// A job of 100 s occupies two GPUs. GPU 1 fails at 40 s and is repaired 20 s later. The job starts again at 60 s,
+/// needs 10 s to restart, and completes at 170 s. With a checkpoint every 30 s, each of which takes 2 s, the job
+/// resumes from the checkpoint at 30 s and completes at 60 + 10 + 70 + 2 * 2 = 144 s.
 #[test]
 fn a_known_failure_has_the_expected_cost() {
     let files = Files::new();
@@ -199,7 +199,7 @@ fn every_decision_of_a_run_is_logged() {
     let failures = files.write("failures", "gpu,begin_s,end_s\n1,20,80\n");
     let log = files.0.path().join("decisions.csv");
     let given = ["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--failures", &failures];
-    let options = ["--quiet", "--checkpoint", "none", "--start", "0", "--restart", "5"];
+    let options = ["--quiet", "--checkpoint", "none", "--restart", "5"];
     run(PLACE.command(&given).args(options).arg("--decisions").arg(&log));
     // Worked out by hand: the failure stops job 0, and job 1 uses the GPU that works until the repair.
     let expected = "time_s,event,job,gpus,waiting,running,free_gpus\n\

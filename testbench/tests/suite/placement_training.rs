@@ -7,7 +7,7 @@ use iswitch_harness::scratch;
 
 use super::studies::{Agent, Files, PLACE, text};
 
-/// Smallest cluster and training with a meaningful result.
+/// Options of the smallest cluster and the shortest training that give a meaningful result.
 const CLUSTER: [&str; 6] = ["--gpus", "8", "--gpus-per-node", "4", "--batch", "12"];
 const SETTINGS: [&str; 4] = ["environments=4", "courses=2", "test_draws=4", "test_interval=1"];
 
@@ -53,7 +53,7 @@ fn a_trained_policy_can_be_compared_with_others() {
     assert_eq!(served_choice(policy), [2, 3]);
 }
 
-/// Returns the GPUs that a served policy assigns to a job of two, if the first two GPUs fail often.
+/// Returns the GPUs that a served policy assigns to a job that needs two GPUs, if the first two GPUs fail often.
 fn served_choice(policy: &str) -> Vec<u64> {
     let mut agent = Agent::serve(PLACE, &[policy, "--gpus", "4", "--gpus-per-node", "4"]);
     let gpu = |rate: f64| format!(r#"{{"state": "free", "rate": {rate}}}"#);

@@ -1,5 +1,5 @@
-//! The daemon on the ports of a bridge, between workers in network namespaces: real frames, ordinary traffic in
-//! addition, and faults. Needs root.
+//! Tests of the daemon on the ports of a bridge, between workers in network namespaces, with real frames, additional
+//! ordinary traffic, and faults. Needs root.
 
 use std::time::{Duration, Instant};
 
@@ -240,7 +240,8 @@ fn start_capture(namespace: &Namespace, interface: &str, file: &std::path::Path)
     capture
 }
 
-/// Payload of the last packet of each capture, in the form that ping expects, and as it appears in the packet.
+/// Payload of the last packet of each capture: first the hexadecimal digits that ping expects, then the bytes in the
+/// packet.
 const LAST_PACKET_DIGITS: &str = "e51a579ac4e70df3";
 const LAST_PACKET: [u8; 8] = 0xe51a_579a_c4e7_0df3_u64.to_be_bytes();
 
@@ -273,7 +274,8 @@ fn parse_captured(line: &str) -> Option<Captured> {
     })
 }
 
-/// Asserts that a capture has packets of both classes in both directions, complete, and none of another worker.
+/// Asserts that a capture contains complete packets of both classes in both directions, and no packets of another
+/// worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
     for tos in TAGS {

@@ -1,4 +1,4 @@
-//! A real Reverb server through its own protocol, and the benchmark of writes to replay.
+//! Tests with a real Reverb server, accessed through its own protocol, and of the benchmark of replay writes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -15,7 +15,7 @@ use iswitch_testbench::replay::throughput::{self, Pair};
 use iswitch_testbench::replay::{Contender, Load, Reverb, Testbed, measure};
 use serde_json::{Value, json};
 
-/// Server, the client of this project, and Reverb's own client.
+/// Reverb server, a client of this project, and Reverb's own client.
 struct Servers {
     _server: Process,
     client: ReplayClient,

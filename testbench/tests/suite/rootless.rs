@@ -1,4 +1,5 @@
-//! Tests with real frames, run by an ordinary user: each in a user namespace, of which nothing remains afterwards.
+//! Tests with real frames, run by an ordinary user. Each test runs in a separate user namespace and leaves nothing
+//! behind.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +16,8 @@ use iswitch_harness::requirements::{alone, nobody_and};
 const REASON: &str = "ordinary users run every test with real frames this way";
 const PROGRAMS: [&str; 3] = ["iswitchd", "iswitchctl", "all_reduce"];
 
-/// This test program and the programs that its tests run, in a directory where the user `nobody` may run them.
+/// Copies of this test program and of the programs that its tests run, in a directory from which the user `nobody` may
+/// run them.
 struct Tests(Copies);
 
 impl Tests {

@@ -1,4 +1,4 @@
-//! Faults in the RTL: the criteria by which they count as found.
+//! Tests of the criteria by which a fault in the RTL counts as detected.
 
 use hdl::verification::faults::{Check, Fault};
 use iswitch_harness::requirements;

@@ -1,5 +1,5 @@
-//! Privileges that a running daemon has dropped, functions that still work, and what remains after the daemon is
-//! killed.
+//! Tests of the privileges that a running daemon has dropped, of the functions that still work, and of the cleanup
+//! after the daemon is killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

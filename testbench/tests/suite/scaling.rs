@@ -1,4 +1,5 @@
-//! Model of `testbench scaling`: closed forms, lower bounds, and the lockstep simulation against the full one.
+//! Tests of the model behind `testbench scaling`: its times match closed forms and lower bounds, and the lockstep
+//! simulation matches the full simulation.
 
 use iswitch_testbench::scaling::bounds::least;
 use iswitch_testbench::scaling::costs::Costs;
@@ -8,7 +9,7 @@ use iswitch_testbench::scaling::{Algorithm, Detail, Picos, Scenario, micros, plo
 use proptest::prelude::*;
 use strum::IntoEnumIterator as _;
 
-/// Returns a scenario in which only the links take time: 7 us each.
+/// Returns a scenario in which only the links add delay, 7 us each.
 fn only_delay(workers: usize) -> Scenario {
     Scenario {
         rack: workers,
@@ -18,7 +19,8 @@ fn only_delay(workers: usize) -> Scenario {
     }
 }
 
-/// The paper's number of hops at one switch (section 2.3): 4 for a server, 4N - 4 for a ring, 2 for the switch.
+/// The paper's numbers of hops in a network with one switch (section 2.3): 4 for a server, 4N - 4 for a ring, and 2 for
+/// the switch.
 #[test]
 fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     for workers in [2, 3, 4, 6, 9, 12] {
@@ -46,7 +48,8 @@ fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     }
 }
 
-/// Without costs, each step of a ring takes a chunk's time on its link, two delays, and a packet's time at the switch.
+/// Without processing costs, each step of a ring takes the transmission time of a chunk on its link, the delays of two
+/// links, and the transmission time of one packet at the switch.
 #[test]
 fn a_ring_without_costs_matches_its_formula() {
     for workers in [2_usize, 4, 16, 100] {
@@ -64,7 +67,8 @@ fn a_ring_without_costs_matches_its_formula() {
     }
 }
 
-/// Without costs, a switch in hardware adds a packet's time at each level to the vector's time on the first link.
+/// Without processing costs, aggregation in hardware takes the transmission time of the vector on the first link, the
+/// transmission time of one packet on each further link, and the delays of all links.
 #[test]
 fn a_switch_without_costs_matches_its_formula() {
     for (workers, levels) in [(3, 1), (64, 2), (1000, 3), (100_000, 4)] {
@@ -111,8 +115,8 @@ proptest! {
 }
 
 /// Returns the maximum relative difference of the lockstep simulation from the full one. The lockstep simulation is
-/// exact if all workers do the same at the same time. The servers of shards with more workers than shards are less
-/// regular, as are rings whose links have different lengths.
+/// exact if all workers do the same at the same time. It is less accurate for sharded servers with more workers than
+/// shards, and for rings whose links have different lengths, because their workers do not act in lockstep.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::ShardedServer => 0.12,
@@ -157,7 +161,8 @@ fn the_seed_determines_which_workers_are_late() {
     }
 }
 
-/// Target scenario: a delay of 50 us on each link, 40 KB, 4 workers; the switch is a daemon with its measured costs.
+/// Target scenario: 4 workers, vectors of 40 KB and a delay of 50 us on each link. The switch is a daemon with its
+/// measured costs.
 #[test]
 fn a_long_delay_costs_a_ring_more_than_a_switch() {
     let scenario = Scenario { rack: 4, delay_us: 50.0, ..Scenario::new(4, 10_119, Costs::measured()) };

@@ -1,4 +1,4 @@
-//! Stalled readers of the daemon's output: no round waits for them.
+//! Tests that no round waits for a stalled reader of the daemon's output.
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::net::SocketAddrV4;
@@ -20,7 +20,7 @@ const JOB: u32 = 9;
 /// Number of Joins in one burst. The daemon logs fewer refusals than that.
 const JOINS_PER_TICK: u32 = 20;
 const TICK: Duration = Duration::from_millis(100);
-/// Number of bytes in the pipe before the daemon starts, so that the pipe is soon full.
+/// Number of bytes written to the pipe before the daemon starts, so that the pipe fills up soon.
 const PREFILL_LEN_BYTES: usize = 48 << 10;
 
 /// Sends signed Joins, each of which is refused and logged, until `stop` is set.

@@ -1,5 +1,5 @@
-//! A worker that is stopped half of the time, with real processes and the real daemon. The simulation proves that the
-//! other workers lose nothing; this test measures it.
+//! Test with a worker that is stopped half of the time, with real processes and the real daemon. The simulation proves
+//! that the other workers lose nothing; this test measures their rates.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use iswitch_harness::process::{Process, Signal, command};
 use iswitch_harness::requirements::{alone, programs, report};
 use serde_json::Value;
 
-/// Number of workers that run all the time, which is also H.
+/// Number of workers that run all the time; it is also the threshold H.
 const FAST: usize = 3;
 const SECONDS: f64 = 4.0;
 /// Duration of each of the alternating periods in which the other worker runs or is stopped.

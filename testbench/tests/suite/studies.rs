@@ -24,20 +24,20 @@ pub(crate) const PLACE: Study = Study("place");
 pub(crate) const ROUTE: Study = Study("route");
 
 impl Study {
-    /// Returns a command of the study.
+    /// Returns a command that runs the study's program with these arguments.
     pub(crate) fn command(self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binaries::iswitch());
         command.arg(self.0).args(arguments);
         command
     }
 
-    /// Returns the result of a command, read from its JSON.
+    /// Runs a command of the study, and returns the result that it prints as JSON.
     pub(crate) fn json(self, arguments: &[&str]) -> Value {
         let printed = run(self.command(arguments).args(["--json", "--quiet"]));
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    /// Returns the result of a training that writes to a directory.
+    /// Runs a training that writes to a directory, and returns its result.
     pub(crate) fn train(self, out: &Path, more: &[&str]) -> Value {
         let out = out.to_str().expect("a path in UTF-8");
         self.json(&[&["train", "--out", out], more].concat())
@@ -49,8 +49,8 @@ impl Study {
         Process::spawn(&format!("iswitch {}", self.0), command.arg(self.0).args(arguments))
     }
 
-    /// Trains in one process, and with four workers and each aggregator. All must write the same curve. `check`
-    /// receives the directory and the result of each training.
+    /// Trains once in one process, and once with four workers for each kind of aggregator. All runs must write the same
+    /// learning curve. `check` receives the directory and the result of each training.
     pub(crate) fn check_curves(self, arguments: &[&str], check: impl Fn(&Path, &Value)) {
         let directory = scratch::directory();
         let train = |name: &str, more: &[&str]| {
@@ -77,8 +77,8 @@ impl Study {
         assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
     }
 
-    /// Stops a training after its first checkpoint and resumes it with these arguments. It must continue after the last
-    /// complete iteration.
+    /// Stops a training after its first checkpoint and resumes it with these arguments. The resumed training must
+    /// continue after the last complete iteration.
     pub(crate) fn check_resumption(self, arguments: &[&str], resume: &[&str]) {
         let directory = scratch::directory();
         let out = directory.path().join("run");
@@ -128,14 +128,14 @@ impl Agent {
         Self { process, socket, stream, answers, _directory: directory }
     }
 
-    /// Returns the answer to a line.
+    /// Sends a line to the agent and returns the answer.
     pub(crate) fn ask(&mut self, line: &str) -> Value {
         writeln!(&self.stream, "{line}").unwrap();
         serde_json::from_str(&self.answers.next().unwrap().unwrap()).unwrap()
     }
 
-    /// Checks that the agent does not yield its socket to a second agent, and that it survives an invalid request and
-    /// one that exceeds the maximum length and the buffers of the socket.
+    /// Checks that the agent does not yield its socket to a second agent. Also checks that it survives an invalid
+    /// request, and a request that exceeds both the maximum length and the socket buffers.
     pub(crate) fn check_robustness(&mut self, study: Study, policy: &str) {
         let described = self.ask(r#"{"describe": true}"#);
         assert!(self.ask("nonsense")["error"].as_str().unwrap().starts_with("request is"));
@@ -179,7 +179,7 @@ pub(crate) fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Row of a CSV file, by column.
+/// Fields of one row of a CSV file, by column name.
 pub(crate) type Row = HashMap<String, String>;
 
 /// Returns the rows of a CSV file.

@@ -1,4 +1,5 @@
-//! Short runs of the paper's study: each part runs in the environment of its measurement. Needs root.
+//! Short runs of the study of the paper's results. Each part runs in the same environment as in a full measurement.
+//! Needs root.
 
 use std::time::Duration;
 

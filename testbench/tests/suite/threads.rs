@@ -13,7 +13,7 @@ use iswitch_harness::tree::{Tree, TreeJob};
 use serde_json::Value;
 
 const WORKERS: u64 = 4;
-/// Number of floats in a vector that four threads divide: 274 segments.
+/// Number of floats in a vector. The vector has 274 segments, which four threads divide among themselves.
 const FLOATS: u64 = 100_000;
 const KINDS: [PortKind; 2] = [PortKind::Raw, PortKind::Udp];
 /// Number of workers of each rack.
@@ -155,7 +155,7 @@ fn a_worker_that_misses_rounds_returns_to_the_same_round_in_all_parts() {
     }
 }
 
-/// Waits until the victim has contributed to whole rounds since it returned.
+/// Waits until the victim has contributed to complete rounds since its return.
 fn wait_for_contributions(daemon: &Daemon, star: &Star) {
     let address = format!("{}:", star.cable(VICTIM).address);
     let begin = Instant::now();
@@ -197,7 +197,8 @@ fn switches_with_threads_below_switches_with_threads_give_exact_sums() {
     }
 }
 
-/// The threads of the root and of both racks differ. Workers of all racks use as many parts as every switch has.
+/// The root and the racks run different numbers of threads. The workers of all racks use a number of parts that every
+/// switch supports.
 #[test]
 fn different_numbers_of_threads_in_a_tree_cause_no_hang() {
     if !networks_and("different_numbers_of_threads_in_a_tree_cause_no_hang", &[]) {

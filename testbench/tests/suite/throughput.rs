@@ -15,9 +15,9 @@ use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 const WORKERS: u8 = 4;
 const FLOATS: usize = 366;
 const PACKETS: u32 = 60_000;
-/// Beats of a frame: 50 bytes of headers and the floats, in beats of 32 bytes.
+/// Number of 32-byte beats in a frame, which consists of 50 bytes of headers followed by the floats.
 const BEATS: u64 = (50 + 4 * FLOATS as u64).div_ceil(32);
-/// Maximum number of cycles from the first beat in to the last one out, beyond one cycle per beat.
+/// Maximum number of cycles from the first input beat to the last output beat, in addition to one cycle per beat.
 const MOST_EXTRA_CYCLES: u64 = 200;
 
 fn worker(number: u8) -> SocketAddrV4 {
@@ -47,7 +47,7 @@ fn payload(round: u32, contributions: u16, floats: &[u32]) -> Vec<u8> {
     )
 }
 
-/// Returns integers that differ by worker, so that the sum shows which worker is missing.
+/// Returns integers that differ from worker to worker, so that the sum shows which worker is missing.
 fn floats(number: u8) -> Vec<u32> {
     (0..FLOATS).map(|i| ((i + 1) as f32 * 16_f32.powi(number.into())).to_bits()).collect()
 }

@@ -24,7 +24,8 @@ fn four_processes_aggregate_through_the_daemon() {
     daemon.stop();
 }
 
-/// The kernel charges a datagram for more than its payload, by a rule that depends on its length.
+/// The kernel charges more than a datagram's payload to the receive buffer. The amount depends on the datagram's
+/// length.
 #[test]
 fn packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer() {
     if !programs("packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer", &["setpriv"]) {

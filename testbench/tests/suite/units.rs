@@ -1,4 +1,4 @@
-//! Units of systemd: their security exposure, and whether systemd accepts them.
+//! Tests of the systemd units: their security exposure, and whether systemd accepts them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::process::Command;
 
 use iswitch_harness::requirements::programs;
 
-/// Maximum exposure of a unit, in tenths; `systemd-analyze security` reports 0 (none) to 10.
+/// Maximum exposure of a unit, in tenths of a point. `systemd-analyze security` reports values from 0 (none) to 10
+/// points.
 const EXPOSURE_MAX_TENTHS: u32 = 25;
 
 /// Returns all units of the project.

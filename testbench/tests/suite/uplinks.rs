@@ -1,5 +1,5 @@
-//! Faults between the levels of switches: frames between racks and root are lost, duplicated, reordered and corrupted,
-//! and every sum of nine workers is exact. Needs root.
+//! Faults between the levels of switches: although frames between the racks and the root are lost, duplicated,
+//! reordered and corrupted, every sum of the nine workers is exact. Needs root.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
-/// Number of floats in the paper's smallest and largest models.
+/// Numbers of floats in the paper's smallest and largest models.
 const SMALL: u32 = 10_119;
 const LARGE: u32 = 1_687_206;
 
@@ -32,8 +32,7 @@ impl RelayedTree {
         Self { tree, relays }
     }
 
-    /// Returns the counters of the frames in each direction, and checks that nothing but the relays' model affected
-    /// them.
+    /// Returns the counters of the frames in each direction, and checks that the kernel accepted every frame.
     fn relayed(&self) -> Vec<Relayed> {
         let both = |relay: &WireRelay| [relay.to_switch(), relay.to_end()];
         let relayed: Vec<_> = self.relays.iter().flat_map(both).collect();

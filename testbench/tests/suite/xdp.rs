@@ -35,7 +35,7 @@ fn has_program(namespace: &Namespace, interface: &str) -> bool {
     links[0].get("xdp").is_some()
 }
 
-/// Runs a daemon that must fail at its start, and returns its output.
+/// Runs a daemon that must fail on startup, and returns its output.
 fn refused(namespace: &Namespace, port: &str) -> Finished {
     let mut command = namespace.command(binaries::iswitchd());
     let directory = scratch::directory();

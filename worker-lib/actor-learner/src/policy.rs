@@ -2,7 +2,7 @@
 //!
 //! A published policy consists of a header of 32 bytes followed by its floats, all little-endian. The header contains
 //! `iSwP`, the format (1), the number of updates and of environment steps so far (u64 each), the highest priority so
-//! far (f32), and 1 if the run is over, otherwise 0.
+//! far (f32), and a flag (1 if the run is over, otherwise 0).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -55,8 +55,8 @@ impl Offers {
 }
 
 impl Publisher {
-    /// Serves the clients that `access` admits on the addresses `listen`, and publishes the description of the run.
-    /// Policies are published at intervals of at least `every`.
+    /// Listens on the addresses `listen`, serves the clients that `access` admits, and publishes the description of the
+    /// run. Policies are published at intervals of at least `every`.
     ///
     /// # Errors
     /// Fails if the server cannot listen on an address, or if the description cannot be published.

@@ -64,7 +64,7 @@ struct Shared {
     age_sum: AtomicU64,
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
-    /// Episode statistics from actors that have not been sent with a gradient yet.
+    /// Episode statistics that actors have reported, but that have not been sent with a gradient yet.
     reported: Mutex<Tail>,
     /// Reason why the shards reject this learner's credentials, if they have never accepted them.
     refused: OnceLock<String>,

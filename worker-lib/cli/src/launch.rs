@@ -36,8 +36,8 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// itself.
 ///
 /// # Errors
-/// Fails if a setting is incomplete, not a number, out of range, or contradicts another setting. The error names the
-/// setting.
+/// Fails if a setting is incomplete, is not a number, is out of range, or contradicts another setting. The error names
+/// the setting.
 pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,
@@ -97,8 +97,8 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
     Ok(World { rank, size: workers })
 }
 
-/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. At the end of
-/// input, the parent and the switch that it embeds have ended, so this process exits.
+/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. The end of
+/// the input means that the parent has ended, together with the switch that it embeds; this process then exits.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
     signals::end_well_on_signal();
     std::thread::spawn(move || {

@@ -14,10 +14,10 @@ use crate::outcome::{Outcome, microseconds};
 use crate::progress::{self, Shown};
 use crate::tracking::{Tracker, Tracking};
 
-/// Names of the metrics before those of the algorithm's losses.
+/// Names of the metrics that precede those of the algorithm's losses.
 const CHARTS: [&str; 4] =
     ["charts/episodic_return", "charts/episodic_length", "charts/mean_return_100", "charts/SPS"];
-/// Names of the metrics after those of the algorithm's losses.
+/// Names of the metrics that follow those of the algorithm's losses.
 const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 
 /// Options for the display and the checkpoints of a run.

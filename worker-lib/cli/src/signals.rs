@@ -45,8 +45,8 @@ pub fn end_well_on_signal() {
     ENDS_WELL.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process by the signal that has stopped it, if any: the shell that started it then also ends a script or a
-/// loop, and reports the exit status 130 (SIGINT) or 143 (SIGTERM).
+/// Ends the process by the signal that has stopped it, if any. The shell that started the process then also ends a
+/// running script or loop, and reports the exit status 130 (SIGINT) or 143 (SIGTERM).
 pub(crate) fn end_as_signalled() {
     let signal = RECEIVED.load(Ordering::SeqCst);
     if signal != 0 && !ENDS_WELL.load(Ordering::Relaxed) {

@@ -235,8 +235,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.configuration(job, world.size).write(&job.out)
     }
 
-    /// Returns the options that the parent process adds to those of its workers. They name the configuration file that
-    /// the parent has written, because the user's file may change before the workers are restarted.
+    /// Returns the options that the parent process adds to those of its workers. These options name the configuration
+    /// file that the parent has written, because the user's file may change before the workers are restarted.
     fn further(&self, out: &Path) -> Vec<OsString> {
         let written = self.file.as_ref().map(|_| ["--config".into(), out.join(CONFIG_FILE).into()]);
         written.into_iter().flatten().collect()

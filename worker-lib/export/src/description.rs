@@ -1,4 +1,5 @@
-//! Description of a policy as JSON. For the format json, it includes all numbers; for the other formats, it does not.
+//! Description of a policy as JSON. In the format json, it includes the numbers: the weights, the biases and the
+//! constants of the conversions. In the other formats, it does not include them.
 
 use anyhow::Context as _;
 use iswitch_learn::algorithms::policy_graph::Preprocessing;

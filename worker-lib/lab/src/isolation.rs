@@ -28,7 +28,7 @@ const VARIABLE: &str = "ISWITCH_ISOLATED";
 /// File that contains the name of the mount namespace that has been prepared.
 const MARK: &str = "/run/iswitch-isolated";
 /// Entries of `/run` that are hidden inside the namespaces: the names of network namespaces, the mark of an outer
-/// namespace, and the control socket of a daemon outside, because a daemon inside uses the same path.
+/// namespace, and the control socket of a daemon outside. A daemon inside uses the same path for its own socket.
 const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
 /// Programs that are required to create networks, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =

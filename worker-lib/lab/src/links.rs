@@ -7,7 +7,7 @@ use crate::LabError;
 use crate::namespace::Namespace;
 
 /// Minimum burst of a shaper, in bytes. A TCP super-frame of 64 KiB takes 68,130 bytes, because tbf also counts the
-/// headers of its 45 segments. The kernel splits a super-frame that exceeds the burst before it is queued. With a burst
+/// headers of its 45 segments. The kernel splits a super-frame that exceeds the burst before queueing it. With a burst
 /// of 68,000 bytes, every TCP program sent single segments, which took five times as much CPU time and hid the effect
 /// of the rate. The effect of the rate is also hidden for vectors that are not much longer than the burst.
 const MIN_BURST_BYTES: f64 = 72_000.0;

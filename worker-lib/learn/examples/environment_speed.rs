@@ -1,7 +1,8 @@
-//! Measures the steps per second of environments under random actions: of one environment, and of 16 in 1 and in 2
-//! threads or Python processes. The third column divides the steps of 16 environments in one thread by the CPU time of
-//! this process, which depends less on other load of the machine; it does not count the Python process of Gymnasium's
-//! environments. Without an id, measures all built-in environments.
+//! Measures the steps per second of environments with random actions: for one environment, for 16 environments in one
+//! thread, and for 16 environments in two threads. Gymnasium environments use Python processes instead of threads. The
+//! third column divides the steps of 16 environments in one thread by the CPU time of this process, which depends less
+//! on other load of the machine. This CPU time does not include that of the Python processes. Without an id, measures
+//! all built-in environments.
 //! `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};

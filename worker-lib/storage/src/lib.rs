@@ -28,37 +28,37 @@ pub trait Disk: Debug + Send + Sync {
     /// Creates a directory and its missing parents, and flushes the directories that contain them.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Reads a whole file.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// Returns the paths in a directory, in no particular order.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// Removes a file. After a crash, the file may exist again.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Creates an empty file in the directory of `path`. Its name begins with `.` and the file name of `path`.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn create_beside(&self, path: &Path) -> io::Result<Box<dyn NewFile + '_>>;
 
     /// Flushes the entries of a directory.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 }
 
@@ -67,28 +67,28 @@ pub trait NewFile: Debug {
     /// Appends all of `bytes`.
     ///
     /// # Errors
-    /// The errors of the file system; some of the bytes may have been written.
+    /// Returns the errors of the file system; some of the bytes may have been written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Flushes the written bytes to the disk.
     ///
     /// # Errors
-    /// The errors of the file system; the content on the disk is then unknown.
+    /// Returns the errors of the file system; the content on the disk is then unknown.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Gives the file its final name, replacing any existing file with that name.
     ///
     /// # Errors
-    /// The errors of the file system.
+    /// Returns the errors of the file system.
     fn rename(self: Box<Self>, path: &Path) -> io::Result<()>;
 }
 
 /// Replaces or creates a file. After success, the new content survives a crash; after an error, the file is complete,
-/// either old or new. Also removes files that earlier attempts for the same path left behind, so only one process may
-/// write a path.
+/// either old or new. Also removes files that earlier attempts for the same path left behind, so only one process at a
+/// time may write a path.
 ///
 /// # Errors
-/// The errors of the disk.
+/// Returns the errors of the disk.
 pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = parent(path);
     remove_unfinished(disk, directory, &file_name(path)?);

@@ -72,7 +72,7 @@ struct State {
     /// Probability that an operation fails.
     failure_chance: f64,
     failures: u64,
-    /// Number of operations that may still succeed before all fail, as if the process had been killed.
+    /// Number of operations that may still succeed before all further ones fail, as if the process had been killed.
     operations_left: Option<u64>,
 }
 
@@ -193,7 +193,7 @@ fn failure() -> io::Error {
     io::Error::other("simulated disk failure")
 }
 
-/// Replaces unflushed content with what survives a crash.
+/// Replaces unflushed content with the content that survives a crash.
 fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     let len = rng.random_range(0..=bytes.len());
     bytes.truncate(len);

@@ -54,8 +54,8 @@ enum VideoEncoder {
 }
 
 impl VideoFile {
-    /// Begins a video of images of `size` (width, height; pixels) at intervals of `interval` seconds, which a GIF
-    /// rounds to hundredths.
+    /// Begins a video of images of `size` (width, height; pixels) at intervals of `interval` seconds. In a GIF, the
+    /// intervals are rounded to hundredths of a second.
     ///
     /// # Errors
     /// Fails if the file cannot be created, if the size is not supported, or if ffmpeg is missing.

@@ -24,7 +24,7 @@ use file::{Format, VideoFile};
 /// image.
 const INTERVAL: f64 = 1.0 / 30.0;
 
-/// Run a trained agent, record its first episodes as a video, report its returns
+/// Run a trained agent, record its first episodes on video, and report its returns
 #[derive(Parser)]
 #[command(name = "iswitch-video", bin_name = "iswitch eval", version, max_term_width = 79, about)]
 struct Cli {

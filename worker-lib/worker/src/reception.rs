@@ -144,7 +144,7 @@ pub struct Reception<const LEN: usize> {
     /// Connections that have not greeted, oldest first.
     ungreeted: VecDeque<Ungreeted<LEN>>,
     waiting: PollSet,
-    /// Earliest time of the next accept, after one that failed.
+    /// Earliest time of the next attempt to accept a connection, after a failed attempt.
     accept_from: Option<Instant>,
     refusals: Arc<RefusalCounters>,
 }

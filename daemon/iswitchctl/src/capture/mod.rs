@@ -1,7 +1,7 @@
 //! `iswitchctl capture`: records the tagged traffic of interfaces in a file for Wireshark.
 //!
-//! Frames are captured before nft and the bridge handle them, so capturing also works on the ports of a daemon. A
-//! super-frame of the kernel is captured as one packet; `packaging/wireshark/iswitch.lua` shows the segments inside.
+//! Frames are captured before nft and the bridge handle them, so a capture also works on interfaces that a daemon
+//! serves. A super-frame is captured as one packet; `packaging/wireshark/iswitch.lua` shows the segments in it.
 
 mod filter;
 mod pcapng;

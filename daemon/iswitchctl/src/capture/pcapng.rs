@@ -30,7 +30,7 @@ pub(super) struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file with a description of the interfaces. Packets refer to an interface by its position.
+    /// Starts a file with a description of the interfaces. Packets refer to an interface by its index in `interfaces`.
     pub(super) fn begin(out: W, interfaces: &[&str], snap_len: usize) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.word(BYTE_ORDER);
@@ -90,7 +90,7 @@ impl<W: Write> Writer<W> {
         self.block.extend(value.to_le_bytes());
     }
 
-    /// Writes a time as two words, the upper half first.
+    /// Writes a time as two 32-bit words, the upper half first.
     fn time(&mut self, time: Duration) {
         let nanos = time.as_nanos() as u64;
         self.word((nanos >> 32) as u32);
@@ -112,7 +112,7 @@ impl<W: Write> Writer<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the current block. A block has its length before and after its body.
+    /// Writes the current block. The length of a block both precedes and follows its body.
     fn flush_block(&mut self, kind: u32) -> io::Result<()> {
         let len = (self.block.len() + 12) as u32;
         self.out.write_all(&kind.to_le_bytes())?;

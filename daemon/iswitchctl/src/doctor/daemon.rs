@@ -4,7 +4,7 @@ use super::finding::Report;
 use super::group;
 use crate::view::{View, value};
 
-/// Size of a port's receive buffer below which the workers' windows are small, in bytes as the kernel counts them.
+/// Minimum receive buffer of a port, in bytes as the kernel counts them. A smaller buffer limits the workers' windows.
 const RECV_BUFFER_MIN_BYTES: u64 = 4 << 20;
 
 /// Checks the state of a daemon.

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A question names the ToS and the length of the requested answer. An answer reports the ToS and the length of the
-//! question, and the clock of its sender. An answer is never longer than its question, so that a forged question
-//! cannot amplify traffic towards a third party. Integers are little-endian.
+//! question, and the time at the machine that answers. An answer is never longer than its question, so that a forged
+//! question cannot amplify traffic towards a third party. Integers are little-endian.
 
 use std::net::SocketAddrV4;
 

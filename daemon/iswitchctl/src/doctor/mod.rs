@@ -43,7 +43,7 @@ pub(crate) struct DoctorArgs {
     /// reports the problems in each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
-    /// Answer --peer requests from other machines at this address
+    /// Listen at this address and answer --peer requests from other machines
     ///
     /// The command runs no checks. It runs until it is interrupted.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
@@ -53,7 +53,7 @@ pub(crate) struct DoctorArgs {
     /// The default is the interface on the path to the switch or the peer.
     #[arg(long, value_name = "IFACE")]
     interface: Option<String>,
-    /// Number of the job about which to query the switch
+    /// Number of the job to use in requests to the switch
     #[arg(long, default_value_t = 0)]
     job: u32,
     /// Key file of the job
@@ -80,7 +80,7 @@ pub(crate) struct DoctorArgs {
     /// A request counts as unanswered after three attempts.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
     timeout_ms: u64,
-    /// Also check the bridges and the firewall of this machine for group delivery
+    /// Also check that this machine's bridges and firewall permit group delivery
     ///
     /// These checks matter only if the switch runs with --group-delivery auto.
     #[arg(long)]

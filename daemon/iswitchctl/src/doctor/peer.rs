@@ -12,7 +12,7 @@ use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 use super::switch::{check_tos_back, nanos_since_1970};
 
-/// Difference between the clocks of two machines above which their logs cannot be compared, in nanoseconds.
+/// Maximum difference between the clocks of two machines whose logs can still be compared, in nanoseconds.
 const CLOCK_SKEW_MAX_NANOS: u64 = 1_000_000_000;
 
 /// Check of a peer: its address and the parameters of the questions.

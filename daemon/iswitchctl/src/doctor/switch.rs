@@ -62,8 +62,8 @@ impl SwitchCheck<'_> {
         self.key.map_or(0, |_| TRAILER_LEN_BYTES)
     }
 
-    /// Returns a Join of `len` bytes that only queries and admits no member. With `part`, it asks for the number of
-    /// threads of the switch.
+    /// Returns a Join of `len` bytes that only queries and admits no member. If `part` is set, the Join also requests
+    /// the number of threads of the switch.
     fn question(&self, len: usize, part: bool) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join =
@@ -189,7 +189,7 @@ impl SwitchCheck<'_> {
         }
     }
 
-    /// Sends data as a non-member, which the switch answers with a refusal.
+    /// Checks that data packets arrive: the switch answers data of a non-member with a refusal.
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };

@@ -8,7 +8,7 @@ use crate::view::{JobView, View};
 /// Sort order of the members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// By missing segments, then by rounds behind, then by time of silence, the highest first.
+    /// By missing segments, then by rounds behind, then by time since the last packet; the highest values first.
     #[default]
     Lag,
     /// By rate, the lowest first.

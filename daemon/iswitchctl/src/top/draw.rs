@@ -110,7 +110,7 @@ fn job_row(app: &App, job: &JobView) -> Row<'static> {
     ])
 }
 
-/// Returns the number of members that receive results through the group of the job, or `-` if there are none.
+/// Returns the number of members that receive results through the group of the job, or `-` if no member does.
 fn group(job: &JobView) -> String {
     match job.members.iter().filter(|member| member.hears_group).count() {
         0 => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! Changes to the configuration of a running daemon: which settings can change, and what is in force.
+//! Changes to the configuration of a running daemon: which settings can change, and which values are in force.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub struct Change {
     pub to: Value,
 }
 
-/// Reason why a new configuration cannot replace that of a running daemon. Nothing has changed.
+/// Reason why a new configuration cannot replace that of a running daemon. The running configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{} cannot change while the switch runs; restart the switch, or restore the {}",

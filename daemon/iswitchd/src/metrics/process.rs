@@ -93,8 +93,8 @@ impl Process {
     }
 }
 
-/// Parses `/proc/self/stat` (proc_pid_stat(5)). The start is relative to the boot of the machine, and the numbers of
-/// descriptors are missing.
+/// Parses `/proc/self/stat` (proc_pid_stat(5)). In the result, the start time is relative to the boot of the machine,
+/// and the numbers of descriptors are not filled in.
 fn parse(stat: &str, ticks_per_second: u64, page_bytes: u64) -> Option<Usage> {
     // The name of the program, the second field, may contain spaces and parentheses. The state, the third, follows.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();

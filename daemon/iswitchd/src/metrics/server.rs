@@ -112,7 +112,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Returns the bytes to write next; empty at the end.
+    /// Returns the bytes to write next; the slice is empty once all are written.
     fn rest(&self) -> &[u8] {
         match self.head.get(self.written_bytes..) {
             Some(head) if !head.is_empty() => head,
@@ -242,7 +242,8 @@ impl Client {
         matches!(self.turn, Turn::Page { .. })
     }
 
-    /// Adds the connection to the poll set and returns its position, or `None` while it waits for the page.
+    /// Adds the connection to the poll set and returns its position in the set. A connection that waits for the page is
+    /// not added; the result is then `None`.
     fn wait_in(&self, poll: &mut PollSet) -> Option<usize> {
         let writes = matches!(self.turn, Turn::Answer(_));
         (!self.waits_for_page()).then(|| poll.push_for(self.stream.as_fd(), !writes, writes))

@@ -14,8 +14,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Exclusive right to serve an interface. It is released when dropped, and by the kernel when the process dies.
 ///
-/// It is an abstract Unix socket. Names of such sockets belong to the network namespace, as interfaces do; they leave
-/// nothing behind and cannot be bound twice.
+/// The claim is an abstract Unix socket. Names of such sockets belong to the network namespace, as interfaces do; they
+/// leave nothing behind and cannot be bound twice.
 #[derive(Debug)]
 pub struct InterfaceClaim {
     _socket: UnixDatagram,

@@ -25,7 +25,8 @@ const JUMP_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_ANY_BIT: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
-/// Offset that yields whether the device has removed a VLAN tag (`SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`).
+/// Pseudo-offset `SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`: a load from it returns whether the device has removed a VLAN
+/// tag.
 const VLAN_TAG_PRESENT: u32 = (-0x1000_i32 + 48) as u32;
 pub(super) const ETHERTYPE_AT: u32 = 12;
 pub(super) const ETHERTYPE_IPV4: u32 = 0x0800;
@@ -36,7 +37,7 @@ pub(super) const PROTOCOL_AT: u32 = IP_AT + 9;
 pub(super) const PROTOCOL_UDP: u32 = 17;
 /// Mask of the more-fragments flag and the fragment offset.
 pub(super) const FRAGMENT_BITS: u32 = 0x3fff;
-/// Offset of the UDP destination port, to which the length of the IPv4 header is added.
+/// Offset of the UDP destination port without the length of the IPv4 header, which the program adds.
 pub(super) const DESTINATION_PORT_AT: u32 = IP_AT + 2;
 
 /// One instruction, with the layout of `struct sock_filter`.
@@ -49,8 +50,8 @@ pub(super) struct Instruction {
     pub(super) operand: u32,
 }
 
-/// Returns the program. It accepts untagged IPv4/UDP frames with one of the two ToS values that are fragments or
-/// addressed to the UDP port of the switch.
+/// Returns the program. It accepts an untagged IPv4/UDP frame if the frame has one of the two ToS values and is either
+/// a fragment or addressed to the UDP port of the switch.
 ///
 /// With several threads, each thread has a program with its own UDP port, and only one program takes the fragments. All
 /// programs together accept exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a

@@ -1,6 +1,6 @@
 //! A port on a network interface that receives and sends raw Ethernet frames through a packet socket.
 //!
-//! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. It allows super-frames of up to 64 KB and
+//! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. This header allows super-frames of up to 64 KB and
 //! unfinished checksums in both directions. The device, or the last reader of the frame, completes the checksum.
 #![allow(unsafe_code)]
 
@@ -37,9 +37,10 @@ const VNET_GSO_NONE: u8 = 0;
 const VNET_GSO_UDP_L4: u8 = 5;
 const VNET_GSO_ECN: u8 = 0x80;
 
-/// Length of the IPv4 and UDP headers: the part of the MTU that is not available to the payload of a datagram.
+/// Length of the IPv4 and UDP headers, in bytes: the part of the MTU that is not available to the payload of a
+/// datagram.
 const OVERHEAD_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
-/// Maximum length of a frame with its vnet header: the length field of IPv4 has 16 bits.
+/// Maximum length of a frame with its vnet header, in bytes: the length field of IPv4 has 16 bits.
 const BUFFER_LEN_BYTES: usize = VNET_HEADER_LEN_BYTES + ETHERNET_HEADER_LEN_BYTES + 65_535;
 const CHECKSUM_START: u16 = (ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES) as u16;
 /// Offset of the checksum in the UDP header.
@@ -91,9 +92,9 @@ struct Parsed {
 }
 
 impl PacketPort {
-    /// Opens a port on an interface for each of the threads, which serve the UDP port of the classifier and those that
-    /// follow. The first one claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for the
-    /// ingress rule.
+    /// Opens one port per thread on an interface. The threads serve consecutive UDP ports, starting with that of the
+    /// classifier. The first one claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for
+    /// the ingress rule.
     pub fn open_all(
         id: PortId,
         name: &str,

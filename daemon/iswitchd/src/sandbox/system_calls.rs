@@ -67,7 +67,7 @@ const PRCTLS: [u64; 2] = [libc::PR_SET_NAME as u64, PR_SET_VMA];
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
 /// System calls that libraries attempt incidentally, for instance to count processors or to find the names of a
-/// backtrace. They fail without harm.
+/// backtrace. The sandbox makes them fail, which does no harm.
 const DENIED: [c_long; 6] = [
     libc::SYS_openat,
     libc::SYS_newfstatat,

@@ -1,7 +1,7 @@
 //! Ports, which receive and send datagrams.
 //!
-//! A [`Port`] lends received data from its own buffer and sends from the caller's buffer, so nothing is copied
-//! between the kernel and the switch core. Both directions move super-frames: up to 64 datagrams of one size in one
+//! A [`Port`] lends received data from its own buffer and sends from the caller's buffer, so no data is copied between
+//! the system calls and the switch core. Both directions move super-frames: up to 64 datagrams of one size in one
 //! system call.
 
 mod counters;
@@ -66,7 +66,7 @@ pub trait Port: Send {
     /// retransmission.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
 
-    /// Returns how [`Self::send`] sends to a receiver with a multicast address.
+    /// Returns which hosts [`Self::send`] reaches if the receiver is a multicast address.
     fn group_reach(&self) -> GroupReach {
         GroupReach::Nowhere
     }

@@ -30,7 +30,7 @@ impl UdpPort {
     /// Binds the socket. Only the ToS values of the classifier are used, not its UDP port.
     ///
     /// # Errors
-    /// The errors of `bind(2)`.
+    /// Returns the errors of `bind(2)`.
     pub fn bind(
         id: PortId,
         address: SocketAddrV4,

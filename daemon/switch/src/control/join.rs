@@ -128,8 +128,8 @@ fn try_join(
     admit(state, at, from, request.id, join).map(Some)
 }
 
-/// Returns the refusal of a Join because the parent has refused the same length of the vector. From this refusal,
-/// members that divide the vector differently learn how the job of the parent divides it (T-8).
+/// Returns the refusal of a Join if the parent has recently refused the same vector length. From this refusal, members
+/// that divide the vector differently learn how the job of the parent divides it (T-8).
 fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
     let is_formed = state.jobs.find(id).and_then(|at| state.jobs.get(at)).is_some_and(Job::is_formed);
     let mut expected = state.uplinks.iter().filter_map(|uplink| uplink.expected_len(id, state.now));

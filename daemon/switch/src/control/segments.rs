@@ -165,7 +165,7 @@ pub(super) fn handle_confirm(
     Ok(())
 }
 
-/// Refuses a range beyond the vector.
+/// Refuses a range that extends beyond the vector.
 fn check_range(state: &State, at: MemberAt, range: RangeRepr) -> Result<&Job, Refusal> {
     let job = state.jobs.get(at.job).ok_or(Status::UnknownMember)?;
     let segments = job.layout().segment_count();

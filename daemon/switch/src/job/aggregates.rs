@@ -33,7 +33,7 @@ pub(crate) struct Aggregates {
     staging: [Staging; MAX_MEMBERS],
     /// Partial sums for the parent, if there is one.
     partials: Option<Partials>,
-    /// First aggregate that the parent still kept when it last refused an earlier one.
+    /// First aggregate that the parent still kept when it last refused a request for an earlier aggregate.
     given_up_before: Option<Round>,
 }
 
@@ -296,7 +296,7 @@ impl Aggregates {
         members
     }
 
-    /// Takes the Confirm of a member that is to be answered again, if there is one.
+    /// Removes and returns the Confirm of a member that must be answered again, if there is one.
     pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
         self.staging[member.get()].asked.take()
     }

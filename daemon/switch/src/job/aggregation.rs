@@ -170,8 +170,8 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Returns the reason for which a packet that cannot be a contribution is dropped. A late sum that a member
-    /// supplied to an earlier incarnation may have longer elements than contributions have. The reason is then its
-    /// round, for which the member does not fail.
+    /// supplied to an earlier incarnation may have longer elements than contributions have. The returned reason then
+    /// concerns the round of the sum, so that the member does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
             return reason;
@@ -252,8 +252,8 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the length of the packet that carries the sum of a segment, its result or a partial sum for the parent,
-    /// in bytes.
+    /// Returns the length of the packet that carries the sum of a segment, in bytes. The sum is either the result or a
+    /// partial sum for the parent.
     pub(crate) fn outgoing_len(&self, round: Round, index: SegmentIndex) -> usize {
         if self.job.goes_up(round) { self.partial_len(index) } else { self.result_len(index) }
     }
@@ -353,8 +353,8 @@ impl<'a> Aggregation<'a> {
         true
     }
 
-    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false
-    /// if it is not finished or no longer kept.
+    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
+    /// that segment is not finished or is no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -380,8 +380,8 @@ impl<'a> Aggregation<'a> {
         aggregates.is_some_and(|aggregates| round.is_before(aggregates.oldest_kept()))
     }
 
-    /// Puts the members' partial sum into the batch, if the parent's result has not arrived yet. Returns false
-    /// otherwise.
+    /// Puts the members' partial sum into the batch if the parent's result has not arrived yet. Otherwise returns
+    /// false.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let is_partial = self.slot(round, index).is_partial(round);
         if is_partial {
@@ -435,9 +435,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Returns whether the members wait for the parent's result of a segment. In a round in which the job was resumed
-    /// below the parent, the parent may already have a result although some members have not contributed: a member that
-    /// got the result from an earlier run of this switch does not contribute again.
+    /// Returns whether the members wait for the parent's result of a segment. In the round in which the job was resumed
+    /// below the parent, the parent may already have a result although some members have not contributed. The reason is
+    /// that a member that got the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         if self.job.passes_on() {
             return !self.is_overtaken(round) && !self.has_result(round, index);

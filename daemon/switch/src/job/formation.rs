@@ -20,8 +20,8 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
-/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job: the
-/// next round of one member may be one behind that of others, and one round may be replayed.
+/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. The next
+/// round of one member may be one behind that of others, and one round may be replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
 /// of the switch do not use the same rounds.
@@ -55,7 +55,7 @@ impl CommonHistory {
         Some(Self { latest: furthest.history, behind: None })
     }
 
-    /// Returns the history that most members share. A tie goes to the member with the lowest id.
+    /// Returns the history that most members share. In a tie, the history of the member with the lowest id is chosen.
     fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.members.resuming() {
@@ -117,7 +117,8 @@ fn latest_named(resume: &ResumeRepr) -> Round {
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
 }
 
-/// Returns whether one of two histories, each before its round, leads to the other in at most `most` sums.
+/// Returns whether one of two histories leads to the other in at most `most` sums. Each history is given with the round
+/// that it precedes.
 fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
     let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
     let distance = to.0.distance_from(from.0);
@@ -195,8 +196,8 @@ impl Job {
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
     }
 
-    /// Returns whether all members that the job waits for have joined: the declared workers, or for a resumed job,
-    /// the members that it had before.
+    /// Returns whether all members that the job waits for have joined: the declared workers or, for a resumed job, the
+    /// members that it had before.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.members.count()), self.members.weight());
         // A Fresh member has no sums, but knows how many members there were: the holders of the history may still
@@ -324,8 +325,8 @@ impl Job {
         self.begin_below(first, (round, history), first_vector);
     }
 
-    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both are on the same
-    /// sequence of histories: the parent may still have the results of these aggregates (V-13).
+    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both histories belong
+    /// to one sequence. The parent may still have the results of these aggregates (V-13).
     pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
         let (chain, epoch) = (self.history.chain(), self.epoch());
         let is_passed_on = self.formed && self.passes_on();
@@ -416,8 +417,8 @@ impl Job {
     }
 
     /// Returns the round before the granted one and the history before that round, if some members are still at that
-    /// round because an earlier run of this switch sent its sum only to the other members. The parent still has that
-    /// sum.
+    /// round because an earlier run of this switch sent the sum of that round only to the other members. The parent
+    /// still has that sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let chain = self.history.chain();

@@ -39,8 +39,8 @@ pub(crate) struct Reception {
     /// Number of offers since the member last heard the group for a while, which determines the pause after the next
     /// offer.
     offers: u8,
-    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row; the
-    /// former is valid only if the latter is not zero.
+    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row. The
+    /// round is valid only if the number is not zero.
     missed: Round,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.
@@ -96,7 +96,7 @@ impl Reception {
         self.misses
     }
 
-    /// Takes account of the last periodic Probe, and of the segments that the member has contributed in total. Returns
+    /// Evaluates the last periodic Probe and the number of segments that the member has contributed in total. Returns
     /// whether the group no longer counts as heard.
     fn settle(&mut self, is_confirmed: bool, segments: u64, vector_segments: u32) -> bool {
         let contributed = segments.saturating_sub(self.segments);
@@ -376,8 +376,8 @@ impl super::Job {
         is_lost
     }
 
-    /// Takes account of the last periodic Probe. Returns the members that have not confirmed it although they read
-    /// their sockets, and now receive results by unicast.
+    /// Evaluates the last periodic Probe. Returns the members that have not confirmed it although they read their
+    /// sockets, and that now receive results by unicast.
     pub(crate) fn settle_probe(&mut self, now: Instant) -> MemberSet {
         let segments = self.layout.segment_count();
         let Some(group) = &mut self.group else { return MemberSet::EMPTY };
@@ -394,8 +394,8 @@ impl super::Job {
         lost
     }
 
-    /// Returns a member to unicast until it accepts an offer, which is due at once: it has joined again and may have
-    /// left the group.
+    /// Returns a member that has joined again to unicast, because it may have left the group. The next offer to it is
+    /// due at once.
     pub(crate) fn renew_reception(&mut self, id: MemberId) {
         if let Some(group) = &mut self.group {
             group.exclude(id);

@@ -3,14 +3,14 @@
 use iswitch_protocol::Round;
 use iswitch_protocol::history::Chain;
 
-/// Number of rounds at which members below one parent may be: two rounds are alive at once, one may be finished for
-/// some of the members only, and a Fresh member starts one round after these.
+/// Number of consecutive rounds at which members below one parent may be. Two rounds are alive at once, one may be
+/// finished for only some of the members, and a Fresh member starts one round after these.
 pub(super) const STARTS: usize = 4;
 
 /// Histories of a job around its latest round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
-    /// How the histories are formed.
+    /// Rule by which the histories are computed.
     chain: Chain,
     /// Epoch of the topmost switch's incarnation of the job.
     epoch: u64,

@@ -27,7 +27,7 @@ pub(crate) struct Member {
     pub(crate) instance: u32,
     /// Position of the member in ordered sums.
     pub(crate) rank: u16,
-    /// Request id of the Join. The notice that the job is complete repeats it.
+    /// Request id of the Join. The notice that the job is complete repeats this id.
     pub(crate) join_request: u32,
     /// Statement of the member about the sums that it had before it joined, if any.
     pub(crate) resume: Option<ResumeRepr>,
@@ -202,7 +202,7 @@ impl Members {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }
 
-    /// Returns the resume statements of the members that hold sums, that is, without the flag fresh.
+    /// Returns the resume statements of the members that hold sums, that is, the statements without the flag fresh.
     pub(super) fn resuming(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.returning().filter(|resume| !resume.fresh)
     }

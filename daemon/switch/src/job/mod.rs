@@ -192,8 +192,8 @@ impl Job {
     }
 
     /// Returns the number of slots that a job needs. A synchronous job needs one for each segment of two rounds; an
-    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, of each
-    /// aggregate.
+    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, one for each
+    /// segment of each aggregate.
     pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout, has_parent: bool) -> usize {
         let segments = layout.segment_count() as usize;
         let aggregates = if has_parent { async_generations(layout.gradient_len()) } else { 0 };
@@ -229,7 +229,7 @@ impl Job {
         self.has_key
     }
 
-    /// Returns whether the vector is one part of a longer vector, whose other parts other switches sum.
+    /// Returns whether the vector is one part of a longer vector, whose other parts are summed by other switches.
     pub(crate) fn is_part(&self) -> bool {
         self.history.chain() == Chain::Part
     }
@@ -515,8 +515,8 @@ impl Job {
     }
 
     /// Records that a result of an aggregate has arrived from the parent, so that all earlier ones are finished.
-    /// Returns false if the result is of no use: the aggregate is no longer kept, or so far ahead that none of the
-    /// aggregates before it would be kept.
+    /// Returns false if the result is unusable, because the aggregate is no longer kept or is so far ahead that none of
+    /// the aggregates before it would be kept.
     fn note_result(&mut self, aggregate: Round) -> bool {
         let Some(aggregates) = self.rounds.asynchronous() else { return false };
         let (filling, most) = (aggregates.filling(), aggregates.capacity() as u32);
@@ -546,8 +546,8 @@ impl Job {
         }
     }
 
-    /// Prepares to pass on the results of an aggregate that a member asks for and that precedes those of this switch:
-    /// the parent may still have them (V-13).
+    /// Prepares to pass on the results of a requested aggregate that precedes the aggregates of this switch, because
+    /// the parent may still have these results (V-13).
     pub(crate) fn reach_back(&mut self, aggregate: Round) {
         let is_passed_on = self.formed && self.passes_on();
         if let Some(aggregates) = self.rounds.asynchronous_mut().filter(|_| is_passed_on)
@@ -601,8 +601,8 @@ impl Job {
         &mut self.round_times
     }
 
-    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
-    /// members that the rounds wait for.
+    /// Shifts the opening times of the open rounds by `slept`, the duration of a pause in which the switch could not
+    /// hear the members that the rounds wait for.
     pub(crate) fn postpone_rounds(&mut self, slept: Duration) {
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
             rounds.postpone(slept);
@@ -657,7 +657,7 @@ impl Job {
         seg.is_some_and(|seg| !seg.round.is_before(self.next_unnamed_round()))
     }
 
-    /// Returns the position at which the next job begins when this one ends, at [`Self::next_unnamed_round`].
+    /// Returns the position at which the next job begins after this one ends: that of [`Self::next_unnamed_round`].
     pub(crate) fn position_after(&self) -> Position {
         let mut position = self.rounds.numbers().position();
         position.advance(self.next_unnamed_round());
@@ -713,8 +713,8 @@ impl Job {
     }
 
     /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
-    /// carries one; only a switch, whose members may all have left, or a member that supplies a sum may send another
-    /// number.
+    /// carries one. Only a switch or a member that supplies a sum may send another number, which is zero if all members
+    /// of the switch have left.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {
         // Fast path: nearly all packets carry one contribution and need no lookup of the member.
         contributions == 1

@@ -2,8 +2,8 @@
 //! members, and partial sums are sent to the parent.
 //!
 //! In the job's region of sums, the partial sums follow the staged vectors. The slots of the aggregates follow those of
-//! the staged vectors; they show which results have arrived, because those of several aggregates may arrive in any
-//! order.
+//! the staged vectors; they show which results have arrived, because the results of several aggregates may arrive in
+//! any order.
 
 use iswitch_protocol::{ElementType, Round, Seg, SegmentIndex};
 

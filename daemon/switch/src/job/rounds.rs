@@ -247,8 +247,8 @@ impl Synchronous {
         rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
     }
 
-    /// Returns whether a round is open or may be opened. It replaces the round two before it, which must be finished
-    ///
+    /// Returns whether a round is open or may be opened. A round replaces the one two rounds earlier, which must be
+    /// finished.
     pub(super) fn has_slot_for(&self, round: Round) -> bool {
         let parity = round.parity();
         let kept = &self.alive[parity];
@@ -331,8 +331,8 @@ impl Synchronous {
         }
     }
 
-    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
-    /// members that the rounds wait for.
+    /// Shifts the opening times of the open rounds by `slept`, the duration of a pause in which the switch could not
+    /// hear the members that the rounds wait for.
     pub(super) fn postpone(&mut self, slept: Duration) {
         for round in &mut self.alive {
             round.opened = round.opened.plus(slept);
@@ -340,7 +340,8 @@ impl Synchronous {
     }
 
     /// Calls `record` for each round that was opened or finished since the last call, and adds the durations of the
-    /// latter to `times`. Of the rounds that both opened and finished in between, only the last two are recorded.
+    /// finished rounds to `times`. Of the rounds that both opened and finished in between, only the last two are
+    /// recorded.
     pub(super) fn record(&mut self, now: Instant, times: &mut RoundTimes, mut record: impl FnMut(Incident)) {
         let is_new = |known: Option<Round>, round: Round| known.is_none_or(|known| known.is_before(round));
         let Recorded { mut opened, mut finished } = self.recorded;

@@ -69,8 +69,8 @@ impl Job {
         aggregates.kept_after(history).or_else(|| self.aggregate_ahead(history))
     }
 
-    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch: below a
-    /// parent, the member may have received them from an earlier run of this switch.
+    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch. Below a
+    /// parent, the member may have received these sums from an earlier run of this switch.
     fn aggregate_ahead(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| self.has_parent)?;
         let (chain, epoch) = (self.history.chain(), self.epoch());

@@ -1,11 +1,11 @@
 //! Aggregation in an asynchronous job: vectors are staged until they are complete, then added to the aggregate that
 //! is being filled.
 //!
-//! A job's region of sums holds [`iswitch_protocol::limits::async_generations`] aggregates, each at its number modulo
-//! their count, followed by one vector for each possible member. A vector is added to an aggregate only when it is
-//! complete. A member that stops in the middle of a vector therefore delays no other member, and each aggregate is
-//! the sum of exactly the vectors that it counts. The additions are queued work, executed in order of admission while
-//! there is room to send.
+//! A job's region of sums holds [`iswitch_protocol::limits::async_generations`] aggregates, followed by one vector for
+//! each possible member. The position of an aggregate is its number modulo the number of aggregates. A vector is added
+//! to an aggregate only when it is complete. A member that stops in the middle of a vector therefore delays no other
+//! member, and each aggregate is the sum of exactly the vectors that it counts. The additions are queued work, executed
+//! in order of admission while there is room to send.
 
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 

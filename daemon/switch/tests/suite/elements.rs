@@ -64,7 +64,7 @@ fn vector() -> impl Strategy<Value = [f32; 5]> {
     [float(), float(), float(), float(), float()]
 }
 
-/// Returns the bits that a round should have: an independent sum of the rounded contributions.
+/// Returns the expected bits of a round's result, from an independent sum of the rounded contributions.
 fn expected(elements: ElementTypes, vectors: &[[f32; 5]]) -> Vec<u32> {
     let sum = |at: usize| vectors.iter().fold(0.0, |sum, x| sum + rounded(elements.contributions(), x[at]));
     let canonical = |x: f32| if x.is_nan() { 0x7FC0_0000 } else { x.to_bits() };

@@ -93,7 +93,7 @@ fn results(sent: &[Sent]) -> impl Iterator<Item = &Sent> {
 }
 
 /// Returns the maximum number of packets, to all members together, that queued work may send in a turn. The last step
-/// begins before the limit.
+/// may exceed the limit, because it begins before the limit is reached.
 fn most_in_a_turn(members: usize) -> usize {
     2 * (MAX_WORK_COST / WORK_COST_PER_DATAGRAM) as usize + members
 }

@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Sleeps, with heartbeats of the members.
+    /// Advances the time while the members send heartbeats.
     fn live(&mut self, ms: u64, members: u8) {
         for _ in 0..ms / 200 {
             (1..=members).for_each(|host| self.control(host, ControlBody::HEARTBEAT));

@@ -20,7 +20,8 @@ const BEHIND: u64 = 999;
 const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
 /// Round before `BASE`, in which a sum that some members lack is replayed.
 const REPLAY: u32 = BASE - 1;
-/// First round if the replay is given up: new members may have begun the round after it.
+/// First round if the replay is given up: one round later than `BASE`, because new members may already have begun
+/// `BASE`.
 const ANEW: u32 = BASE + 1;
 
 fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {

@@ -8,7 +8,7 @@ use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode, Status, W
 use iswitch_switch::{Config, Departure, DropReason, Endpoint, Event, NonFinite, PortId};
 use proptest::prelude::*;
 
-/// Returns the status and the expected value of a refusal, or `None` without an answer.
+/// Status and expected value of a refusal, or `None` if there is no answer.
 type Answer = Option<(Status, u32)>;
 
 fn success(to: u8, request: u32, round: u32) -> Sent {

@@ -9,7 +9,7 @@ use crate::limits::MAX_PARTS;
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Length of an Ack without the bitmap that answers a Help or Confirm, in bytes.
+/// Length of an Ack, in bytes, without the bitmap that it contains if it answers a Help or Confirm.
 pub const ACK_LEN_BYTES: usize = 60;
 
 pub(super) mod field {
@@ -97,8 +97,8 @@ pub struct AckRepr<'a> {
     pub orphaned: bool,
     /// Whether a member set the threshold H, so that H does not follow the number of members.
     pub pinned: bool,
-    /// Answer to a Join with the flag part: number of parts into which the switch divides long vectors, from 1 to
-    /// [`MAX_PARTS`]. Otherwise 1.
+    /// Answer to a Join in which [`part`](super::JoinRepr::part) is set: number of parts into which the switch divides
+    /// long vectors, from 1 to [`MAX_PARTS`]. Otherwise 1.
     pub parts: u8,
     /// Epoch of the job's incarnation, or the boot id of the switch if it does not know the job (requirement M-7).
     pub boot: u64,
@@ -122,7 +122,7 @@ pub struct AckRepr<'a> {
 }
 
 impl AckRepr<'_> {
-    /// Returns the limit of the switch that a refusal names (requirement C-12).
+    /// Returns the switch limit that a refusal names (requirement C-12).
     pub fn exceeded(&self) -> Option<Exceeded> {
         match self.status {
             Status::NoCapacity | Status::JobFull => Exceeded::from_wire(self.history),

@@ -15,7 +15,8 @@ pub(super) fn at_least(buffer: &[u8], len: usize) -> Result<(), WireError> {
     if buffer.len() < len { Err(WireError::Truncated) } else { Ok(()) }
 }
 
-/// Returns the length of the padding after `len` bytes, which must all be zero (requirement C-4).
+/// Returns the length of the padding that follows the first `len` bytes. All bytes of the padding must be zero
+/// (requirement C-4).
 pub(super) fn padding(buffer: &[u8], len: usize) -> Result<u16, WireError> {
     let padding = &buffer[len..];
     if padding.iter().any(|byte| *byte != 0) { Err(WireError::Overlong) } else { Ok(padding.len() as u16) }

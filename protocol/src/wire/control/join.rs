@@ -89,7 +89,7 @@ impl Kind {
     }
 }
 
-/// Value of a Join: what the member declares.
+/// Value of a Join: the parameters that the member declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinRepr {
     /// Number of floats in the gradient vector.
@@ -174,9 +174,9 @@ impl JoinRepr {
 /// State of a member that rejoins, after the switch restarted or expelled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeRepr {
-    /// Number of the member's next round, as far as it knows.
+    /// Number of the member's next round, as far as the member knows.
     pub round: Round,
-    /// Number of members that the switch had; zero if the member does not know.
+    /// Number of members that the switch had; zero if the member does not know it.
     pub members: u16,
     /// Number of workers that the whole job had.
     pub weight: u16,

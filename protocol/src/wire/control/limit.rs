@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// Limit of a switch for which it refuses a Join.
+/// Switch limit because of which a Join is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Limit {
     /// Number of jobs of the switch.
     Jobs = 1,
-    /// Number of jobs of a switch with a parent: one for each of its ports to the parent.
+    /// Number of jobs of a switch with a parent: at most one for each of its ports to the parent.
     UplinkJobs = 2,
     /// Number of jobs without a key, if the switch holds keys.
     KeylessJobs = 3,
@@ -20,9 +20,9 @@ pub enum Limit {
     JobMemory = 6,
     /// Memory for the sums of jobs without a key, in bytes, if the switch holds keys.
     KeylessMemory = 7,
-    /// Number of segments of all jobs whose state the switch can keep.
+    /// Number of segments, over all jobs, whose state the switch can keep.
     Slots = 8,
-    /// The switch is about to stop, so that no further job may begin; the value is 0.
+    /// The switch is about to stop, so no further job may begin; the value is 0.
     Draining = 9,
     /// Number of members of one job.
     Members = 10,
@@ -47,7 +47,7 @@ impl Limit {
         Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
     }
 
-    /// Returns the name in status, logs and metrics.
+    /// Returns the name that status output, logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jobs => "jobs",
@@ -80,7 +80,7 @@ impl Limit {
 pub struct Exceeded {
     /// The limit.
     pub limit: Limit,
-    /// Value of the limit: a number, or bytes; at most 56 bits.
+    /// Value of the limit: a count or a number of bytes, at most 56 bits long.
     pub value: u64,
 }
 
@@ -88,21 +88,21 @@ pub struct Exceeded {
 const VALUE_BITS: u32 = 56;
 
 impl Exceeded {
-    /// Returns the limit as a refusal carries it in its field `history` (requirement C-12).
+    /// Encodes the limit for the field `history` of a refusal (requirement C-12).
     pub const fn to_wire(self) -> u64 {
         let max = (1 << VALUE_BITS) - 1;
         let value = if self.value > max { max } else { self.value };
         (self.limit as u64) << VALUE_BITS | value
     }
 
-    /// Returns the limit in the field `history` of a refusal, or `None` if the switch names no known limit.
+    /// Decodes the limit from the field `history` of a refusal. Returns `None` if the switch names no known limit.
     pub fn from_wire(history: u64) -> Option<Self> {
         let limit = Limit::from_code((history >> VALUE_BITS) as u8)?;
         Some(Self { limit, value: history & ((1 << VALUE_BITS) - 1) })
     }
 }
 
-/// Number of bytes in the largest binary unit that divides it.
+/// Number of bytes, formatted in the largest binary unit that divides it.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

@@ -54,7 +54,7 @@ impl<'a> ControlPacket<'a> {
         trailer.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Returns the packet without its trailer, and the trailer; `None` if there is no trailer.
+    /// Splits the packet into its content and its trailer. Returns `None` if there is no trailer.
     pub(crate) fn split_trailer(&self) -> Option<(&'a [u8], &'a [u8; TRAILER_LEN_BYTES])> {
         if self.is_authenticated() { self.buffer.split_last_chunk() } else { None }
     }

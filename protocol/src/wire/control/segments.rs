@@ -29,7 +29,7 @@ pub struct SegmentSetRepr<'a> {
 }
 
 impl<'a> SegmentSetRepr<'a> {
-    /// Returns the segments of a range whose bit is set. Bits beyond the range are ignored.
+    /// Returns those segments of a range whose bits are set. Bits beyond the range are ignored.
     #[inline]
     pub fn of(range: RangeRepr, bits: &'a [u8; MAX_BITMAP_LEN_BYTES]) -> Self {
         Self { range, bitmap: &bits[..range.count.div_ceil(8) as usize] }

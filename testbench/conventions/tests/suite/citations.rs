@@ -65,7 +65,7 @@ fn quoted(text: &str) -> impl Iterator<Item = (&str, &str)> {
     std::iter::from_fn(move || Some((pieces.next()?, pieces.next()?)))
 }
 
-/// Returns the names of the rules of the simulation's checker.
+/// Names of the rules of the simulation's checker.
 static RULES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let all = sources(".rs");
     let mut of_simulation = all.iter().filter(|(path, _)| path.starts_with("testbench/simulation/src/"));

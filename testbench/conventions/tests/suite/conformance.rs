@@ -8,7 +8,7 @@ use iswitch_conventions::{report, root};
 use crate::citations::{self, cells};
 
 const CONFORMANCE: &str = "protocol/CONFORMANCE.md";
-/// Exclusive upper limit of the length of a restatement, in characters.
+/// Exclusive upper limit on the length of a restatement, in characters.
 const RESTATEMENT_CHARS: usize = 100;
 /// Prefix of the reason why a requirement, or a part of it, has no test.
 const NOT_TESTED: &str = "Not tested: ";
@@ -34,12 +34,12 @@ fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -
     found
 }
 
-/// Returns the requirement of an item of the specification: `- **W-1** A packet is ours`.
+/// Returns the requirement that a list item of the specification states, as in `- **W-1** A packet is ours`.
 fn stated(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }
 
-/// Returns the requirement of a row: `| W-1 | restatement | tests |`.
+/// Returns the requirement of a table row, as in `| W-1 | restatement | tests |`.
 fn of_row(line: &str) -> Option<&str> {
     let id = line.strip_prefix("| ")?.split_once(" |").map(|(id, _)| id)?;
     let (letter, number) = id.split_once('-')?;

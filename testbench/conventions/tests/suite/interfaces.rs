@@ -14,7 +14,7 @@ use syn::{Attribute, ImplItem, Item, Signature, TraitItem, Visibility};
 /// Libraries with a snapshot, and their directories.
 const LIBRARIES: [(&str, &str); 3] =
     [("iswitch", "worker-lib/worker"), ("iswitch-protocol", "protocol"), ("iswitch-switch", "daemon/switch")];
-/// Environment variable: if it is set, the snapshots are written instead of compared.
+/// Environment variable that, if set, causes the snapshots to be written instead of compared.
 const UPDATE_VARIABLE: &str = "ISWITCH_UPDATE_INTERFACES";
 
 fn modules(directory: &Path) -> Vec<PathBuf> {
@@ -172,7 +172,7 @@ fn public_types(lines: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the interface of a library, one item a line.
+/// Returns the interface of a library, one item per line.
 fn interface(directory: &str) -> String {
     let sources = root().join(directory).join("src");
     let mut lines = Vec::new();

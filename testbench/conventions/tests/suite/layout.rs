@@ -142,8 +142,8 @@ fn names_of_implemented_types_are_found() {
     assert_eq!(implemented("    impl Inner {"), None);
 }
 
-/// `--locked` fails if a lock file would have to change, but cargo would need downloads that a new machine does not
-/// have.
+/// This test does not run `cargo --locked`, which would detect an outdated lock file, because cargo would then need
+/// downloads that a new machine does not have.
 #[test]
 fn the_lock_file_of_the_example_lists_the_packages_it_uses() {
     const EXAMPLE: &str = "worker-lib/worker/examples/burn";

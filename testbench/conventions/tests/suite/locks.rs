@@ -22,13 +22,13 @@ struct Locked {
     version: String,
     /// Registry; None for a package that is read from a directory.
     source: Option<String>,
-    /// Names of the dependencies; the version follows if several are locked.
+    /// Names of the dependencies; the version follows if several versions are locked.
     #[serde(default)]
     dependencies: Vec<String>,
 }
 
 impl Lock {
-    /// Returns what keeps `package` from being built with this lock file.
+    /// Returns the reasons why `package` cannot be built with this lock file.
     fn problems(&self, package: &Package) -> Vec<String> {
         let is_locked = |it: &&Locked| it.source.is_none() && it.name == package.name;
         let Some(locked) = self.package.iter().find(is_locked) else { return Vec::new() };
@@ -48,7 +48,8 @@ impl Lock {
         problems
     }
 
-    /// Returns whether the locked dependencies of a package contain this one in a version that its manifest allows.
+    /// Returns whether the locked dependencies of a package include this dependency, in a version that the manifest of
+    /// the package allows.
     fn satisfies(&self, locked: &Locked, dependency: &Dependency) -> bool {
         let required = VersionReq::parse(&dependency.req);
         let required =

@@ -5,7 +5,7 @@ use std::fs;
 use iswitch_conventions::{report, root, sources};
 
 const STYLE_PAGE: &str = "docs/style.md";
-/// Kinds of files that people read.
+/// Endings of the names of files that people read.
 const KINDS: [&str; 6] = [".md", ".rs", ".py", ".toml", ".service", ".h"];
 
 /// Returns the word list of the style page, in lower case.
@@ -17,7 +17,7 @@ fn rejected() -> Vec<String> {
     list.lines().map(str::to_lowercase).collect()
 }
 
-/// Returns whether a text in lower case contains a word that is not a part of another word.
+/// Returns whether a lower-case text contains a word as a whole, not as a part of another word.
 fn contains(text: &str, word: &str) -> bool {
     let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphabetic);
     text.match_indices(word).any(|(start, found)| {

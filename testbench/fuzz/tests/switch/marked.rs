@@ -53,7 +53,7 @@ struct Known {
     results: HashMap<(u32, u32), Vec<u32>>,
     /// Bits of each sum that was sent to the parent.
     partials: HashMap<(u32, u32), Vec<u32>>,
-    /// Number of contributions and floats of the first segment of each asynchronous aggregate.
+    /// First segment of each asynchronous aggregate: its number of contributions and the bits of its floats.
     vectors: HashMap<u32, (u16, Vec<u32>)>,
     /// Results that the parent sent.
     from_parent: HashSet<(u32, u32, Vec<u32>)>,

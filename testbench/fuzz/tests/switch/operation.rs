@@ -146,7 +146,7 @@ pub(crate) enum Oddity {
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Resuming {
     pub(crate) round: RoundOffset,
-    /// Number of one of a few histories; hosts with the same number agree.
+    /// Number of the history that the host reports. Hosts that report the same number have the same history.
     #[generator(1..4u8)]
     pub(crate) history: u8,
     #[generator(0..4u8)]
@@ -157,7 +157,8 @@ pub(crate) struct Resuming {
     pub(crate) members: u8,
     /// Whether the host reports the history that the switch last sent to it, instead of `history`.
     pub(crate) as_reported: bool,
-    /// Whether the host reports a history that it received but never had.
+    /// Whether the host reports that it received this history when it was admitted as Fresh, and has finished no round
+    /// since.
     pub(crate) fresh: bool,
     #[generator(0..4u8)]
     pub(crate) behind: u8,

@@ -20,12 +20,12 @@ use crate::world::{FIRST_UPLINK, Sent, UPLINKS, World, data_packet, emit_control
 struct Below {
     job: Option<u32>,
     join_request: u32,
-    /// Counter of the last packet from the switch; 0 if it had none.
+    /// Counter of the last packet from the switch; 0 if that packet had none.
     counter: u64,
     session: u64,
     own_counter: u64,
     boot: u64,
-    /// Number of the partial sum of an asynchronous job of which the switch has last asked by Confirm.
+    /// Number of the asynchronous partial sum that the switch's last Confirm asked about.
     partial: Option<Round>,
 }
 

@@ -30,9 +30,9 @@ pub(crate) const UPLINKS: u8 = 2;
 const PAGE_BYTES: usize = 4096;
 /// Job that no host ever joins.
 const LAST_JOB: u32 = 99;
-/// Upper bound of the packets to send after one call.
+/// Maximum number of packets that the switch sends after one call.
 const MAX_TRANSMITS: usize = 100_000;
-/// Upper bound of the calls that the switch needs for all its queued work.
+/// Maximum number of calls that the switch needs to complete its queued work.
 const MAX_TURNS: usize = 100_000;
 
 /// Packet of a host, which may be sent again.
@@ -61,7 +61,7 @@ pub(crate) struct Place {
     pub(crate) layout: VectorLayout,
     pub(crate) is_asynchronous: bool,
     pub(crate) is_tagged: bool,
-    /// Newest round, or the first round in which the host takes part.
+    /// Newest round of the job or, if the job has none yet, the first round in which the host takes part.
     pub(crate) round: Round,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct World {
     config: Config,
     keys: Vec<(Option<u32>, Key)>,
     pub(crate) now_ns: u64,
-    /// Latest time that the clock has shown, also before it was turned back.
+    /// Latest time that the clock has shown, even before it was turned back.
     latest_ns: u64,
     pub(crate) hosts: Vec<HostState>,
     pub(crate) parent: ParentState,

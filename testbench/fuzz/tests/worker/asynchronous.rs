@@ -12,7 +12,7 @@ use iswitch_protocol::{Instant, Round};
 use crate::turn::{Scenario, Turn};
 use crate::upstream::{self, JOB, Upstream};
 
-/// Upper bound of the packets to send after one call.
+/// Maximum number of packets that the worker sends after one call.
 const MAX_TRANSMITS: usize = 10_000;
 
 struct World {

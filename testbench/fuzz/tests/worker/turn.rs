@@ -5,7 +5,7 @@ use bolero::TypeGenerator;
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct Scenario {
     pub(crate) keyed: Keyed,
-    /// Number of one of a few vector layouts.
+    /// Index of the vector layout in `LAYOUTS`.
     #[generator(0..4u8)]
     pub(crate) layout: u8,
     pub(crate) recv_buffer_bytes: u16,

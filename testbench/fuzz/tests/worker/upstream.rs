@@ -1,4 +1,4 @@
-//! Switch as a worker sees it, which sends arbitrary packets with the right key.
+//! Switch, as seen by a worker, that sends arbitrary packets with the right key.
 
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ impl Upstream {
         }
     }
 
-    /// Checks packets of the worker, and records what an answer needs.
+    /// Checks packets of the worker, and records the values that an answer needs.
     pub(crate) fn hear(&mut self, class: Class, bytes: &[u8], stride: usize, vector: Option<&[f32]>) {
         assert!(!bytes.is_empty() && stride > 0 && bytes.len() <= MAX_SUPERFRAME_LEN_BYTES);
         if class == Class::Data {

@@ -37,7 +37,7 @@ pub(super) struct Finished {
     pub(super) contributions: u16,
 }
 
-/// Numbers of worker gradients that bound the number of gradients in an aggregate of a tree (requirement V-14).
+/// Bounds on the number of worker gradients in an aggregate of a tree (requirement V-14).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
     /// H of the next aggregate, if the job is complete.
@@ -128,8 +128,8 @@ impl Census {
         }
     }
 
-    /// Records that a member that represented at most `largest` workers has departed from the root of a tree. It may
-    /// have been replaced at once, before the root could state a lower H.
+    /// Records that a member that represented at most `largest` workers has departed from the root of a tree. The
+    /// member may have been replaced at once, before the root could state a lower H.
     pub(super) fn note_departure(&mut self, largest: u16) {
         if let Some((lowest, _)) = &mut self.stated {
             *lowest = lowest.saturating_sub(largest).max(1);

@@ -13,7 +13,7 @@ use super::upsets::begins_job;
 use super::{Aggregate, Scenario, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
-/// Maximum number of unconfirmed vectors in one sum that the checker searches for. The search is expensive, and few
+/// Maximum number of unconfirmed vectors that the checker searches for in one sum. The search is expensive, and few
 /// sums contain more.
 const MOST_UNCONFIRMED: usize = 3;
 
@@ -246,7 +246,8 @@ impl Simulation<'_> {
 }
 
 impl Simulation<'_> {
-    /// Checks that each sum is the sum of the vectors known to be in it and of others that may be in it.
+    /// Checks that each sum consists of the vectors that are known to be in it and, possibly, of vectors that may be in
+    /// it.
     pub(super) fn check_sums(&self) -> Result<Checked, Violation> {
         let mut undecided = self.undecided.clone();
         for (worker, acting) in self.workers.iter().enumerate() {

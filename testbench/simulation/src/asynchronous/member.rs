@@ -60,8 +60,8 @@ pub(super) struct SimulatedWorker {
     pub(super) epoch: u64,
     /// Next aggregate to apply.
     pub(super) next: Option<Round>,
-    /// Aggregate before which the worker needs the state of a peer, because it has missed earlier aggregates and no
-    /// peer has reached that state yet.
+    /// Aggregate whose preceding state the worker must still fetch from a peer. The worker has missed earlier
+    /// aggregates, and no peer has reached that state yet.
     pub(super) awaits_state: Option<Round>,
     /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
     pub(super) is_ahead: bool,
@@ -125,8 +125,8 @@ impl SimulatedWorker {
         }
     }
 
-    /// Starts another process, numbered `life` among the processes of all workers. It keeps no state of the previous
-    /// one.
+    /// Starts another process, which keeps no state of the previous one. `life` is its number among the processes of
+    /// all workers.
     pub(super) fn start(
         &mut self,
         scenario: &Scenario,

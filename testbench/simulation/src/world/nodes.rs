@@ -185,7 +185,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Returns the epoch to which the round numbers of a switch belong, and notes a new one of the root.
+    /// Returns the epoch to which the round numbers of a switch belong, and records a new epoch of the root.
     fn follow_epoch(&mut self, at: usize) -> u64 {
         // Round numbers are those of the topmost switch (H-4).
         let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
@@ -357,7 +357,7 @@ impl World<'_> {
     }
 }
 
-/// Returns the workers of a switch that are subscribed to a group and reached by its packets.
+/// Returns the workers of a switch that are subscribed to a group and that the group's packets reach.
 fn subscribers<'a>(
     workers: &'a [WorkerNode],
     scenario: &'a Scenario,

@@ -49,7 +49,7 @@ enum Timed {
     SimdAdd,
 }
 
-/// Nanoseconds per contribution to one segment: of the core, of the plain addition and of the SIMD addition.
+/// Times per contribution to one segment, in nanoseconds: those of the core, the plain addition and the SIMD addition.
 struct Row {
     shape: Shape,
     standings: Standings<Timed, f64>,

@@ -10,7 +10,7 @@ use iswitch_testbench::contest::{Contest, Markdown, Progress, Spread, Standings}
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-/// Number of segments of the vector: 6.4 MB, as in the largest model of the paper.
+/// Number of segments of the vector, whose length is 6.4 MB, as in the paper's largest model.
 const SEGMENTS: usize = 4_610;
 const MEMBERS: usize = 4;
 /// Duration of one turn.
@@ -25,7 +25,7 @@ struct Team {
 /// Time of a turn per packet of the whole vector, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Times {
-    /// From the start of the first thread to the end of the last one.
+    /// Time from the start of the first thread to the end of the last one.
     elapsed: f64,
     /// Processor time of the thread that used the most. Other processes on the machine affect it only in that they
     /// displace data from the caches.

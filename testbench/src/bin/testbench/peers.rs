@@ -33,8 +33,8 @@ pub(crate) struct Options {
     sweep: bool,
     /// Number of workers, each in its own network namespace
     ///
-    /// With several numbers, the command prints one table of times for each vector length, with a column for each
-    /// number, unless --sweep is given.
+    /// With several numbers and without --sweep, the command prints one table of times for each vector length, with one
+    /// column for each number.
     #[arg(long, value_delimiter = ',', default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: Vec<u16>,
     #[command(flatten)]

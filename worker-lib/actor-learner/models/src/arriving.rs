@@ -1,4 +1,4 @@
-//! Objects that are still being received from upstream. Readers receive the bytes as they arrive from upstream.
+//! Objects that are still being received from upstream. Readers receive the bytes as they arrive.
 //!
 //! The received bytes are copied once, into blocks whose total length is exactly that of the object. Readers share the
 //! blocks.
@@ -61,8 +61,8 @@ impl Arriving {
         state.wake();
     }
 
-    /// Returns a reader of a range of the object. It returns the bytes that have already arrived, and further bytes as
-    /// they arrive.
+    /// Returns a reader of a range of the object. The reader returns the bytes that have already arrived, and then the
+    /// remaining bytes as they arrive.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
         state.readers += 1;

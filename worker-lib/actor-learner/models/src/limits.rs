@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names that a cell knows although upstream does not have them yet. While readers wait for such a
+/// Maximum number of names that a cell keeps for models that upstream does not have yet. While readers wait for such a
 /// name, the cell queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
 /// Default number of versions that a store keeps of each model: the number of versions by which a reader may fall
@@ -26,8 +26,8 @@ pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
 
 /// Default maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Maximum number of connections beyond the limit that receive an error response. Further connections are closed
-/// without a response.
+/// Maximum number of connections above the connection limit to which the server sends an error response. Further
+/// connections are closed without a response.
 pub const REFUSALS_MAX: usize = 64;
 /// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub const UPLOADS_MAX: usize = 1;
 
 /// Timeout for the head of a request, and idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout after which a peer is disconnected if it receives nothing or sends no more of a body.
+/// Timeout after which a peer is disconnected if it does not receive its response or stops sending its request body.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Minimum rate of a reader, in bytes per second. A response may take as long as it would at this rate, plus
 /// [`STALL_TIMEOUT`].
@@ -61,7 +61,7 @@ pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for the head of a response and for each further piece of its body. When it expires, another source is tried.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of consecutive interruptions of a download without a received byte between them.
+/// Maximum number of consecutive interruptions of a download between which no byte is received.
 pub const RESUMES_MAX: u32 = 8;
 /// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);

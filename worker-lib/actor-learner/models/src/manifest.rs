@@ -18,7 +18,7 @@ pub struct Manifest {
     pub sha256: Sha256Digest,
     /// CRC-32C (Castagnoli) of the model's bytes.
     pub crc32c: u32,
-    /// Time of publication according to the learner's clock, in milliseconds since 1970.
+    /// Time of publication according to the learner's clock, in milliseconds since the Unix epoch.
     pub published_unix_ms: u64,
 }
 
@@ -154,7 +154,7 @@ impl Verifier {
     }
 }
 
-/// Returns the current time in milliseconds since 1970.
+/// Returns the current time in milliseconds since the Unix epoch.
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     millis(since)

@@ -44,7 +44,7 @@ impl Token {
     /// Creates a token from text. Surrounding white space is ignored.
     ///
     /// # Errors
-    /// Fails if the text is too short, too long, or contains invalid characters.
+    /// Fails if the text is too short or too long, or if it contains invalid characters.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);

@@ -6,7 +6,7 @@ pub const ITEMS_MAX: u64 = 1 << 28;
 pub const TABLES_MAX: usize = 1024;
 /// Maximum length of a table's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// Upper limit for the configured maximum payload size, in bytes. With it, a journal record with such a payload is
+/// Upper limit for the configured maximum payload size, in bytes. A journal record with a payload of this size is
 /// shorter than 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 /// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
@@ -16,16 +16,16 @@ pub const ITEM_OVERHEAD_BYTES: u64 = 384;
 pub const BATCH_ITEMS_MAX: usize = 65_536;
 /// Number of most recent sequence numbers that a table remembers for each actor. Older numbers are refused.
 pub const SEQ_WINDOW: u64 = 1024;
-/// Maximum number of actors whose sequence numbers a table remembers. Beyond it, the table forgets the actors that have
-/// been inactive for the longest time.
+/// Maximum number of actors whose sequence numbers a table remembers. Beyond this number, the table forgets the actors
+/// that have been inactive for the longest time.
 pub const WRITERS_MAX: usize = 65_536;
 /// Approximate payload size of one part of a sample response, in bytes.
 pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
 /// Maximum number of items in one part of a sample response.
 pub const SAMPLE_PART_ITEMS: usize = 1024;
-/// Maximum length, in bytes, of a request that is received without reserving request memory.
+/// Maximum length, in bytes, of a request for which no request memory is reserved.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// Maximum size of a request in addition to one payload of the maximum size, in bytes.
+/// Maximum size of a request, in bytes, not counting one payload of the maximum size.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;

@@ -110,12 +110,12 @@ impl<'de> Deserialize<'de> for Size {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableKind {
-    /// [`TableConfig::uniform`].
+    /// Options of [`TableConfig::uniform`].
     #[default]
     Table,
-    /// [`TableConfig::queue`].
+    /// Options of [`TableConfig::queue`].
     Queue,
-    /// [`TableConfig::stack`].
+    /// Options of [`TableConfig::stack`].
     Stack,
 }
 
@@ -144,7 +144,7 @@ pub struct TableOptions {
     pub min_size_to_sample: Option<u64>,
     /// Number of samples per insert. If it is given, the limiter is a [`RateLimiter::sample_to_insert_ratio`].
     pub samples_per_insert: Option<f64>,
-    /// Margin of [`Self::samples_per_insert`]. If it is not given, the margin is twice the minimum.
+    /// Margin of [`Self::samples_per_insert`]. If it is not given, the margin is twice the minimum margin.
     pub error_buffer: Option<f64>,
 }
 
@@ -219,7 +219,8 @@ impl ShardOptions {
         toml::from_str(text).map_err(syntax)
     }
 
-    /// Fills options that are not set from `other`. Tables and addresses are taken as a whole from one of the two.
+    /// Fills options that are not set from `other`. The lists of tables and of addresses are not merged: each is taken
+    /// as a whole from `self` or, if empty, from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

@@ -36,7 +36,8 @@ fn parsed(output: &Output) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}"))
 }
 
-/// Trains an agent that acts better than at random. The replicas must stay identical, and all items must be valid.
+/// Trains an agent, which must act better than at random. The replicas must stay identical, and all items must be
+/// valid.
 fn learns(arguments: &str, least_return: f64) {
     let directory = TempDir::new().unwrap();
     let result = finish(&format!("actor-learner {arguments}"), &directory.path().join("run"));

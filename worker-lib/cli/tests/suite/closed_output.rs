@@ -1,7 +1,7 @@
-//! Behaviour of commands whose standard output has been closed by its reader, as in `iswitch ... --json | head -c 0`.
+//! Behaviour of commands once the reader has closed their standard output, as in `iswitch ... --json | head -c 0`.
 use std::process::{Command, Stdio};
 
-/// Runs the command with a standard output whose reader has closed it, and returns its standard error.
+/// Runs the command with a standard output that its reader has already closed, and returns its standard error.
 fn run(arguments: &[&str]) -> String {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,4 +1,4 @@
-//! Configuration files of `iswitch train`: repeated, overridden and resumed runs.
+//! Tests of `iswitch train` with configuration files: repeated runs, overridden entries and resumed runs.
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Environment with an error in its code that shows at the fifth step.
+/// Environment whose code raises an exception at the fifth step.
 const MODULE: &str = r#"
 import gymnasium, numpy
 

@@ -29,7 +29,8 @@ fn train(columns: u16, options: &[&str]) -> (Child, File) {
     (child, File::from(terminal))
 }
 
-/// Interrupts a training once its progress bar is shown, and returns all that it has written to the terminal.
+/// Interrupts a training once its progress bar is shown, and returns everything that the training has written to the
+/// terminal.
 fn interrupted(columns: u16, options: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the tensors of the model file of a run, without its header, which names the save.
+/// Returns the tensors of the model file of a run, without the header of the file.
 pub(crate) fn tensors(out: &Path) -> Vec<u8> {
     let file = fs::read(out.join("model.safetensors")).unwrap();
     let (len, rest) = file.split_first_chunk().unwrap();
@@ -22,8 +22,8 @@ fn train(algorithm: &str, options: &[&str], out: &Path) -> Vec<u8> {
     tensors(out)
 }
 
-/// The sum of four floats depends on the order of their additions, and the packets of four processes arrive in another
-/// order in each run.
+/// The sum of four floats depends on the order of their additions, and the packets of four processes arrive in a
+/// different order in each run.
 #[test]
 fn equal_seeds_give_equal_models() {
     let directory = tempfile::tempdir().unwrap();

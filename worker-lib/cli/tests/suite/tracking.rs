@@ -45,7 +45,7 @@ fn python() -> PathBuf {
     std::env::var_os("ISWITCH_PYTHON").unwrap_or_else(|| "python3".into()).into()
 }
 
-/// Whether the interpreter has the package; prints that a test is skipped if not.
+/// Returns whether the interpreter has the package. If not, prints that a test is skipped.
 fn has_wandb() -> bool {
     let output = Command::new(python()).args(["-c", "import wandb"]).output();
     if output.is_ok_and(|output| output.status.success()) {

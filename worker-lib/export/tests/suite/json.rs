@@ -1,4 +1,4 @@
-//! The format json, evaluated by an interpreter that knows only its documentation.
+//! Tests of the format json with an interpreter that implements only what the format's documentation states.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Runs of short trainings, and the command.
+//! Run directories of short trainings, and functions that run the command.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -2,10 +2,10 @@
 //!
 //! Implementation details:
 //!
-//! 1. For image observations, one network has policy and value outputs (866,439 parameters with six actions); pixels
-//!    are scaled to [0, 1] and rewards are clipped to [-1, 1]; the loss of a life terminates the return that is
-//!    learned, but not the episode. For vector observations, there are two networks with two tanh layers each. The
-//!    initialisation is orthogonal, with zero biases.
+//! 1. For image observations, one network has policy and value outputs (866,439 parameters with six actions). Pixels
+//!    are scaled to [0, 1], and rewards are clipped to [-1, 1]. The loss of a life ends the return that is learned, but
+//!    not the episode. For vector observations, there are two networks with two tanh layers each. The initialisation
+//!    is orthogonal, with zero biases.
 //! 2. Each gradient covers `steps_per_env` steps of every environment. The targets are the returns over these steps
 //!    plus the discounted value of the final observation (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final

@@ -6,7 +6,7 @@
 //!
 //! | from | content, little-endian |
 //! |---|---|
-//! | worker, once | magic `iSW2`, length of a vector u32, length of the model u32; lengths in floats |
+//! | both sides, once | magic `iSW2`, length of a vector u32, length of the model u32; lengths in floats |
 //! | server | model number u64, whether the last vector was applied u32, whether the run is over u32; the model |
 //! | worker | number of the model from which the vector was computed u64; the vector |
 
@@ -115,11 +115,11 @@ impl AsyncServer {
         self.listener.local_addr()
     }
 
-    /// Serves workers, which may join and leave at any time. Returns once the run is complete or a worker has requested
-    /// a stop, and all workers have been informed.
+    /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
+    /// informs all workers and returns.
     ///
     /// # Errors
-    /// Fails if the observer or the listener fails. A failed connection ends only that connection. If a connection's
+    /// Fails if the observer or the listener fails. If a connection fails, only that connection ends. If a connection's
     /// greeting does not come from a worker of this job, the server closes the connection and logs the reason.
     pub fn run(
         self,
@@ -179,7 +179,7 @@ fn failed(what: &'static str, peer: SocketAddr, error: std::io::Error) -> TrainE
     TrainError::Server { what, peer, error }
 }
 
-/// Encodes the greeting, which has the same form in both directions.
+/// Encodes the greeting, which workers and the server send in the same form.
 fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     let mut bytes = [0; GREETING_LEN_BYTES];
     bytes[..4].copy_from_slice(&MAGIC);

@@ -9,7 +9,7 @@
 //! 2. Epsilon decreases linearly over the first `exploration_fraction` of the run. Each decision draws both of its
 //!    random numbers even if it uses only one, so that the state of the streams does not depend on the outcome.
 //! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
-//! 4. The loss is the Huber loss or half the squared error, as a mean over the batch. Gradients are clipped by their
+//! 4. The loss is the Huber loss or half the squared error, averaged over the batch. Gradients are clipped by their
 //!    global norm after the aggregation; the optimiser is Adam.
 //! 5. The target network moves towards the online network by `tau` every `target_update_interval` environment steps;
 //!    a `tau` of 1 copies it.
@@ -57,11 +57,11 @@ pub struct DqnConfig {
     pub buffer_size: usize,
     /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps, over all environments, before learning starts.
+    /// Number of environment steps, over all environments, before learning starts.
     pub learning_starts: u64,
-    /// Environment steps between two groups of updates.
+    /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,
-    /// Number of updates in a group; 0 for one update per environment step.
+    /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
     /// Adam learning rate.
     pub learning_rate: f32,
@@ -69,7 +69,7 @@ pub struct DqnConfig {
     pub adam_epsilon: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Environment steps between two updates of the target network.
+    /// Number of environment steps from one update of the target network to the next.
     pub target_update_interval: u64,
     /// Interpolation factor of a target network update; 1 copies the online network.
     pub tau: f32,
@@ -89,7 +89,7 @@ pub struct DqnConfig {
     pub double: bool,
     /// Whether the network has separate value and advantage streams (duelling).
     pub duelling: bool,
-    /// Prioritised replay by error; sampling is uniform if absent.
+    /// Settings of prioritised replay. If absent, sampling is uniform.
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
@@ -317,8 +317,8 @@ impl DqnLoss {
         [loss / samples as f32, mean_value / samples as f32]
     }
 
-    /// Computes `r + gamma * max Q'(s', .)`. With `double`, the online network Q chooses the action whose value Q'
-    /// estimates.
+    /// Computes `r + gamma * max Q'(s', .)`, where Q' is the target network. With `double`, the online network Q
+    /// chooses the action, and Q' estimates its value.
     fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
         let (parameters, target) = model.split_at(self.network.parameter_count());
         let actions = self.network.actions();

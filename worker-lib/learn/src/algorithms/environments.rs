@@ -39,8 +39,8 @@ pub struct EnvironmentSlot {
     pub truncated: bool,
     /// Discounted sum of the rewards of the current episode; its variance determines how rewards are scaled.
     pub discounted_return: f64,
-    /// State of a recurrent policy after the preceding step, `[state_len]`; zero at the start of an episode; empty if
-    /// the policy is not recurrent.
+    /// State of a recurrent policy after the preceding step, `[state_len]`: zero at the start of an episode, and empty
+    /// if the policy is not recurrent.
     pub memory: Vec<f32>,
     /// Deviations of this rollout's observations from their previous mean, `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,

@@ -32,7 +32,7 @@ impl RecentReturns {
         Self { returns: returns.iter().copied().collect() }
     }
 
-    /// Returns the returns of the episodes, oldest first.
+    /// Returns the return of each episode, oldest first.
     pub fn to_vec(&self) -> Vec<f32> {
         self.returns.iter().copied().collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! A number is split into limbs, each written as one float. The limbs are short enough that the elements of the packets
 //! represent each limb and each sum of limbs exactly. The aggregator's sums are then exact in any order and through any
-//! number of switches. Negative numbers are in two's complement; an overflow of the top limb is dropped, as in any
+//! number of switches. Negative numbers are in two's complement; a carry out of the top limb is dropped, as in any
 //! wrapping addition.
 
 use super::TrainError;
@@ -14,12 +14,13 @@ pub const WORKERS_MAX: usize = 256;
 /// Number of floats for one 128-bit sum in 32-bit elements.
 pub const LIMBS: usize = Limbs::F32.of_sum();
 
-/// Maximum length of a limb, in bits. It keeps sums of [`WORKERS_MAX`] limbs below 2^24 in 32-bit elements.
+/// Maximum length of a limb, in bits. A sum of [`WORKERS_MAX`] limbs of this length is below 2^24, so 32-bit elements
+/// represent it exactly.
 const LIMB_BITS_MAX: u32 = 16;
 /// Maximum number of attempts to complete a round with equal contributions. Each loss of a worker may cost one attempt.
 const RETRIES_MAX: usize = 8;
 
-/// Scale factor of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.
+/// Scale factor of [`to_fixed`]: sums have a resolution of 5e-20 and a range from -9e18 to 9e18.
 const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
 /// Lengths of limbs that the element types of an aggregator represent exactly.

@@ -18,11 +18,11 @@ use crate::env::EnvSpec;
 /// Schedule of acting and learning. Sizes are totals over all environments of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// Environment steps before learning begins.
+    /// Number of environment steps before learning begins.
     pub learning_starts: u64,
-    /// Environment steps between two groups of updates.
+    /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,
-    /// Number of updates in a group; 0 for one update per environment step.
+    /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct ExperienceOptions {
     pub batch_size: usize,
     /// Schedule of acting and learning.
     pub schedule: Schedule,
-    /// Prioritised replay by error; sampling is uniform if absent.
+    /// Settings of prioritised replay. If absent, sampling is uniform.
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
@@ -58,7 +58,8 @@ impl ExperienceOptions {
     }
 }
 
-/// Builds the experience options of an algorithm with uniform sampling from the hyper-parameters with the same names.
+/// Builds the experience options of an algorithm that samples uniformly. Each option is copied from the hyper-parameter
+/// with the same name.
 macro_rules! uniform_experience {
     ($config:expr) => {
         $crate::algorithms::experience::ExperienceOptions {
@@ -85,10 +86,10 @@ pub struct Experience {
     replays: Vec<Replay>,
     environments: usize,
     batch_per_env: usize,
-    /// Steps of each environment between two groups of updates.
+    /// Number of steps of each environment from one group of updates to the next.
     steps_per_phase: u64,
     updates_per_phase: u64,
-    /// Steps of each environment so far.
+    /// Number of steps of each environment so far.
     steps: u64,
     steps_left: u64,
     updates_left: u64,
@@ -212,7 +213,7 @@ impl Experience {
         }
     }
 
-    /// Returns the statistics since the last call.
+    /// Returns the statistics collected since the previous call.
     pub fn take_tail(&mut self) -> Tail {
         self.acting.take_tail()
     }
@@ -228,10 +229,10 @@ impl Experience {
         writer.text("updates_left", self.updates_left.to_string());
     }
 
-    /// Restores the state that [`Self::write`] wrote. Returns the environments that no file contains.
+    /// Restores the state that [`Self::write`] wrote. Returns the numbers of the environments that no file contains.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match the environments and buffers.
     pub fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
         let missing = read_slots(files, self.acting.slots_mut())?;
         for (slot, replay) in self.acting.slots().iter().zip(&mut self.replays) {

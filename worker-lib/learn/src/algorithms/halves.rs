@@ -104,10 +104,11 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the saved state from the files of all workers. Returns the local environments that no file contains.
+    /// Restores the saved state from the files of all workers. Returns the numbers of the local environments that no
+    /// file contains.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this half.
     fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError>;
 }
 
@@ -126,7 +127,7 @@ pub trait SharedHalf: Send {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this half.
     fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError>;
 }
 
@@ -183,7 +184,7 @@ impl ReturnWindow {
 pub struct Counters {
     /// Environment steps, over all workers.
     pub steps: u64,
-    /// Gradients aggregated and applied.
+    /// Number of gradients aggregated and applied.
     pub iterations: u64,
     /// Returns of the last 100 episodes.
     pub returns: ReturnWindow,
@@ -193,7 +194,7 @@ pub struct Counters {
     recent_iterations: u64,
 }
 
-/// Statistics since the previous call of [`Counters::take_recent`].
+/// Statistics collected between two calls of [`Counters::take_recent`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recent {
     /// Mean return of the episodes that ended, if any did.
@@ -219,7 +220,7 @@ impl Counters {
         }
     }
 
-    /// Returns the statistics since the last call.
+    /// Returns the statistics collected since the previous call.
     pub fn take_recent(&mut self) -> Recent {
         let recent = std::mem::take(&mut self.recent);
         let iterations = std::mem::take(&mut self.recent_iterations).max(1);

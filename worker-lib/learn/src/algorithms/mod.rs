@@ -7,9 +7,9 @@
 //! bit-identical.
 //!
 //! Hyper-parameters are global: a batch of 64 has 64 samples over all workers, regardless of the world size. The
-//! environments of a job are numbered. Each has its own random streams, keyed by the seed of the job and the number
-//! of the environment ([`streams`]), so that one process with four environments and four processes with one
-//! environment each perform the same computation, up to the rounding of sums.
+//! environments of a job are numbered. Each has its own random streams, keyed by the seed of the job and the number of
+//! the environment ([`streams`]). One process with four environments therefore performs the same computation as four
+//! processes with one environment each, up to the rounding of sums.
 
 pub mod a2c;
 pub mod actor_critic;

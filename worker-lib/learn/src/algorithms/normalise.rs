@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 
-/// Sums, over a rollout, of the deviations of a quantity from its previously known mean, and of their squares. The
-/// deviations are small, which keeps the sums accurate if the mean is large.
+/// Sums, over a rollout, of a quantity's deviations from its previous mean and of the squared deviations. Because the
+/// deviations are small, the sums are accurate even if the mean is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Deviations {
     /// Sum of `x - mean`.

@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from replayed transitions. Combines a behaviour and a learner into the local
-//! half of a worker, or into a remote actor and a remote learner.
+//! The family of algorithms that learn from replayed transitions. This module combines a behaviour and a learner into
+//! the local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -27,7 +27,8 @@ pub(super) trait Behaviour: Send {
 
 /// A learner that can also learn from batches of this worker's own environments.
 pub(super) trait ReplayLearner: BatchLearner {
-    /// Draws the random numbers for the next gradient, over `samples` samples, from the streams of the environments.
+    /// Draws the random numbers for the next gradient, which covers `samples` samples, from the streams of the
+    /// environments.
     fn draw(&mut self, _samples: usize, _acting: &mut VectorEnv) {}
 }
 

@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from rollouts of the current policy. Combines an actor and a learner into the
-//! local half of a worker, or into a remote actor and a remote learner.
+//! The family of algorithms that learn from rollouts of the current policy. This module combines an actor and a learner
+//! into the local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -84,7 +84,7 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
 }
 
 /// Divides the job among its workers and fixes the number of its environments, so that a run resumed with more workers
-/// keeps them.
+/// keeps that number.
 fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Result<Share, TrainError> {
     let share = config.share_of(world)?;
     *config.common().environments = Some(share.environments);

@@ -55,10 +55,9 @@ impl Preprocessing {
 /// Meaning of the outputs of the last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outputs {
-    /// Values of the discrete actions; the policy takes the action with the largest value, or the first of several.
+    /// Values of the discrete actions; the policy takes the first action with the largest value.
     QValues,
-    /// Unnormalised log-probabilities of the discrete actions; the policy takes the most probable action, or the first
-    /// of several.
+    /// Unnormalised log-probabilities of the discrete actions; the policy takes the first of the most probable actions.
     Logits,
     /// The action itself, for an environment that clips it to [-1, 1].
     Action,

@@ -12,7 +12,7 @@ use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
 /// Shapes of the networks, without parameters. For vector observations, the parameters are those of [`ActorCritic`].
-/// For image observations, they are those of the shared network, whose last output is the value, followed by the log
+/// For image observations, they are those of the shared network (whose last output is the value), followed by the log
 /// standard deviations of continuous actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyValue {

@@ -180,8 +180,8 @@ impl QNetwork {
         parameters
     }
 
-    /// Returns the layers of the trunk and those of both streams, if the network is duelling, for
-    /// [`PolicyGraph`](super::policy_graph::PolicyGraph).
+    /// Returns, for [`PolicyGraph`](super::policy_graph::PolicyGraph), the layers of the trunk and, if the network is
+    /// duelling, those of both streams.
     pub fn graph_layers(&self, parameters: &[f32]) -> (Vec<GraphLayer>, Option<[Vec<GraphLayer>; 2]>) {
         let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
         let streams = self.streams.as_ref().map(|[value, advantage]| {

@@ -41,7 +41,7 @@ pub enum Demand {
     Rollouts {
         /// Number of rollouts per update, divided among the learners.
         per_update: usize,
-        /// Environment steps of each rollout.
+        /// Number of environment steps in each rollout.
         steps: usize,
         /// Number of floats in the statistics of [`RolloutActor::roll_out`].
         statistics: usize,
@@ -60,7 +60,7 @@ pub trait StepActor: Send {
     /// Fails if an environment fails.
     fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError>;
 
-    /// Returns the statistics since the last call.
+    /// Returns the statistics collected since the previous call.
     fn take_tail(&mut self) -> Tail;
 }
 
@@ -100,7 +100,7 @@ pub trait BatchLearner: Send {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this learner.
     fn read(&mut self, _files: &[Reader<'_>]) -> Result<(), TrainError> {
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Replica {
         self.counters.stop || self.counters.steps >= self.total_steps
     }
 
-    /// Ends an advance that took `elapsed`. Returns a report on the time since the previous report.
+    /// Counts an advance that took `elapsed`. Returns a report on the time since the previous report.
     pub fn report(&mut self, elapsed: Duration) -> Report {
         self.advances += 1;
         let recent = self.counters.take_recent();
@@ -83,7 +83,7 @@ impl Replica {
     /// Restores the state that [`Self::write`] wrote, including the number of advances.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this replica.
     pub fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
         self.shared.read(model, reader)?;
         self.counters = Counters::read(reader)?;

@@ -1,6 +1,6 @@
 //! The samples of one rollout, and generalised advantage estimation.
 
-/// Samples of this worker's environments in one rollout. The order is environment-major: sample `env * steps + t`.
+/// Samples of this worker's environments in one rollout. Sample `env * steps + t` is step `t` of environment `env`.
 #[derive(Clone, Debug)]
 pub struct RolloutBuffer {
     /// Number of steps of each environment.
@@ -48,7 +48,7 @@ impl RolloutBuffer {
         }
     }
 
-    /// Adds space for the states of a recurrent policy, of `state_len` floats each.
+    /// Adds space for the states of a recurrent policy; each state has `state_len` floats.
     #[must_use]
     pub fn with_states(self, state_len: usize) -> Self {
         let environments = self.last_values.len();
@@ -60,8 +60,8 @@ impl RolloutBuffer {
         !i.is_multiple_of(self.steps) && self.dones[i - 1]
     }
 
-    /// Normalises `advantages`, given their mean and variance over this worker or over all workers, to mean 0 and
-    /// variance 1.
+    /// Normalises `advantages` to mean 0 and variance 1, given their mean and variance over this worker or over all
+    /// workers.
     pub fn normalise_advantages(&mut self, mean: f64, variance: f64) {
         let scale = 1.0 / (variance.sqrt() + 1e-8);
         self.advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);

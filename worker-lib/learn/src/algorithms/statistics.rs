@@ -93,7 +93,8 @@ impl RolloutStatistics {
         &self.episodes
     }
 
-    /// Returns the number of floats in the span of one environment: the number of its episodes, and the episodes.
+    /// Returns the number of floats in the span of one environment, which holds the number of its episodes, followed by
+    /// the episodes.
     fn span(&self) -> usize {
         (1 + EPISODE * self.episodes_max) * self.limbs.of_f32()
     }

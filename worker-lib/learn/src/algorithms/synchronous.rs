@@ -16,7 +16,7 @@ use super::vector::VectorCodec;
 use crate::env::EnvSpec;
 use iswitch::{AggregateError, GradientAggregator};
 
-/// Number of gradients aggregated per advance of the trainer.
+/// Number of gradients aggregated per call of [`Trainer::advance`].
 const ITERATIONS: u64 = 100;
 
 /// A synchronous training run: the two halves of a learner, and the aggregator that sums the gradients between them.

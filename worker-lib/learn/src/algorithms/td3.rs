@@ -1,6 +1,6 @@
 //! Twin delayed deterministic policy gradient, TD3 (Fujimoto et al., 2018).
 //!
-//! Implementation details; the code is that of [`ddpg`](super::ddpg), with these differences:
+//! Implementation details. The code is that of [`ddpg`](super::ddpg), with these differences:
 //!
 //! 1. The actor and the critics have two layers of 256 units with ReLU and without normalisation; the action enters a
 //!    critic at its first layer. All layers are initialised as in PyTorch: uniform, with a bound that depends on the
@@ -10,8 +10,8 @@
 //! 3. The target adds Gaussian noise to the actions of the target policy (target policy smoothing). The noise has a
 //!    standard deviation of `target_noise` and is clipped to `target_noise_clip`; the sum is clipped to [-1, 1].
 //! 4. The policy and all targets move once per `policy_delay` updates of the critics. In the other updates, the
-//!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know which
-//!    update its gradient becomes part of, so every gradient includes the policy's part.
+//!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know to which
+//!    update its gradient will contribute, so every gradient includes the policy's part.
 //! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation; the
 //!    published code updates the critics first.
 //! 6. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
@@ -47,11 +47,11 @@ pub struct Td3Config {
     pub buffer_size: usize,
     /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning starts; until then, actions are uniformly random.
+    /// Number of environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
-    /// Environment steps between two groups of updates.
+    /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,
-    /// Number of updates in a group; 0 for one update per environment step.
+    /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
     /// Adam learning rate of the actor.
     pub actor_learning_rate: f32,

@@ -34,7 +34,7 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Reads the agent from a model file, or from that of the run in a directory.
+    /// Reads the agent from a model file. `path` is the file or its run directory.
     ///
     /// # Errors
     /// Fails if there is no agent, or if its policy does not act in an environment.

@@ -39,13 +39,13 @@ impl World {
 /// Progress of a run; identical on all workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Calls of [`Trainer::advance`] so far, including those before a checkpoint.
+    /// Number of calls of [`Trainer::advance`] so far, including those before the run was resumed.
     pub advances: u64,
-    /// Environment steps so far, over all workers.
+    /// Number of environment steps so far, over all workers.
     pub steps: u64,
-    /// Environment steps of the whole run.
+    /// Number of environment steps of the whole run.
     pub total_steps: u64,
-    /// Gradients aggregated and applied so far.
+    /// Number of gradients aggregated and applied so far.
     pub iterations: u64,
     /// Mean return of the last 100 episodes; `None` until the first episode has ended.
     pub mean_return: Option<f64>,
@@ -53,16 +53,16 @@ pub struct Progress {
     pub finished: bool,
 }
 
-/// Outcome of one advance of a trainer.
+/// Outcome of one call of [`Trainer::advance`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Mean return of the episodes that ended during the advance, if any did.
+    /// Mean return of the episodes that ended during the call, if any did.
     pub episodic_return: Option<f64>,
     /// Mean length of the episodes that ended, in steps.
     pub episodic_length: Option<f64>,
     /// Losses, in the order of [`Trainer::loss_names`].
     pub losses: Vec<f64>,
-    /// Duration of the advance.
+    /// Duration of the call.
     pub elapsed: Duration,
     /// Whether a worker requested a stop; all workers stop at this point.
     pub stopped: bool,
@@ -86,16 +86,16 @@ pub trait Trainer {
     /// Returns the aggregator that sums the gradients.
     fn aggregator(&mut self) -> &mut dyn GradientAggregator;
 
-    /// Returns the durations of the gradient aggregations of the last advance.
+    /// Returns the durations of the gradient aggregations in the last call of [`Self::advance`].
     fn aggregation_times(&self) -> &[Duration];
 
-    /// Returns the flag that, when set, makes all workers stop at the end of an advance.
+    /// Returns the flag that, when set, makes all workers stop at the end of a call of [`Self::advance`].
     fn stop_handle(&self) -> Arc<AtomicBool>;
 
     /// Returns the curve names of [`Report::losses`].
     fn loss_names(&self) -> &'static [&'static str];
 
-    /// Acts and learns for one advance, together with the other workers.
+    /// Acts and learns for one rollout or a fixed number of updates, together with the other workers.
     ///
     /// # Errors
     /// Fails if an environment or an aggregation fails, or if the workers were started with different hyper-parameters
@@ -126,8 +126,8 @@ pub trait Trainer {
     /// Writes the state that belongs to this worker only.
     fn write_worker(&self, writer: &mut Writer);
 
-    /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the environments
-    /// of this worker that no file contains.
+    /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the numbers of
+    /// this worker's environments that no file contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match this trainer.
@@ -143,7 +143,8 @@ pub fn all_gather(trainer: &mut dyn Trainer, values: &[u64]) -> Result<Vec<Vec<u
     all_gather_u64(trainer.aggregator(), rank, workers, values)
 }
 
-/// Returns whether the replicated state is bit-identical on all workers. All workers must call it at the same time.
+/// Returns whether the replicated state is bit-identical on all workers. All workers must call this function at the
+/// same time.
 ///
 /// # Errors
 /// Fails if the aggregation fails.
@@ -253,7 +254,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Default environment.
     const DEFAULT_ENV: &'static str;
 
-    /// Default number of advances between checkpoints.
+    /// Default number of calls of [`Trainer::advance`] between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
     /// Family of the algorithm: whether it learns from rollouts or from replayed transitions.
@@ -306,7 +307,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_learner(self, world, spec)
     }
 
-    /// Creates an actor that acts in the environments with the given numbers for remote learners.
+    /// Creates an actor that acts, for remote learners, in the environments with the given numbers.
     ///
     /// # Errors
     /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be created.
@@ -318,8 +319,8 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_actor(self, environments, factory)
     }
 
-    /// Creates a trainer at the start of a run. `aggregator` must sum vectors of
-    /// [`Self::vector_shape`], of [`VectorShape::summed_len`] floats.
+    /// Creates a trainer at the start of a run. `aggregator` must sum vectors of [`VectorShape::summed_len`] floats,
+    /// where the shape is that of [`Self::vector_shape`].
     ///
     /// # Errors
     /// Fails if a hyper-parameter is out of range, an environment cannot be created, or the aggregator's vectors have a
@@ -360,8 +361,8 @@ pub trait Policy {
     /// training.
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]);
 
-    /// Returns the numbers by which the policy ranks discrete actions: values or logits, `[n]`. Empty for continuous
-    /// actions, which is the default.
+    /// Returns the numbers by which the policy ranks discrete actions: values or logits, `[n]`. The result is empty for
+    /// continuous actions; the default implementation returns an empty slice.
     fn scores(&mut self, _observation: &[f32]) -> &[f32] {
         &[]
     }

@@ -1,8 +1,8 @@
 //! The vectors that workers sum, and their encoding for an aggregator with 16-bit elements.
 //!
-//! A learner's vector holds a gradient, which may be rounded, followed by values that must not be: the statistics for
-//! normalisation, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the learner's vector
-//! as it is. With 16-bit elements, each value of the second kind is sent as a fixed-point number in limbs (see
+//! A learner's vector holds a gradient, which may be rounded, followed by exact values, which must not be rounded: the
+//! statistics for normalisation, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the
+//! learner's vector as it is. With 16-bit elements, each exact value is sent as a fixed-point number in limbs (see
 //! [`exact`](super::exact)), so that its sum is exact.
 
 use super::TrainError;

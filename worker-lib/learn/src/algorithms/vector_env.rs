@@ -101,7 +101,7 @@ impl VectorEnv {
         Ok(())
     }
 
-    /// Returns the statistics since the last call.
+    /// Returns the statistics collected since the previous call.
     pub fn take_tail(&mut self) -> Tail {
         std::mem::take(&mut self.tail)
     }

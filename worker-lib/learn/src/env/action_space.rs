@@ -24,7 +24,7 @@ pub enum ActionSpace {
 }
 
 impl ActionSpace {
-    /// Returns the space of an environment in which choices start at 0 and bounds are -1 and 1.
+    /// Returns the default action space, in which choices start at 0 and the bounds are -1 and 1.
     pub(super) fn of(action: ActionSpec) -> Self {
         match action {
             ActionSpec::Discrete { n } => Self::Discrete { n, start: 0 },

@@ -19,15 +19,15 @@ pub(super) const ACTION_TIME: f64 = 0.05;
 /// Radius of all capsules, m.
 pub(super) const RADIUS: f64 = 0.046;
 
-/// Cost per squared action.
+/// Cost per unit of the squared action.
 const CONTROL_COST: f64 = 0.1;
 /// Bound on the uniform deviation of initial positions, and standard deviation of initial velocities.
 const START_SPREAD: f64 = 0.1;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.2;
 
-/// Torso with head, then back thigh, shin and foot, front thigh, shin and foot. MuJoCo's model gives the middle, the
-/// angle and the half length of each capsule; the values here are the end points.
+/// Torso with head; then the thigh, shin and foot of the back leg and of the front leg. MuJoCo's model gives the
+/// middle, the angle and the half length of each capsule; the values here are the end points.
 pub(super) const LINKS: [Link; 7] = [
     Link {
         parent: None,

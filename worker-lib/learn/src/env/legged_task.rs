@@ -9,7 +9,7 @@ pub(super) const ACTION_TIME: f64 = 0.008;
 pub(super) const START_SPREAD: f64 = 5e-3;
 /// Reward of each healthy step.
 const HEALTHY_REWARD: f64 = 1.0;
-/// Cost per squared action.
+/// Cost per unit of the squared action.
 const CONTROL_COST: f64 = 1e-3;
 /// Bound on the absolute observed velocities.
 const OBSERVED_VELOCITY: f64 = 10.0;

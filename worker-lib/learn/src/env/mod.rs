@@ -1,7 +1,7 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library, as are [`CartPole`] and
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library. So are [`CartPole`] and
 //! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
 //! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`]
 //! creates an environment from its id; [`make_parallel`] creates many environments that step in several threads or
@@ -203,8 +203,8 @@ pub trait Environment: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Returns the action space in the environment's own units, for programs that act in another copy of it. The
-    /// default has choices from 0 and bounds of -1 and 1.
+    /// Returns the action space in the environment's own units, for programs that act in another copy of the
+    /// environment. The default has choices from 0 and bounds of -1 and 1.
     fn action_space(&self) -> ActionSpace {
         ActionSpace::of(self.spec().action)
     }
@@ -222,9 +222,9 @@ pub trait Environment: Send {
         Ok(())
     }
 
-    /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. The caller
-    /// passes the announced action again, because an environment that acts only now has not stored it. Writes and
-    /// returns the same as [`Self::step`], which the default implementation calls.
+    /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for its result. The caller
+    /// passes the announced action again, because an environment that takes the action only now has not stored it. The
+    /// observation and the result are those of [`Self::step`], which the default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }
@@ -233,7 +233,7 @@ pub trait Environment: Send {
     /// must have been created with [`GymnasiumOptions::renders`].
     ///
     /// # Errors
-    /// Fails if the environment is meant to be displayed, but a library that it requires fails.
+    /// Fails if the environment can be displayed, but a library that it requires fails.
     fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
         Ok(None)
     }

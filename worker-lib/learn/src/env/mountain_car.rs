@@ -14,7 +14,7 @@ pub(super) const ID: &str = "MountainCarContinuous-v0";
 const POWER: f64 = 0.0015;
 /// Velocity change per step on the steepest slope.
 const GRAVITY: f64 = 0.0025;
-/// Maximum speed, per step.
+/// Maximum change of the position per step.
 const SPEED_MAX: f64 = 0.07;
 /// Position of the wall on the left.
 const POSITION_MIN: f64 = -1.2;

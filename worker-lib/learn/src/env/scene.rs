@@ -88,7 +88,8 @@ pub enum Picture {
 pub(super) struct Link {
     /// Index of the parent, which precedes this link; the root has none.
     pub(super) parent: Option<usize>,
-    /// Position of the joint in the frame of the parent's joint; for the root, in the world if all coordinates are 0.
+    /// Position of the joint in the frame of the parent's joint; for the root, its position in the world when all
+    /// coordinates are 0.
     pub(super) anchor: Point,
     /// Direction in which a positive joint angle turns the body: from x towards y (+1) or from y towards x (-1).
     pub(super) turn: f64,

@@ -15,13 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step};
 
-/// Time for which a thread polls before it sleeps. It is long enough for choosing the next actions, so that on idle
-/// cores the threads sleep only while the learner computes an update; waking a sleeping thread takes longer than a step
-/// of most environments.
+/// Time for which a thread polls before it sleeps. It is long enough for the caller to choose the next actions, so that
+/// on idle cores the threads sleep only while the learner computes an update. Waking a sleeping thread takes longer
+/// than a step of most environments.
 const POLL_TIME: Duration = Duration::from_micros(50);
 /// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;
-/// Maximum number of waits without polling after unsuccessful polls, as a power of two.
+/// Maximum exponent of the back-off: at most 2^6 - 1 consecutive waits do without polling.
 const BACK_OFF_MAX: u32 = 6;
 
 /// Divides `count` items into at most `groups` contiguous groups, none of them empty, and returns their sizes. The
@@ -56,9 +56,8 @@ pub(super) fn in_threads(
 
 /// A flag that one thread raises and one other thread waits for.
 ///
-/// If other programs occupy the cores, polling takes CPU time from the thread that should raise the flag. After an
-/// unsuccessful poll, a thread therefore sleeps immediately the next time, and for more waits after each further
-/// failure.
+/// If other programs occupy the cores, polling takes CPU time from the thread that should raise the flag. After the
+/// n-th consecutive unsuccessful poll, a thread therefore sleeps without polling in its next 2^(n - 1) - 1 waits.
 #[derive(Default)]
 struct Signal {
     is_raised: AtomicBool,
@@ -167,7 +166,7 @@ impl Seat {
         Self { env, action, is_begun: false, observation, outcome: None }
     }
 
-    /// Runs a part of the announced step. An error or a panic is the outcome of the step.
+    /// Runs a part of the announced step. An error or a panic becomes the outcome of the step.
     fn attempt(
         &mut self,
         part: impl FnOnce(&mut dyn Environment, Action<'_>, &mut [f32]) -> Result<Option<Step>, EnvError>,

@@ -86,7 +86,8 @@ impl Convolution {
         }
     }
 
-    /// Calls `visit` with the start of each row of each window: `kernel * channels` adjacent floats.
+    /// Calls `visit` with the start index of each row of each window. A row consists of `kernel * channels` adjacent
+    /// floats.
     fn for_each_run(&self, mut visit: impl FnMut(usize)) {
         let output = self.output();
         let row = self.input.width * self.input.channels;

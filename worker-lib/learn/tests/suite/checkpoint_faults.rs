@@ -1,5 +1,5 @@
-//! Checkpoints on a simulated disk that fails, tears and loses writes by seed: a complete checkpoint survives, and a
-//! torn one is refused.
+//! Checkpoints on a simulated disk that fails, tears writes and loses data, driven by a seed: a complete checkpoint
+//! survives, and a torn one is refused.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
@@ -19,7 +19,8 @@ const DIRECTORY: &str = "/run";
 const WORKERS: usize = 2;
 const SEEDS: u64 = 100;
 const ROUNDS: usize = 6;
-/// Upper bound of the disk operations before a failure; larger than the number of operations of a save by all workers.
+/// Upper bound of the disk operations before a failure; larger than the number of operations with which all workers
+/// save.
 const OPERATIONS: u64 = 24;
 const FAILURE_CHANCE: f64 = 0.15;
 

@@ -40,7 +40,7 @@ fn train<A: Algorithm + Sync>(config: &A, elements: ElementTypes) -> Vec<Progres
     })
 }
 
-/// The counts of steps and episodes pass the switch as exactly as with 32-bit elements: only gradients are rounded.
+/// The counts of steps and episodes are as exact as with 32-bit elements: only gradients are rounded.
 fn counts_are_exact<A: Algorithm + Sync>(config: &A) {
     let wide = train(config, ElementTypes::F32);
     for name in ["bf16", "f16", "bf16-f32"] {

@@ -42,7 +42,7 @@ pub struct Measurement {
     pub jct: Times,
     /// Time at which the last job was complete, in seconds from time 0.
     pub makespan: f64,
-    /// Share of the jobs with a deadline that met it; `None` if no job has a deadline.
+    /// Share of the deadlines that were met; `None` if no job has a deadline.
     pub deadlines_met: Option<f64>,
     /// Lower bounds on the mean job completion time under any policy.
     pub bound: Bound,

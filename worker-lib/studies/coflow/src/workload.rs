@@ -2,7 +2,7 @@
 
 use iswitch_study::StudyError;
 
-/// Maximum number of ingress ports, and of egress ports, of a fabric.
+/// Maximum number of ingress ports of a fabric; the maximum number of egress ports is the same.
 pub const PORTS_MAX: usize = 65_536;
 /// Accepted sizes of a flow, in bytes. Larger sizes would overflow in sums; smaller ones would vanish when divided by a
 /// capacity.
@@ -60,7 +60,7 @@ impl Coflow {
         Ok(Self { ports, flows, loads })
     }
 
-    /// Returns the number of ingress ports, and of egress ports, of the coflow's fabric.
+    /// Returns the number of ingress ports of the coflow's fabric, which equals the number of egress ports.
     pub fn ports(&self) -> usize {
         self.ports
     }

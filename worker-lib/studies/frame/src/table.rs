@@ -220,7 +220,7 @@ impl Output {
         Self(csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()))
     }
 
-    /// Appends a row. A field with a comma, a quotation mark or a line end is quoted.
+    /// Appends a row. A field that contains a comma, a quotation mark or a line end is quoted.
     pub fn row(&mut self, fields: &[&dyn Display]) {
         self.0.write_record(fields.iter().map(ToString::to_string)).expect("writing to memory succeeds");
     }

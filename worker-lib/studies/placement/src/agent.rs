@@ -145,7 +145,7 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Returns the state of a GPU of which a request gives nothing but its use.
+    /// Returns the state of a GPU for which a request gives only the use; all other values are the agent's own.
     pub(super) fn known(&self, gpu: usize, used: Use) -> Given {
         let rate = self.failures.estimate(gpu, 0.0, 0) * YEAR;
         Given { used, rate, age: self.failures.ages()[gpu], left: f64::INFINITY }

@@ -82,7 +82,7 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Divides the nodes into racks, and the racks into groups that share a switch, in the order of their numbers. By
+    /// Divides the nodes, in the order of their numbers, into racks, and the racks into groups that share a switch. By
     /// default, all nodes are in one rack.
     ///
     /// # Errors
@@ -97,12 +97,12 @@ impl Cluster {
         Ok(Self { nodes_per_rack, nodes_per_switch, ..self })
     }
 
-    /// Returns the index of the failure domain that contains a GPU, at a level.
+    /// Returns the index of the failure domain of this level that contains a GPU.
     pub fn domain_of(&self, level: Level, gpu: usize) -> usize {
         self.node_of[gpu] / self.nodes_per(level)
     }
 
-    /// Returns the GPUs of each failure domain at a level.
+    /// Returns the GPUs of each failure domain of this level.
     pub fn domains(&self, level: Level) -> Vec<Range<usize>> {
         let groups = self.nodes.chunks(self.nodes_per(level).min(self.nodes.len()));
         groups.map(|nodes| nodes[0].gpus.start..nodes[nodes.len() - 1].gpus.end).collect()

@@ -11,8 +11,8 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Minimum estimate of a job's duration, in seconds, if a request gives none: one day. The estimate is twice the time
-/// that the job has run so far, if that is more.
+/// Minimum estimated duration of a job whose request states none, in seconds: one day. The estimate is the larger of
+/// this value and twice the time that the job has run so far.
 const DURATION_S: f64 = 86_400.0;
 
 /// Job in a request. Times are in seconds.

@@ -8,9 +8,9 @@ use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson process with this rate in failures per year, and the length of each outage in seconds.
+    /// Poisson process with a rate of `per_year` failures per year and outages of `repair` seconds each.
     Poisson { per_year: f64, repair: f64 },
-    /// `(begin, end)` of outages in seconds, in chronological order.
+    /// `(begin, end)` of each outage in seconds, in chronological order.
     Trace(Vec<(f64, f64)>),
 }
 

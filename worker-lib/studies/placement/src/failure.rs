@@ -1,8 +1,8 @@
 //! Failures of GPUs and of larger failure domains: at random, each with its own rate, or at known times.
 //!
-//! A cluster consists of components that fail independently of each other. The components 0 to n - 1 are its n GPUs;
-//! further ones are the [`Domain`]s: nodes, racks and switches, each of which stops all of its GPUs at once. A GPU
-//! works if neither it nor a domain that contains it is failed.
+//! A cluster consists of components that fail independently of each other. Components 0 to n - 1 are its n GPUs. The
+//! others are the [`Domain`]s (nodes, racks and switches), whose failures stop all of their GPUs at once. A GPU works
+//! unless it, or a domain that contains it, has failed.
 
 use std::ops::Range;
 
@@ -41,8 +41,7 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Returns the belief that a component has exactly this rate, provided that observed failures do not update the
-    /// belief.
+    /// Returns the belief for a component whose rate is known exactly. Observed failures must not update this belief.
     pub(super) fn certain(per_year: f64) -> Self {
         Self { events: per_year, years: 1.0 }
     }
@@ -105,8 +104,8 @@ impl Failures {
         Ok(Self::of(Source::Poisson(per_year), beliefs))
     }
 
-    /// Creates failures at known times, such as those of a file. Placers know nothing about them, because rates
-    /// estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
+    /// Creates failures at known times, such as those of a file. Placers know nothing about these failures, because
+    /// rates estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
     ///
     /// # Errors
     /// Fails if an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its

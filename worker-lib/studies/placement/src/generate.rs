@@ -10,9 +10,10 @@ use super::job::JobPool;
 use super::rates::{Batch, GpuLife};
 use iswitch_study::StudyError;
 
-/// Kinds of jobs: number of GPUs, share of all jobs, and a lognormal distribution of the duration beyond an hour, given
-/// by its median in seconds and the standard deviation of the logarithm. Durations beyond a week are redrawn. Fitted to
-/// Philly's jobs from an hour to a week (31,804 of the jobs that come with Gavel).
+/// Kinds of jobs: number of GPUs, share of all jobs, and the median (in seconds) and the standard deviation of the
+/// logarithm of a lognormal distribution. A duration is one hour plus a value from this distribution; durations above a
+/// week are redrawn. The distributions were fitted to Philly's jobs of between an hour and a week (31,804 of the jobs
+/// that come with Gavel).
 const KINDS: [(usize, f64, f64, f64); 4] = [
     (1, 0.771, 7330.0, 1.8),
     (2, 0.019, 400_000.0, 2.7),

@@ -8,8 +8,9 @@ use super::failure::YEAR;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
-/// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a longer simulation
-/// would take too long, and beyond 2^53 seconds the floating-point clock would no longer advance.
+/// Latest arrival of a job, in seconds: 100 years. A simulation includes all GPU failures until the last job has
+/// arrived, so a later arrival would make it too slow. Beyond 2^53 seconds, the floating-point clock would no longer
+/// advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
 /// Model of a job's speed on more or fewer GPUs than it asks for. With the same global batch, a step on k GPUs takes

@@ -1,6 +1,6 @@
 //! Placement of deep-learning training jobs on GPUs that fail (CN113535365, Zhou, Yang, Zhang, Shao, Tan, "System and
-//! method for resource placement of deep-learning training jobs based on reinforcement learning", 2021), and the
-//! policies that an operator would compare a learned one with.
+//! method for resource placement of deep-learning training jobs based on reinforcement learning", 2021), and other
+//! policies for comparison.
 //!
 //! # The model
 //! A cluster consists of nodes with GPUs. A job asks for a number of GPUs, owns them exclusively and runs on all of

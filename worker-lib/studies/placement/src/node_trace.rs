@@ -14,7 +14,7 @@ use iswitch_study::error::above_zero;
 /// Weight of the prior in the estimate of a node's failure rate, in failures. It is low because the nodes' rates differ
 /// widely.
 const SHAPE: f64 = 0.5;
-/// Share of the trace, directly before the start of a run, that placers know.
+/// Share of the trace that placers know: the part directly before the start of a run.
 const HISTORY: f64 = 0.5;
 
 /// Faults of nodes over a period.

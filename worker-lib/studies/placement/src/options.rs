@@ -21,9 +21,8 @@ pub enum Checkpoint {
         /// Time to write a checkpoint.
         cost: f64,
     },
-    /// Periodic checkpoints with the interval that is optimal to first order: sqrt(2 cost / rate), where `rate` is the
-    /// sum of the estimated failure rates of the GPUs that the job runs on (Young, CACM 17(9), 1974; Daly, FGCS 22(3),
-    /// 2006).
+    /// Periodic checkpoints with the interval that is optimal to first order, sqrt(2 cost / rate). `rate` is the sum of
+    /// the estimated failure rates of the GPUs on which the job runs (Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006).
     YoungDaly {
         /// Time to write a checkpoint; above 0.
         cost: f64,
@@ -67,8 +66,8 @@ pub enum AfterFailure {
 /// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Time that each start of a job except its first takes before the job does any work. A failure during this time
-    /// stops the job again.
+    /// Duration of a restart: the time before the job does any work, at each start except its first. A failure during
+    /// this time stops the job again.
     pub restart: f64,
     /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
     /// load their state.

@@ -107,7 +107,7 @@ pub struct RatePool {
 
 impl RatePool {
     /// Estimates rates by empirical Bayes. The number of failures in y years has a Poisson distribution whose rate is
-    /// gamma-distributed with this shape and the mean m of all GPUs; given e failures, the mean of the rate is
+    /// gamma-distributed with this shape and the mean m of all GPUs. Given e failures, the mean of the rate is
     /// (e + shape) / (y + shape / m).
     ///
     /// # Errors

@@ -81,8 +81,8 @@ pub struct Progress {
     pub completed: Option<f64>,
 }
 
-/// State of a cluster, its jobs and its queue: everything that a placer may use, whether hand-written or learned. It
-/// contains no future failures, and placers must not use future jobs ([`Phase::Ahead`]).
+/// State of a cluster, its jobs and its queue: everything that a hand-written or learned placer may use. It contains no
+/// future failures, and placers must not use future jobs ([`Phase::Ahead`]).
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     /// Time since the start of the simulation, in seconds.

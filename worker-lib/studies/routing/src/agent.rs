@@ -21,7 +21,7 @@ use iswitch_study::StudyError;
 /// Maximum number of packets in a queue of a request.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
 
-/// Maximum length of a number in a request, including its comma and some margin.
+/// Maximum length of a number in a request, in bytes, including its comma and some margin.
 const NUMBER_LEN_BYTES: usize = 16;
 const REST_LEN_BYTES: usize = 4096;
 

@@ -87,8 +87,8 @@ pub struct RoutingConfig {
 }
 
 impl RoutingConfig {
-    /// Returns hyper-parameters that are known to work: for a linear value function, which is trained in seconds, or
-    /// for the paper's network, with the paper's hyper-parameters (tables 1 and 2, section 4.3).
+    /// Returns hyper-parameters that are known to work. A linear value function is then trained in seconds. For the
+    /// paper's network, these are the hyper-parameters of the paper (tables 1 and 2, section 4.3).
     pub fn preset(learner: Learner, value: ValueKind, stages: usize, switches: usize) -> Self {
         let is_linear = value == ValueKind::Linear;
         Self {

@@ -15,8 +15,8 @@ pub struct Measurement {
     pub slots: u64,
     /// Number of packets in the network before the arrivals of a slot, averaged over slots.
     pub queued: f64,
-    /// Delay by Little's law, in slots: the number of packets after the arrivals of a slot, averaged over slots,
-    /// divided by the nominal arrival rate.
+    /// Delay by Little's law, in slots: the mean number of packets after the arrivals of a slot, divided by the nominal
+    /// arrival rate.
     pub delay: f64,
     /// Mean delay of the packets that left, in slots. The slots of arrival and of exit are included.
     pub tracked_delay: f64,

@@ -15,8 +15,8 @@ use iswitch_study::weights::ADAM_EPSILON;
 /// Value function with the state of its fit.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
-    /// Linear value function, with the least-squares sums over the data of all iterations so far or of the last
-    /// iteration.
+    /// Linear value function, with the least-squares sums over the data of the last iteration or, with `pool_data`, of
+    /// all iterations so far.
     Linear {
         value: LinearValue,
         fit: LinearFit,

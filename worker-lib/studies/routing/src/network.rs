@@ -163,7 +163,7 @@ pub struct Hop {
     pub switch: u16,
     /// Class of the packet.
     pub class: u16,
-    /// Link that the packet takes, which is the number of the switch of the next stage to which it leads.
+    /// Link that the packet takes: the number of the switch of the next stage to which the link leads.
     pub link: u16,
 }
 

@@ -55,8 +55,8 @@ impl Rates {
     /// first stage, with a number for each class.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, if it is not square, if a field is not a rate, or if the load is not above 0
-    /// and below 1.
+    /// Fails if the file cannot be read, if the table is not square, if a field is not a rate, or if the load is not
+    /// above 0 and below 1.
     pub fn read(path: &Path, stages: usize) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path, stages)
     }

@@ -29,9 +29,9 @@ use iswitch_study::{Mark, Record, Study, StudyError};
 pub struct Iteration {
     /// Number of the iteration; 0 is the policy before any learning.
     pub iteration: u64,
-    /// Number of slots of the network itself that were used so far, excluding tests.
+    /// Number of slots of the network itself that have been used so far, excluding tests.
     pub network_slots: u64,
-    /// Number of slots that were simulated so far.
+    /// Number of slots that have been simulated so far.
     pub simulated_slots: u64,
     /// Number of states that were training data in this iteration.
     pub states: u64,
@@ -206,8 +206,8 @@ impl RoutingStudy {
     }
 
     /// Tests the current policy on the network itself, without random links. Returns the numbers of packets before and
-    /// after arrivals and the lower bounds of both under any policy, averaged over slots and environments; or `None` if
-    /// the test was stopped early.
+    /// after arrivals, and the lower bounds of both under any policy, all averaged over slots and environments. Returns
+    /// `None` if the test was stopped early.
     fn test(&self, step: &mut Step<'_>) -> Result<Option<[f64; 4]>, StudyError> {
         let (config, shape) = (step.config, self.rates.shape());
         let own = step.group.own(config.environments);

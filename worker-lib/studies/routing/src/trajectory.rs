@@ -65,9 +65,10 @@ impl Trajectory {
         &self.costs[slot..slot + count]
     }
 
-    /// Returns the discounted cost of each slot that is followed by at least `window` slots: the sum of the costs of
-    /// slots t to t + window (inclusive), in which the weight of each slot is `discount` times that of the slot before.
-    /// Intermediate states have no cost and take no time: each has the same value as its slot.
+    /// Returns the discounted cost of each slot that is followed by at least `window` slots. For slot t, this is the
+    /// weighted sum of the costs of slots t to t + window (inclusive); the first weight is 1, and each further weight
+    /// is `discount` times the one before it. Intermediate states have no cost and take no time: each has the same
+    /// value as its slot.
     pub fn discounted(&self, discount: f64, window: usize) -> Vec<f64> {
         let complete = self.slots().saturating_sub(window);
         let beyond = discount.powi(window as i32 + 1);

@@ -24,7 +24,7 @@ fn save_agent(id: &'static str, options: &GymnasiumOptions, directory: &Path) {
     checkpoint::save(trainer.as_mut(), directory).unwrap();
 }
 
-/// Returns the command that evaluates the agent in a directory, in that directory.
+/// Returns a command that runs in `directory` and evaluates the agent in it.
 fn evaluation(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iswitch-video"));
     command.current_dir(directory).arg(".");

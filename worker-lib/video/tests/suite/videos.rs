@@ -48,7 +48,7 @@ fn a_gif_shows_the_hopper_fall() {
     let frames = decode(&directory.path().join("hopper.gif"));
     assert_eq!(result["video"]["frames"], frames.len());
     assert_eq!(["width", "height"].map(|side| result["video"][side].as_u64().unwrap() as usize), SIZE);
-    // An episode of the untrained agent has tens of steps of 8 ms; each fourth one and the last one are shown.
+    // An episode of the untrained agent has tens of steps of 8 ms; every fourth step and the last step are shown.
     assert!((5..100).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|(_, delay)| *delay == 3), "0.032 s");
     assert!(frames.windows(2).all(|pair| pair[0].0 != pair[1].0), "two frames are equal");

@@ -27,7 +27,7 @@ pub struct Round {
     /// Number of the round. It increases by one with each round, from the round at which the worker was admitted.
     pub number: u32,
     /// Number of worker gradients in the sum. If a member was lost during a round, the segments can hold different
-    /// numbers of gradients; this is then the smallest of them.
+    /// numbers of gradients; this field is then the smallest of these numbers.
     pub contributors: u16,
     /// Whether every segment of the sum holds the same number of gradients.
     pub uniform: bool,
@@ -82,8 +82,8 @@ pub enum AggregateError {
         /// Number of the round of the next call.
         next: u32,
     },
-    /// A member halted the job; it continues after a Reset. Contributions that were sent before the Reset may cause
-    /// this error once more.
+    /// A member halted the job, which continues only after a Reset. Contributions that were sent before the Reset may
+    /// cause this error once more.
     Halted,
     /// The round of this call is over at the switch, which no longer keeps its result: the job was reset, or the others
     /// continued without this worker.
@@ -267,7 +267,8 @@ pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), Aggre
     Ok(())
 }
 
-/// Rejects a vector with a NaN, an infinity, or a value that becomes infinite in packets with elements of a type.
+/// Rejects a vector with a NaN, an infinity, or a value that becomes infinite when it is converted to the element type
+/// of the packets.
 pub(crate) fn check_finite(vector: &[f32], element: ElementType) -> Result<(), AggregateError> {
     let overflow = element.overflow();
     let first = first_outside(vector, |x| x.abs() < overflow);

@@ -20,7 +20,8 @@ use super::{
 };
 use crate::worker::DEFAULT_SPIN;
 
-/// Number of sums in progress at once: a fast worker sends for the next round while a slow one receives the last sum.
+/// Number of sums in progress at once: a fast worker may send its vector for the next round while a slow one still
+/// receives the last sum.
 const SUMS: usize = 2;
 /// Interval at which a server checks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
@@ -88,8 +89,8 @@ impl ParameterServer {
         self.listener.local_addr()
     }
 
-    /// Waits for all workers and serves them until the first of them has left and the others have received the sums
-    /// that it contributed to, or until `stop` is set.
+    /// Waits for all workers and serves them until `stop` is set, or until a worker has left and the others have
+    /// received all sums to which that worker contributed.
     ///
     /// Returns the number of finished rounds. Connections that do not greet as a worker of this group are closed and
     /// logged.
@@ -259,7 +260,7 @@ impl Service {
         (sent / self.vector_len_bytes().max(1)) as u64
     }
 
-    /// Returns whether a worker has left and all others have received the sums that it contributed to.
+    /// Returns whether a worker has left and all others have received the sums to which that worker contributed.
     fn is_over(&self) -> bool {
         let mut others = self.clients.iter().filter(|client| !client.has_left);
         others.clone().count() < self.clients.len()

@@ -1,6 +1,6 @@
 //! Ring all-reduce over TCP (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations", JPDC 2009): each of N workers sends 2 (N - 1) / N times the size of the vector, to its next neighbour
-//! only.
+//! workstations", JPDC 2009). Each of N workers sends 2 (N - 1) / N times the size of the vector, and only to its next
+//! neighbour.
 //!
 //! A worker sends one stream of 2 (N - 1) chunks and receives another of the same number. It first sends its own chunk.
 //! Each further chunk is the one that it has just received: in the first N - 1 steps it adds its own contribution to

@@ -45,7 +45,7 @@ pub trait LocalGradient: Send {
 /// The second half of a learner, which runs in the LWU thread.
 pub trait LocalUpdate {
     /// Applies a sum (`[gradient_len]`) of `contributions` gradients to the model (`[model_len]`). The result may
-    /// depend only on the arguments and on the state that earlier calls left, otherwise the models of the workers
+    /// depend only on the arguments and on the state that earlier calls left; otherwise, the models of the workers
     /// diverge.
     ///
     /// `Break` ends the training. If this decision follows from the sums alone, all workers end with the same model.
@@ -112,7 +112,7 @@ impl From<AggregateError> for PipelineError {
 pub struct PipelineReport {
     /// The model at the end, `[model_len]`.
     pub model: Vec<f32>,
-    /// Number of updates and of skipped gradients, and the staleness of the others.
+    /// Number of updates, number of skipped gradients, and the staleness of the other gradients.
     pub staleness: Staleness,
     /// Counters of the worker.
     pub counters: AsyncCounters,

@@ -178,8 +178,8 @@ impl AnyLengthWorker {
     }
 
     /// Sets the time limit of each subsequent call, which includes the time to join the job for a new length. A call
-    /// that exceeds it ends within half a second, with an error that names what it waited for; it may be repeated. With
-    /// `None`, which is the default, the timeouts of the options apply to each piece of a vector.
+    /// that exceeds the limit ends within half a second, with an error that names what the call waited for. The call
+    /// may be repeated. With `None`, the default, the timeouts of the options apply to each piece of a vector.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
@@ -324,7 +324,7 @@ impl AnyLengthWorker {
         Ok(member)
     }
 
-    /// Returns the timeouts of the options, or those that end at the deadline if there is one.
+    /// Returns timeouts that end at the deadline if there is one, and otherwise the timeouts of the options.
     fn timeouts_until(&self, deadline: Option<Instant>) -> Timeouts {
         let timeouts = self.options.timeouts();
         let Some(deadline) = deadline else { return timeouts };

@@ -74,7 +74,7 @@ pub(super) struct Enrolment {
     /// Number of times that the switch has admitted the member.
     admissions: u64,
     requests: Requests,
-    /// Whether the job has a key, according to an unauthenticated refusal; the refusal may be forged.
+    /// Whether the job has a key, according to a refusal that is not authenticated and may be forged.
     key_refused: Option<bool>,
     /// Limit that the switch named when it refused the Join.
     exceeded: Option<Exceeded>,
@@ -120,14 +120,14 @@ impl Enrolment {
         &mut self.requests
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
-    /// forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not authenticated
+    /// and may be forged. Returns `None` if there was no such refusal.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused
     }
 
-    /// Returns the limit for which the switch refused the Join; `None` if that was not the reason, or if the switch
-    /// does not name the limit.
+    /// Returns the limit because of which the switch refused the Join; `None` if that was not the reason, or if the
+    /// switch does not name the limit.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded
     }

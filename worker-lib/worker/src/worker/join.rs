@@ -19,7 +19,8 @@ use super::state::StateError;
 /// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
-/// Cores for each thread of a worker, unless the caller sets their number: the switch and other workers need cores too.
+/// Number of cores per thread of a worker, if the caller does not set the number of threads: the switch and other
+/// workers need cores too.
 const CORES_PER_THREAD: usize = 4;
 
 /// Timeouts of [`JoinOptions`] that a call with its own time limit overrides.
@@ -43,8 +44,8 @@ pub struct JoinOptions {
     /// number, for a job that workers may join and leave at any time.
     pub workers: u16,
     /// Rank of this worker, which determines the order of addition if the switch adds in a fixed order (`iswitchd
-    /// --ordered`). Runs then give the same bits if each worker has the same rank in all of them and no two workers
-    /// share one.
+    /// --ordered`). Runs are then bit-identical if each worker has the same rank in all runs and no two workers share a
+    /// rank.
     pub rank: u16,
     /// Number of floats in the vector, the same on all workers.
     pub gradient_len: u32,
@@ -72,7 +73,7 @@ pub struct JoinOptions {
     /// Whether to share the learner's state with workers that join late; see
     /// [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,
-    /// Worker from which to fetch that state; `None` selects the one that the switch names.
+    /// Worker from which to fetch the learner's state; `None` selects the one that the switch names.
     pub peer: Option<SocketAddrV4>,
     /// Time to wait for the switch to answer.
     pub connect_timeout: Duration,
@@ -177,7 +178,7 @@ impl JoinOptions {
         adapts.then(|| Self { segment_floats: fits, ..self.clone() })
     }
 
-    /// Returns the options without group delivery, if `error` may be the refusal of a switch that does not know it.
+    /// Returns the options without group delivery, if `error` may be the refusal of a switch that does not support it.
     pub(super) fn without_groups(&self, error: &JoinError) -> Option<Self> {
         let is_malformed = matches!(error, JoinError::Refused { status: Status::Malformed, .. });
         (is_malformed && self.group_delivery).then(|| Self { group_delivery: false, ..self.clone() })

@@ -17,7 +17,7 @@ use super::session::Session;
 /// Errno of Linux for a packet that exceeds the path MTU.
 const EMSGSIZE: i32 = 90;
 
-/// How a worker takes part in a job.
+/// Role of a worker in a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
     pub(super) mode: Mode,

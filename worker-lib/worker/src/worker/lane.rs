@@ -59,7 +59,8 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// Returns whether the other lanes must stop as well. They finish the round if it has only ended for some parts.
+    /// Returns whether the other lanes must stop as well. If only some parts have failed, the other lanes finish the
+    /// round.
     pub(super) fn stops_all(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }

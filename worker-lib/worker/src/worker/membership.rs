@@ -19,7 +19,7 @@ pub struct Membership {
     pub boot: u64,
     /// Duration of silence after which the switch expels a member.
     pub lease: Duration,
-    /// Number of members of the switch in the job.
+    /// Number of members of the job at this switch.
     pub members: u16,
     /// Number of workers in the whole job.
     pub weight: u16,
@@ -55,7 +55,7 @@ pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_bu
     u32::from(membership.window).min(own).max(1)
 }
 
-/// Run of the switch, from one start to the next, from which an Ack comes.
+/// Run of the switch (from one start to the next) that sent an Ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     /// The run that has admitted the member.
@@ -76,7 +76,7 @@ pub(super) struct Position {
     /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
     /// otherwise zero.
     pub(super) previous: u64,
-    /// Whether the member actually has these sums.
+    /// Whether the member actually has the sums before `next`.
     pub(super) has_sums: bool,
 }
 

@@ -198,7 +198,7 @@ impl Part {
         let _ = self.link.send(class, &self.send_buffer, stride);
     }
 
-    /// Copies this part of the last sum to the beginning of `to`, as far as it fits; returns what follows it.
+    /// Copies this part of the last sum to the beginning of `to`, as far as it fits; returns the rest of `to`.
     pub(super) fn copy_sum<'a>(&self, to: &'a mut [f32]) -> &'a mut [f32] {
         let (own, rest) = to.split_at_mut(self.range.len().min(to.len()));
         own.copy_from_slice(&self.session.sum()[..own.len()]);

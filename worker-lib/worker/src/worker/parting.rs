@@ -38,7 +38,7 @@ pub(super) struct Division {
     /// Address of the switch of each part.
     switches: Vec<SocketAddrV4>,
     are_threads: bool,
-    /// Number that this process has drawn for its first membership of each part.
+    /// Random number that this process has drawn for its first membership of each part.
     instance: u32,
 }
 

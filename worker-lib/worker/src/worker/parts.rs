@@ -313,7 +313,7 @@ impl Crew {
     }
 }
 
-/// Returns the turn `by` turns earlier.
+/// Returns the turn that is `by` turns before `turn`.
 fn earlier(turn: u32, by: u32) -> u32 {
     turn.wrapping_sub(by) & ((1 << TURN_BITS) - 1)
 }

@@ -85,7 +85,7 @@ pub struct WorkerCounters {
     pub retransmitted: u64,
     /// Number of Helps sent.
     pub helps: u64,
-    /// Number of datagrams that had no effect: repeated or late results, unknown packets.
+    /// Number of datagrams that had no effect: repeated or late results, and unknown packets.
     pub ignored: u64,
 }
 
@@ -93,7 +93,7 @@ pub struct WorkerCounters {
 #[derive(Debug)]
 pub(super) struct WorkerProtocol {
     job: u32,
-    /// How the histories of the job are formed.
+    /// Rule by which the histories of the job are computed.
     chain: Chain,
     layout: VectorLayout,
     membership: MembershipState,
@@ -577,7 +577,7 @@ impl WorkerProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
         if ack.status == Status::Challenge {
-            // A late answer to a Join; this is already a member.
+            // A late answer to a Join; this worker is already a member.
             return false;
         }
         match self.membership.hear(ack) {

@@ -65,7 +65,7 @@ impl<'a> Query<'a> {
         Ok(self.accept(answer)?.filter(|answer| answer.history != 0).map(|answer| turn(answer.history)))
     }
 
-    /// Returns the answer of a switch that knows the job, or `None` if the switch does not.
+    /// Returns the answer of the switch, or `None` if the switch does not know the job.
     fn accept(&self, answer: JobAnswer) -> Result<Option<JobAnswer>, JoinError> {
         let JobAnswer { status, expected, .. } = answer;
         match status {

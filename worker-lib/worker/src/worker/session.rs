@@ -70,8 +70,8 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated refusal of this worker's key, which may be
-    /// forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this worker's key. The refusal is not authenticated
+    /// and may be forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -184,8 +184,8 @@ impl Session {
         }
     }
 
-    /// Returns the group that the switch has offered. The driver subscribes to it and calls [`Self::subscribed`], or
-    /// leaves it if this is `None`.
+    /// Returns the group that the switch has offered. The driver subscribes to this group and then calls
+    /// [`Self::subscribed`]. On `None`, the driver leaves its current group.
     pub fn group(&self) -> Option<SocketAddrV4> {
         self.enrolment.wanted_group()
     }
@@ -438,14 +438,14 @@ impl Session {
         }
     }
 
-    /// Ends the caller's wait for a round, if it waits.
+    /// Ends the caller's wait for a round, if the caller is waiting.
     fn end_wait(&mut self, outcome: Result<Finished, Failure>) {
         if core::mem::take(&mut self.is_wanted) {
             self.outcome = Some(outcome);
         }
     }
 
-    /// Starts the round that the caller waits for, if it waits.
+    /// If the caller waits for a round, starts that round.
     fn start_round(&mut self, now: Instant) {
         if let Some(protocol) = self.protocol.as_mut().filter(|_| self.is_wanted) {
             protocol.begin_round(now);

@@ -15,8 +15,8 @@ use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Roun
 
 /// A worker of one job at several switches.
 ///
-/// It behaves like a [`Worker`] whose switch has as many threads as there are switches: a round is finished when each
-/// switch has summed its part, and after an error all parts continue with the same vector.
+/// The worker behaves like a [`Worker`] whose switch has as many threads as there are switches: a round is finished
+/// when each switch has summed its part, and after an error all parts continue with the same vector.
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, ShardedWorker};

@@ -93,8 +93,8 @@ impl Frame {
         element: ElementType,
         tag_key: Option<&TagKey>,
     ) -> bool {
-        // The bytes of the packet are needed for a tag, which covers them, and wherever they differ from those in
-        // memory: 16-bit elements, and floats of big-endian machines.
+        // The bytes of the packet must be assembled for a tag, which covers them, or if they differ from those in
+        // memory, as 16-bit elements and the floats of big-endian machines do.
         if element != ElementType::F32 || tag_key.is_some() || cfg!(target_endian = "big") {
             return push_segment(layout, seg, vector, element, tag_key, &mut self.bytes);
         }

@@ -26,8 +26,8 @@ const QUERIES_ADAPTED: u32 = 3;
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
-/// learns the number of parts when it joins, and drives them from the calling thread and, if the machine has cores to
-/// spare, from further threads that exist for the duration of a call ([`JoinOptions::threads`]).
+/// learns the number of parts when it joins. The calling thread drives the parts; if the machine has cores to spare,
+/// further threads help for the duration of a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -146,8 +146,8 @@ impl Worker {
         self.parts.first().session.membership().expect("a worker is created only after it has joined")
     }
 
-    /// Returns the number of floats in each packet. If the switch has a parent, it may be smaller than the default for
-    /// 16-bit elements.
+    /// Returns the number of floats in each packet. If the switch has a parent, this number may be smaller than the
+    /// default for 16-bit elements.
     pub fn segment_floats(&self) -> u16 {
         self.parts.first().session.layout().segment_floats()
     }

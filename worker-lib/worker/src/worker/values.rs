@@ -53,8 +53,8 @@ impl Values<'_> {
         }
     }
 
-    /// Rejects a vector with a NaN, an infinity, or a value that becomes infinite in packets with elements of a type,
-    /// after its first `start` floats.
+    /// Rejects a vector that, after its first `start` floats, contains a NaN, an infinity, or a value that becomes
+    /// infinite when it is converted to the element type of the packets.
     pub(super) fn check_finite(&self, start: usize, element: ElementType) -> Result<(), AggregateError> {
         let halves = match self {
             Self::F32(floats) => {

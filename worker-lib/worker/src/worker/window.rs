@@ -3,7 +3,8 @@
 //! Too small a window leaves the path idle; a window larger than the capacity of the path fills queues and caches, and
 //! causes losses when they overflow. The window therefore follows the measured capacity of the path: twice the product
 //! of the highest rate and the shortest round trip of the last rounds, as in BBR (Cardwell et al., ACM Queue 14(5),
-//! 2016), but never less than a path within a rack needs. Losses halve the window, and results widen it again.
+//! 2016). Without losses, the window is never smaller than a path within a rack needs. Losses halve the window, and
+//! results widen it again.
 
 use core::time::Duration;
 use std::collections::VecDeque;

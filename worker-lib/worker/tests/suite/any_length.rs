@@ -150,7 +150,8 @@ fn no_part_of_a_vector_with_nan_is_sent() {
     });
 }
 
-/// Returns a vector of small integers, whose sums 16 bits hold exactly, as bits of bf16 or f16.
+/// Returns a vector of small integers as bit patterns of bf16 or f16; both types represent the sums of these integers
+/// exactly.
 fn halves(element: ElementType, rank: usize, floats: usize) -> Vec<u16> {
     let bits = |i: usize| {
         let mut bytes = [0; 2];

@@ -36,7 +36,7 @@ fn options(address: SocketAddrV4, elements: ElementTypes) -> JoinOptions {
     }
 }
 
-/// A multiple of 1/8 below 16, which has seven significant bits.
+/// Returns a multiple of 1/8 below 16, which has at most seven significant bits.
 fn contribution(rank: usize, round: usize, at: usize) -> f32 {
     ((rank * 29 + round * 7 + at * 3) % 128) as f32 / 8.0
 }

@@ -155,7 +155,7 @@ fn packets_of_a_foreign_sender_to_the_group_are_ignored() {
         if is_heard(snapshot) {
             return true;
         }
-        // Results of the rounds under way, with one float that no sum has.
+        // Results of the rounds in progress, with one float that no sum contains.
         let (group, round) = (status(snapshot, 1).group.unwrap(), status(snapshot, 1).round.unwrap());
         for round in round..round + 40 {
             let mut result = vec![0x7f; 8 + 4 * 366];

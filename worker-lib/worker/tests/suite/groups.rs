@@ -205,7 +205,7 @@ fn foreign_connections_neither_end_nor_delay_a_parameter_server() {
     let strangers = scan(address);
     let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
     let options = ParameterServerOptions { server: address, ..options };
-    // A worker of another group connects, and one that takes a rank and then leaves.
+    // A worker of another group connects, and so does a worker that takes a rank and then leaves.
     let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
     assert!(matches!(ParameterServerClient::join(&other, 0), Err(ConnectError::Mismatch { .. })));
     drop(ParameterServerClient::join(&options, 1).unwrap());

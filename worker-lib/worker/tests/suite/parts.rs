@@ -1,4 +1,4 @@
-//! Tests of a vector whose parts the threads of one switch sum.
+//! Tests of a vector whose parts are summed by the threads of one switch.
 
 use std::net::SocketAddrV4;
 use std::sync::Barrier;

@@ -1,5 +1,5 @@
-//! Requirements of SPEC.md for a worker that no other test covers, in the order of its sections. A scripted switch
-//! answers the state machines of both modes on a virtual clock.
+//! Tests of those worker requirements of SPEC.md that no other test covers, in the order of its sections. A scripted
+//! switch answers the state machines of both modes on a virtual clock.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -280,7 +280,8 @@ fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     joining.join().unwrap();
 }
 
-/// Section 6, F-2: silence alone causes no retransmission, and the Ack of a Help only of the segments that it names.
+/// Section 6, F-2: silence alone causes no retransmission; the Ack of a Help causes retransmission of only the segments
+/// that it names.
 #[test]
 fn only_segments_that_a_help_reports_missing_are_retransmitted() {
     let mut member = Member::contributing(Mode::Synchronous);
@@ -310,7 +311,7 @@ fn a_gap_counts_as_a_loss_once_a_result_more_than_64_segments_higher_has_arrived
     assert_eq!(questions, [[5]]);
 }
 
-/// Section 6, F-2: the two ways in which the question for one segment leads to one for all.
+/// Section 6, F-2: the two ways in which a question about one segment leads to a question about all segments.
 #[test]
 fn the_first_silence_causes_a_help_for_one_segment_and_then_for_all() {
     let in_flight: Vec<_> = (1..=u32::from(WINDOW)).collect();

@@ -1,5 +1,5 @@
 //! The agreement of parts in a deterministic world: real sessions and real switch cores, a virtual clock, and a network
-//! that loses, repeats and reorders packets. Switches restart, of one part or of both.
+//! that loses, repeats and reorders packets. The switches of one or both parts restart.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// A packet in flight: of a member to its switch, or back.
+/// Packet in flight from a member to its switch, or back.
 #[derive(Clone)]
 struct Packet {
     part: usize,

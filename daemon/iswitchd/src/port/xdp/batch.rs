@@ -1,14 +1,14 @@
 //! Groups the frames of a batch by sender.
 //!
 //! The core works best on super-frames, but AF_XDP delivers single frames. The frames of one sender are therefore
-//! gathered, even if the device has received those of several senders alternately.
+//! gathered, even if the frames of several senders arrive interleaved.
 
 use std::ops::Range;
 
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{Class, FrameAddresses};
 
-/// Maximum number of frames in a batch: the maximum of a super-frame.
+/// Maximum number of frames in a batch: as many as a super-frame may contain.
 pub(super) const BATCH_FRAMES: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
 /// A datagram in one of the frames of a batch.

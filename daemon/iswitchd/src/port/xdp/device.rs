@@ -36,7 +36,7 @@ struct Channels {
     combined: u32,
 }
 
-/// Marker of types that `SIOCETHTOOL` reads and writes: they consist of numbers, the first of which is the command.
+/// Marker for types that `SIOCETHTOOL` reads and writes. They consist of numbers, the first of which is the command.
 trait Answer {}
 impl Answer for DriverInfo {}
 impl Answer for Channels {}

@@ -157,7 +157,8 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Returns whether the kernel must be woken for new entries. Always returns true if the kernel does not report it.
+    /// Returns whether the kernel must be woken for new entries. If the kernel does not report this, always returns
+    /// true.
     fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.flags else { return true };
         // SAFETY: see `producer()`.

@@ -212,8 +212,8 @@ impl Queue {
         self.completion.release(sent);
     }
 
-    /// Returns the number of frames that the kernel has dropped on this queue since it was opened, for lack of a free
-    /// frame or of room in the receive ring.
+    /// Returns the number of frames that the kernel has dropped on this queue since it was opened, because there was no
+    /// free frame or no room in the receive ring.
     pub(super) fn drops(&self) -> io::Result<u64> {
         let statistics = xdp_statistics(&self.socket)?;
         Ok(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))

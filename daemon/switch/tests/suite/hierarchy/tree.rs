@@ -293,7 +293,7 @@ pub(super) fn describe(class: Class, bytes: &[u8]) -> Got {
     }
 }
 
-/// Returns the result with the contributions of all four workers.
+/// Sum of the contributions of all four workers.
 pub(super) const ALL: f32 = 11.0 + 12.0 + 21.0 + 22.0;
 
 pub(super) fn sum_of_all(round: u32) -> Got {

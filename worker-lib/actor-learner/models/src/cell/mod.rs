@@ -53,8 +53,8 @@ pub struct CellOptions {
     pub model_age_max: Duration,
     /// Maximum number of models that the cell caches from upstream, each with its own name.
     pub names_max: usize,
-    /// Maximum number of requested names that upstream does not have yet. Beyond it, a new name displaces the oldest
-    /// one.
+    /// Maximum number of requested names that upstream does not have yet. Beyond this number, a new name displaces the
+    /// least recently requested one.
     pub unknown_names_max: usize,
     /// Time after which the cell stops watching a model that no reader requests.
     pub watch_idle: Duration,

@@ -16,7 +16,7 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause after an upstream error, and thus the maximum delay before a new version is noticed.
+/// Pause after an upstream error. The cell may notice a new version this much later.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum wait time requested from upstream.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -221,7 +221,7 @@ fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Client of upstream for use in background tasks.
+/// Client that sends requests to upstream from background tasks.
 struct Refresher {
     sources: Arc<Sources>,
     counters: Arc<Counters>,

@@ -108,7 +108,7 @@ impl Download {
         Err(error)
     }
 
-    /// Drops the current response. Fails after too many consecutive interruptions without a received byte.
+    /// Drops the current response. Fails after too many consecutive interruptions between which no byte was received.
     fn interrupted(&mut self, reason: &str) -> Result<(), ModelError> {
         let Some(answer) = self.answer.take() else { return Ok(()) };
         let error = ModelError::Interrupted {

@@ -12,7 +12,7 @@ pub enum ModelError {
     /// The client has no endpoints.
     #[error("no sources: expected at least one cell or learner")]
     NoSources,
-    /// An endpoint needs TLS, but the client has no certificates to verify it with.
+    /// An endpoint requires TLS, but the client has no CA certificates with which to verify the endpoint.
     #[error("{source_name} requires TLS: expected the certificates of its CA (--ca FILE)")]
     NoTls {
         /// Cell or learner.

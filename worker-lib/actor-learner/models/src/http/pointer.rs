@@ -77,8 +77,8 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds the header with the time for which the request was held. The client needs it, because the response is more
-/// recent than the request by this amount of time.
+/// Adds the header with the time for which the server held the request. The client needs this time, because the
+/// response is more recent than the request by this amount.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response

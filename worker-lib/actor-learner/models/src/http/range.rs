@@ -10,7 +10,7 @@ pub(crate) enum RequestedRange {
     Whole,
     /// A non-empty part of the object.
     Part(Range<u64>),
-    /// A range that begins after the end of the object.
+    /// A range that contains no byte of the object.
     Nothing,
 }
 

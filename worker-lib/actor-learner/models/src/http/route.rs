@@ -23,7 +23,7 @@ pub(crate) enum Route {
 /// Query parameters of a pointer request: `?after=VERSION&wait=MS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointerQuery {
-    /// Return only a version that is newer than this one.
+    /// Version that the returned version must exceed; any version is returned if this is `None`.
     pub(crate) after: Option<u64>,
     /// Time to wait for a version that is newer than `after`.
     pub(crate) wait: Option<Duration>,

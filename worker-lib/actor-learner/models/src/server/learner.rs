@@ -57,8 +57,8 @@ pub struct LearnerOptions {
     pub server: ServerOptions,
     /// Clients that may publish over HTTP.
     pub publish_from: PublishFrom,
-    /// Time during which caches may use a stale pointer while they revalidate it or cannot reach the learner, in whole
-    /// seconds.
+    /// Time, in whole seconds, during which caches may use a stale pointer while they revalidate it or cannot reach the
+    /// learner.
     pub stale: Duration,
 }
 

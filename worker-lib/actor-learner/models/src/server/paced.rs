@@ -53,7 +53,7 @@ impl Pace {
         self.allowed_ms.store(millis(self.patience.allowance(len_bytes)), Ordering::Relaxed);
     }
 
-    /// Deducts the time that the reader has delayed the response.
+    /// Deducts the time for which the reader has delayed the response.
     fn spend(&self, time: Duration) {
         let left = self.allowed_ms.load(Ordering::Relaxed).saturating_sub(millis(time));
         self.allowed_ms.store(left, Ordering::Relaxed);

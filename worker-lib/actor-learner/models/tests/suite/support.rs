@@ -1,4 +1,4 @@
-//! Learners and cells on unused ports, distinguishable models, and an HTTP client without a library.
+//! Learners and cells on unused ports, distinguishable models, and an HTTP client that uses no library.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ pub struct Writer {
     runtime: Arc<Runtime>,
 }
 
-/// Handle for waiting on an insert in flight.
+/// Handle for awaiting the completion of an insert in flight.
 pub struct Ticket {
     ticket: super::Ticket,
     runtime: Arc<Runtime>,

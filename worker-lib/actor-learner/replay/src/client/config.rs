@@ -37,8 +37,8 @@ impl std::fmt::Debug for ClientTls {
 /// Options of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// Addresses of the shards: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`, or `reverb://HOST:PORT` for a
-    /// Reverb server. All clients must write the addresses in the same form; the order does not matter.
+    /// Addresses of the shards: `http://HOST:PORT`, `https://HOST:PORT`, `unix:PATH` or, for a Reverb server,
+    /// `reverb://HOST:PORT`. All clients must write the addresses in the same form; the order does not matter.
     pub shards: Vec<String>,
     /// Token for shards that require one. Reverb servers do not support tokens.
     pub token: Option<Token>,

@@ -70,8 +70,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns whether the shard held the request back for the whole wait time, because there was nothing to sample or
-    /// no room.
+    /// Returns whether the shard held the request back for the whole wait time, because there were no items to sample
+    /// or there was no room for an insert.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }

@@ -61,8 +61,8 @@ pub struct ClientStats {
     pub retries: u64,
     /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Number of inserts that went to another shard although an earlier shard may also have stored them, because it
-    /// received them but did not answer.
+    /// Number of inserts that went to another shard although an earlier shard may also have stored them, because that
+    /// shard received them but did not respond.
     pub possible_duplicates: u64,
 }
 

@@ -37,7 +37,7 @@ pub struct Drawn {
     pub actor: u64,
     /// Sequence number of the item within its actor's session.
     pub seq: u64,
-    /// Insertion time, in milliseconds since 1970 by the shard's clock.
+    /// Insertion time according to the shard's clock, in milliseconds since the Unix epoch.
     pub inserted_ms: u64,
     /// Payload in the form in which the actor supplied it.
     pub payload: Bytes,
@@ -63,10 +63,10 @@ struct Answer {
 }
 
 impl ReplayClient {
-    /// Draws `count` items. The draws are distributed over the shards by their sums of priorities if the sampler uses
-    /// priorities, and otherwise by their sizes. A shard whose rate limiter has held back a draw is skipped for one
-    /// second if other shards have items. If rate limiters hold back some of the draws for
-    /// [`super::ClientConfig::wait`], returns fewer items, but at least one.
+    /// Draws `count` items. The draws are distributed over the shards in proportion to the shards' sums of priorities
+    /// if the sampler uses priorities, and otherwise in proportion to their sizes. A shard whose rate limiter has held
+    /// back a draw is skipped for one second if other shards have items. If rate limiters hold back some of the draws
+    /// for [`super::ClientConfig::wait`], returns fewer items, but at least one.
     ///
     /// # Errors
     /// Fails if no item could be drawn; see [`ClientError`].
@@ -155,8 +155,8 @@ impl Inner {
         answers
     }
 
-    /// Samples from one shard, if possible one that is up. This is called when no shard is known to have items; the
-    /// response of the shard then states what it is waiting for.
+    /// Samples from one shard, preferably one that is up. The client calls this function when no shard is known to have
+    /// items. The response of the shard then states the condition that the request waits for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {

@@ -50,7 +50,8 @@ fn encrypted(endpoint: Endpoint, address: &str, _: &ClientConfig) -> Result<Endp
     Ok(endpoint)
 }
 
-/// Connection to a shard, with the last known state of the shard. It is opened on demand and reopened after a failure.
+/// Connection to a shard, with the last known state of the shard. The connection is opened on demand and reopened after
+/// a failure.
 pub(super) struct Shard {
     pub(super) address: String,
     pub(super) hash: u64,

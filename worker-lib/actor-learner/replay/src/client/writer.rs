@@ -25,7 +25,7 @@ pub struct Writer {
     preference: Arc<[usize]>,
 }
 
-/// Handle for waiting on an insert in flight.
+/// Handle for awaiting the completion of an insert in flight.
 pub struct Ticket(oneshot::Receiver<Result<Vec<ItemKey>, ClientError>>);
 
 impl Ticket {
@@ -57,7 +57,7 @@ impl ReplayClient {
 }
 
 impl Writer {
-    /// Inserts an item. Waits as long as the shard holds it back.
+    /// Inserts an item. Waits for as long as the shard holds the insert back.
     ///
     /// # Errors
     /// Fails if the item could not be stored; see [`ClientError`].
@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Submits items as soon as fewer than `in_flight_max` requests are in flight; this limit applies backpressure to
-    /// the actor. Concurrent requests may be stored in a different order than they were submitted.
+    /// the actor. The items of concurrent requests may be stored in an order that differs from the order of submission.
     pub async fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let (answer, ticket) = oneshot::channel();
         if let Err(error) = check_batch(&items) {
@@ -124,7 +124,7 @@ struct Attempt {
     at: usize,
     failures: u32,
     began: Instant,
-    /// Time since when this shard may have stored the items without acknowledging them.
+    /// Time since which this shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: RequestSlot,
 }

@@ -40,8 +40,8 @@ pub(super) struct Store {
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// Lock that serialises snapshots. Its value is the number of the next snapshot if there is no journal, which
-    /// otherwise assigns these numbers.
+    /// Lock that serialises snapshots. If there is no journal to assign snapshot numbers, its value is the number of
+    /// the next snapshot.
     turn: tokio::sync::Mutex<u64>,
     /// Journal position at the start of the last snapshot.
     covered: AtomicU64,
@@ -195,7 +195,8 @@ impl Shard {
         Ok(snapshot)
     }
 
-    /// Returns whether the journal since the last snapshot is longer than both a new snapshot and `least`.
+    /// Returns whether the journal since the last snapshot is longer than a new snapshot would be, and longer than
+    /// `least` bytes.
     pub(super) fn is_journal_long(&self, least: u64) -> bool {
         let (Some(store), Some(journal)) = (&self.store, &self.journal) else { return false };
         let mut since = journal.appended().saturating_sub(store.covered.load(Relaxed));

@@ -18,7 +18,8 @@ use crate::lock;
 /// are durable.
 pub(crate) type Lsn = u64;
 
-/// Failure of the journal. It cannot be written until a new segment has been started and a snapshot has been written.
+/// Failure of the journal. The journal cannot be written until a new segment has been started and a snapshot has been
+/// written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the journal cannot be written, and writes are refused: {reason}; the shard retries automatically, and accepts \
@@ -160,8 +161,9 @@ impl Journal {
         progress.is_open.then_some(RecoverableFailures(progress.failures))
     }
 
-    /// Clears a failure after a snapshot that was started after `recoverable_failures` was obtained, because the
-    /// snapshot contains the changes whose records the journal lost. Returns whether the journal works.
+    /// Clears a failure. Must be called only after the completion of a snapshot that was started after
+    /// `recoverable_failures` was obtained, because such a snapshot contains the changes whose records the journal
+    /// lost. Returns whether the journal works.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;

@@ -2,13 +2,13 @@
 //!
 //! A directory has one owner at a time (`lock`). Segment files `journal-N` and snapshots `snapshot-N` have the same
 //! format: a header followed by records, each with a length and CRC-32C checksums. `snapshot-N` replaces everything
-//! before `journal-N`. Because the tables change while a snapshot is written, it contains each item in the state at
+//! before `journal-N`. Because the tables change while a snapshot is written, it contains each item in its state at
 //! some time after the start of `journal-N`. Therefore, records contain absolute values, such as a count or a priority,
 //! and not increments. Applying the records of `journal-N` and later segments to the snapshot restores the final state
 //! of the tables.
 //!
-//! A restore does not change any file. A file that was found to be damaged is never removed: the snapshot that
-//! supersedes it renames it to `NAME.damaged`.
+//! A restore does not change any file. A file that was found to be damaged is never removed. When a snapshot supersedes
+//! such a file, the file is renamed to `NAME.damaged`.
 
 mod disk;
 mod error;
@@ -185,7 +185,7 @@ impl Directory {
     }
 
     /// Removes the files that `snapshot-number` replaces, and renames those that are damaged. If a file cannot be
-    /// removed, the next snapshot tries again; until then, the file is no longer read.
+    /// removed, the next snapshot tries again. In the meantime, the file remains, but is no longer read.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {

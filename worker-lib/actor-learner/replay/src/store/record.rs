@@ -13,7 +13,8 @@ use crate::table::{Counts, Item, Origin, Window};
 /// Name of a table.
 pub(crate) type TableName = Arc<str>;
 
-/// Length in bytes up to which a payload is copied behind its record. A longer payload is written as a separate part.
+/// Length in bytes up to which a payload is copied into the buffer of its record. A longer payload is written as a
+/// separate part.
 const COPY_BYTES: usize = 4096;
 
 const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);

@@ -68,7 +68,7 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     (folder, directory, bytes)
 }
 
-/// Returns whether `at` is within the length of a short record after the beginning of a record.
+/// Returns whether a record begins at most the length of a short record before `at`.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
     bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
         .windows(4)

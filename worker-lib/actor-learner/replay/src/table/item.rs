@@ -18,7 +18,7 @@ pub struct NewItem {
 pub struct Origin {
     /// Number of the actor.
     pub actor: u64,
-    /// Session of the actor; it increases with each start of the actor.
+    /// Session number of the actor, which increases each time the actor starts.
     pub session: u64,
     /// Sequence number of the item within the session.
     pub seq: u64,
@@ -37,7 +37,7 @@ pub struct Item {
     pub version: u64,
     /// Origin of the item.
     pub origin: Origin,
-    /// Insertion time, in milliseconds since 1970.
+    /// Insertion time, in milliseconds since the Unix epoch.
     pub inserted_ms: u64,
     /// See [`NewItem::payload`].
     pub payload: Bytes,

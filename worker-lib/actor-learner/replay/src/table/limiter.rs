@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// Rate limiter of a table.
 ///
 /// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s, the rules are:
-/// - an insert is allowed if the table has at most `min_size_to_sample` items after it (i + 1 - d), or if the
-///   difference after it is at most `max_diff`;
-/// - a sample is allowed if the table has at least `min_size_to_sample` items and the difference after it is at least
-///   `min_diff`.
+/// - an insert is allowed if the table has at most `min_size_to_sample` items after the insert (i + 1 - d), or if the
+///   difference after the insert is at most `max_diff`;
+/// - a sample is allowed if the table has at least `min_size_to_sample` items and the difference after the sample is
+///   at least `min_diff`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimiter {
@@ -50,7 +50,7 @@ impl RateLimiter {
         Self { samples_per_insert: 1.0, min_size_to_sample, min_diff: -f64::MAX, max_diff: f64::MAX }
     }
 
-    /// Returns a limiter that makes each item be sampled `samples_per_insert` times on average, once there are
+    /// Returns a limiter with which each item is sampled `samples_per_insert` times on average, once there are
     /// `min_size_to_sample` items.
     ///
     /// # Errors

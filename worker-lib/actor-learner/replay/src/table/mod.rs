@@ -1,8 +1,8 @@
 //! Table of experience: its items, the choice of the next item, and the admission of inserts and samples.
 //!
 //! A table has no I/O, no clock and no threads: the same calls with the same seed yield the same items. The terms are
-//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item
-//! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts that
+//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021). A [`Sampler`] picks the item
+//! to draw, and a [`Remover`] picks the item to remove when the table is full. A [`RateLimiter`] delays inserts that
 //! run too far ahead of the samples, and samples that run too far ahead of the inserts.
 
 mod config;
@@ -271,8 +271,8 @@ impl Table {
         removed
     }
 
-    /// Returns the items in the slots starting at `start`, limited to `items_max` items and about `bytes_max` payload
-    /// bytes, and the slot to continue from.
+    /// Returns the items in the slots starting at `start`, up to `items_max` items and about `bytes_max` payload bytes.
+    /// Also returns the slot from which to continue.
     pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for (at, slot) in self.slots.iter().enumerate().skip(start) {
@@ -287,7 +287,7 @@ impl Table {
         (items, None)
     }
 
-    /// Returns the insertion times of the oldest and the newest item, in milliseconds since 1970.
+    /// Returns the insertion times of the oldest and the newest item, in milliseconds since the Unix epoch.
     pub fn insertion_times_ms(&self) -> Option<(u64, u64)> {
         let times = || self.slots.iter().flatten().map(|item| item.inserted_ms);
         Some((times().min()?, times().max()?))

@@ -50,7 +50,7 @@ fn the_sandbox_is_logged_and_can_be_disabled() {
     assert!(free.contains("listening on") && !free.contains("sandbox"), "{free}");
 }
 
-/// Starts a shard, ends it when it is ready, and returns its log.
+/// Starts a shard, stops it once it is ready, and returns its log.
 fn log_of(socket: &Path, arguments: &[&str]) -> String {
     let script =
         "\"$0\" \"$@\" & until test -S \"$SOCKET\"; do sleep 0.05; done; sleep 0.5; kill -TERM $!; wait $!";

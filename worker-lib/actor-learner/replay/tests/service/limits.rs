@@ -1,4 +1,5 @@
-//! Tests of the limits on descriptors and file sizes, of sockets, standard output, tokens and the systemd unit.
+//! Tests of sockets, standard output, tokens and the systemd unit, and of the limits on file descriptors and file
+//! sizes.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};

@@ -83,7 +83,7 @@ impl Drop for Process {
     }
 }
 
-/// Returns the plain gRPC client, without retries and other logic of [`ReplayClient`].
+/// Returns the plain gRPC client, without the retries and the other logic of [`ReplayClient`].
 pub(crate) fn stub(address: String) -> Stub<Channel> {
     Stub::new(Endpoint::from_shared(address).unwrap().connect_lazy())
         .max_encoding_message_size(usize::MAX)
@@ -126,7 +126,7 @@ pub(crate) fn item(actor: u64, seq: u64) -> NewItem {
 /// Table from which each item is drawn once, in order.
 pub(crate) const ONCE: &str = "name=t,capacity=1000000,sampler=fifo,max_times_sampled=1,min_size_to_sample=1";
 
-/// Draws all items of a table [`ONCE`].
+/// Draws all items of a table that was created with the options [`ONCE`].
 pub(crate) async fn drain(client: &ReplayClient) -> Vec<Drawn> {
     let described = client.describe().await;
     let sizes = described.iter().map(|shard| shard.as_ref().unwrap().tables[0].extent.unwrap().size);

@@ -142,8 +142,8 @@ fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers: neither needs
-/// all environments at once.
+/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers, because
+/// asynchronous workers do not need all environments at once either.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }

@@ -275,8 +275,8 @@ impl SiteArgs {
         Ok(processes)
     }
 
-    /// Returns the arguments that pass the token files: `replay` is the option for the token of the shards, and `model`
-    /// the option for the token of the policies.
+    /// Returns the arguments that pass the token files. `replay` is the option for the shards' token, and `model` is
+    /// the option for the policies' token.
     fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
         let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
         let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));

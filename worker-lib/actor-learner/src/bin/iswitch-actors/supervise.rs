@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Lifetime after which a process counts as started. If it ends later, that is not a startup failure.
+/// Lifetime after which a process counts as started. If the process ends later, this does not count as a startup
+/// failure.
 const LONG: Duration = Duration::from_secs(5);
 /// Maximum number of consecutive startup failures of a process before the run is aborted.
 const SHORT_LIVES_MAX: u32 = 5;
 /// Pause before the restart of a process that ended soon after its start.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Time from the request to end until the process is killed.
+/// Grace period for a process that has been asked to end. After this time, the process is killed.
 const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 

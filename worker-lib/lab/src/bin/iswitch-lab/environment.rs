@@ -14,7 +14,7 @@ pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
 /// Directory in which the daemon creates its control socket for ordinary users, and in which iswitchctl looks for it.
 pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
-/// Port of the torch store on worker 0; the same as torchrun's default.
+/// Port of the torch store on worker 0; equal to torchrun's default.
 const MASTER_PORT: u16 = 29500;
 
 /// Returns the directory of this program, which also contains the project's other programs.

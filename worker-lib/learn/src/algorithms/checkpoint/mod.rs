@@ -1,11 +1,11 @@
 //! Checkpoints of a run. A resumed run continues bit for bit as if it had not been interrupted.
 //!
 //! A run directory contains `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
-//! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of the
-//! last 100 episodes and, as metadata, the algorithm, the environment, the hyper-parameters and counters. In addition,
-//! each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its environments, the positions of
-//! their random streams and the contents of their replay buffers. The entries of this file are keyed by environment
-//! number, so that a run can resume with a different world size.
+//! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, and the returns of
+//! the last 100 episodes. The metadata of this file consists of the algorithm, the environment, the hyper-parameters
+//! and counters. In addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its
+//! environments, the positions of their random streams and the contents of their replay buffers. The entries of this
+//! file are keyed by environment number, so that a run can resume with a different world size.
 //!
 //! Every file appears under its name either completely or not at all, and the file and its name are flushed to disk
 //! before the next file is written. The model file is written last, and names the advance whose worker files belong to

@@ -16,7 +16,7 @@ pub struct CsvWriter {
 
 impl CsvWriter {
     /// Creates the file; see [`super::MetricsWriter::create`]. If a file with different columns exists, it is replaced
-    /// by an empty one. Rows that are kept are not lost in a crash.
+    /// by an empty one. A crash during this call does not lose any row that is to be kept.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.

@@ -20,7 +20,7 @@ pub struct MetricsWriter {
 
 impl MetricsWriter {
     /// Creates the files in `directory`, which must exist. `resume_step` is the step from which a resumed run
-    /// continues: rows of the CSV file up to it are kept; later rows, which the run is about to reproduce, are
+    /// continues: rows of the CSV file up to this step are kept; later rows, which the run will write again, are
     /// dropped. Without `resume_step`, the CSV file starts empty.
     ///
     /// # Errors
@@ -38,8 +38,8 @@ impl MetricsWriter {
         Ok(Self { csv, events, tags: tags.to_vec() })
     }
 
-    /// Writes the settings of the run, as pairs of name and value, to the event file: a table with the tag
-    /// `hyperparameters`, as CleanRL writes it.
+    /// Writes the settings of the run, given as name-value pairs, to the event file. They form a table with the tag
+    /// `hyperparameters`, as in CleanRL.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -52,7 +52,7 @@ impl MetricsWriter {
             .map_err(|error| TrainError::File { path: self.events.path().to_owned(), error })
     }
 
-    /// Writes one row, in the order of the tags; absent values are omitted.
+    /// Writes one row. `values` are in the order of the tags; absent values are omitted.
     ///
     /// # Errors
     /// Fails if a file cannot be written.

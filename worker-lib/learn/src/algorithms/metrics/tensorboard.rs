@@ -82,7 +82,7 @@ impl EventWriter {
     }
 }
 
-/// Returns the current time, in seconds since 1970.
+/// Returns the current time, in seconds since the Unix epoch.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

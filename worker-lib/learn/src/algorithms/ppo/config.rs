@@ -12,7 +12,8 @@ use crate::env::EnvSpec;
 /// state, so the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
-/// Maximum width of the LSTM layers. The number of parameters grows with its square, to 135 million for each network.
+/// Maximum width of the LSTM layers. The number of parameters grows with the square of the width; at the maximum, each
+/// network has 135 million.
 pub(super) const LSTM_MAX: u64 = 4096;
 
 hyper_parameters! {
@@ -42,10 +43,10 @@ pub struct PpoConfig {
     pub anneal_learning_rate: bool,
     /// Discount factor; the initial value if `gamma_final` is given.
     pub gamma: f32,
-    /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. If absent, or if
-    /// only `gamma` is given, the discount factor is constant.
+    /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. The discount
+    /// factor is constant if this value is absent, or if only `gamma` is given.
     pub gamma_final: Option<f32>,
-    /// Lambda of generalised advantage estimation: 0 uses the value function only, 1 the sampled return.
+    /// Lambda of generalised advantage estimation: 0 uses only the value function, and 1 uses only the sampled return.
     pub gae_lambda: f32,
     /// Distance of the probability ratio from 1 beyond which the objective is clipped.
     pub clip_range: f32,
@@ -108,13 +109,13 @@ impl PpoConfig {
         ActorCritic::with_memory(env, &self.hidden, self.lstm)
     }
 
-    /// Returns the learning rate after a fraction `part` of the run, from 0 to 1.
+    /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
     pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
         let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
         (f64::from(self.learning_rate) * factor) as f32
     }
 
-    /// Returns the discount factor after a fraction `part` of the run, from 0 to 1.
+    /// Returns the discount factor after the fraction `part` (0 to 1) of the run.
     pub(super) fn gamma_after(&self, part: f64) -> f32 {
         let Some(end) = self.gamma_final else { return self.gamma };
         let horizon = |gamma: f32| 1.0 / (1.0 - f64::from(gamma));

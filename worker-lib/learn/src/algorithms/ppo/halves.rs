@@ -264,7 +264,7 @@ pub(in crate::algorithms) struct PpoLearner {
     streams: Vec<ChaCha8Rng>,
     /// Statistics of the rollout.
     statistics: Vec<f32>,
-    /// Whether the statistics have not been sent yet; the next gradient then carries them.
+    /// Whether the statistics still have to be sent; if so, the next gradient carries them.
     statistics_unsent: bool,
     sends_statistics: bool,
 }

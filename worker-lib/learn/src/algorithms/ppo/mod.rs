@@ -1,19 +1,18 @@
 //! Proximal policy optimisation (Schulman et al., 2017), synchronous with any number of workers.
 //!
-//! Implementation details, with the names of "The 37 implementation details of PPO" (Huang et al., 2022) where that
-//! work has a name:
+//! Implementation details, named as in "The 37 implementation details of PPO" (Huang et al., 2022) where that work
+//! names them:
 //!
 //! 1. Separate actor and critic networks with two tanh layers of 64 units each, orthogonal initialisation and
 //!    constant zero biases; a log standard deviation that does not depend on the state.
 //! 2. Adam with an epsilon of 1e-5. The learning rate decreases linearly to 0 over the run.
 //! 3. Generalised advantage estimation. Truncation is not termination: if the time limit truncates an episode, the
 //!    discounted value of the final observation is added to the last reward.
-//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch: a worker holds only its
-//!    share of a minibatch, and in this way the result does not depend on the division of the environments among
-//!    workers.
+//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch, because a worker holds only
+//!    its share of a minibatch. The result therefore does not depend on the division of the environments among workers.
 //! 5. Clipped surrogate objective, optionally a clipped value loss, and an entropy bonus. Gradients are clipped by
-//!    their global norm after the aggregation. The discount factor can rise during the run, as it did for OpenAI
-//!    Five (Berner et al., 2019): a short horizon first, a long one at the end.
+//!    their global norm after the aggregation. The discount factor can rise during the run, so that the horizon is
+//!    short at first and long at the end, as for OpenAI Five (Berner et al., 2019).
 //! 6. Observations are normalised and clipped to [-10, 10]; rewards are divided by the standard deviation of the
 //!    discounted return and clipped to [-10, 10]. The statistics are global and change only between rollouts; those
 //!    of a rollout take effect with the next rollout.
@@ -23,7 +22,7 @@
 //! 9. With `lstm`, an LSTM layer precedes each network (a recurrent policy, as in Stable-Baselines3's RecurrentPPO).
 //!    Its state is zero at the start of an episode and continues between rollouts. A minibatch then has one sequence of
 //!    consecutive steps from each environment instead of single samples. Gradients flow within a sequence, which starts
-//!    from the state that the policy had at that step when it acted. Checkpoints contain the states.
+//!    from the policy's state at that point of the rollout. Checkpoints contain the states.
 //!
 //! A rollout requires `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
 //! also carries the stop request, so that all workers stop after the same rollout.

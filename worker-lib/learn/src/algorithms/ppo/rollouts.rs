@@ -30,7 +30,7 @@ pub(super) struct Frozen<'a> {
 pub(super) trait Tally {
     /// Returns the mean of the discounted return, from which its deviations are measured.
     fn return_mean(&self) -> f64;
-    /// Records the observation of an environment on which the policy is about to act.
+    /// Records an environment's observation before the policy acts on that observation.
     fn observed(&mut self, slot: &mut EnvironmentSlot);
     /// Records that an environment has taken a step.
     fn stepped(&mut self, slot: &EnvironmentSlot);
@@ -110,7 +110,8 @@ pub(super) struct Collector {
     normalised: Vec<f32>,
     /// States of a recurrent policy, `[environments, state_len]`.
     states: Vec<f32>,
-    /// All false: acting proceeds step by step, and an environment that starts an episode has a state of zero.
+    /// Always false, because acting proceeds step by step, and the state of an environment that starts an episode is
+    /// already zero.
     starts: Vec<bool>,
 }
 
@@ -329,8 +330,8 @@ impl Minibatches {
         state.copy_from_slice(&self.states[from..from + state_len]);
     }
 
-    /// Computes the states before all sequences of a new rollout, with the parameters of the first update from it.
-    /// All updates start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
+    /// Computes the states before all sequences of a new rollout, with the parameters before the first update. All
+    /// updates of the rollout start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
     fn find_states(&mut self, parameters: &[f32], buffer: &RolloutBuffer) {
         let len = buffer.states.len();
         self.states[..len].copy_from_slice(&buffer.states);

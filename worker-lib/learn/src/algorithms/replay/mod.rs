@@ -24,7 +24,7 @@ pub struct Transition<'a> {
     pub reward: f32,
     /// Observation after the step, even at the end of an episode, `[observation_dim]`.
     pub next_observation: &'a [f32],
-    /// Whether the episode terminated, so that the next state has no value. Not set if the time limit truncated the
+    /// Whether the episode terminated, so that the next state has no value. False if the time limit truncated the
     /// episode.
     pub terminated: bool,
     /// Whether the next transition belongs to another episode.
@@ -46,7 +46,7 @@ pub struct Batch {
     pub next_observations: Vec<f32>,
     /// 0 if the episode terminated, otherwise 1, `[batch]`.
     pub goes_on: Vec<f32>,
-    /// Importance weights, at most 1; all 1 with uniform sampling, `[batch]`.
+    /// Importance weights, `[batch]`: at most 1, and all equal to 1 if sampling is uniform.
     pub weights: Vec<f32>,
 }
 
@@ -99,7 +99,7 @@ enum Store {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prioritisation {
-    /// Exponent of the priority: 0 is uniform, 1 is proportional to the error.
+    /// Exponent of the priority: 0 gives uniform sampling, and 1 makes the probability proportional to the error.
     pub alpha: f32,
     /// Exponent of the importance weights: 0 applies no correction, 1 a full correction.
     pub beta: f32,
@@ -131,8 +131,8 @@ impl Replay {
         Ok(Self { store, priorities: prioritisation.map(|how| Priorities::new(capacity, how)) })
     }
 
-    /// Creates a buffer for an environment. For images, whose channels are the last frames with values in [0, 1],
-    /// each frame is stored once, as bytes; actions must then be discrete.
+    /// Creates a buffer for an environment. For images, the channels are the last frames, with values in [0, 1]. Each
+    /// frame is then stored once, as bytes, and actions must be discrete.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the capacity is too small.
@@ -239,7 +239,7 @@ impl Replay {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// Fails if the saved state does not match.
+    /// Fails if the saved state does not match this buffer.
     pub fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
         match &mut self.store {
             Store::Rows(rows) => rows.read(name, reader)?,

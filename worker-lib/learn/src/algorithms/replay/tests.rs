@@ -75,8 +75,8 @@ fn a_replay_buffer_of_capacity_zero_is_refused() {
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };
 
-/// Returns the stack with the given newest frame, in an episode that begins with frame `start`; by pixels, oldest
-/// frame first.
+/// Returns the stack with the given newest frame, in an episode that begins with frame `start`. The values are ordered
+/// by pixel, and within a pixel from the oldest frame to the newest.
 fn stack(start: u8, newest: u8) -> Vec<f32> {
     let frame = |back: u8| newest.saturating_sub(back).max(start);
     let pixels = [0, 100].map(|offset| [2, 1, 0].map(|back| f32::from(frame(back) + offset) / 255.0));

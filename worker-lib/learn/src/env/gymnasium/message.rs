@@ -53,7 +53,7 @@ const LIFE_LOST: u8 = 4;
 pub(super) enum Observations {
     /// Vectors of this many numbers.
     Floats(usize),
-    /// Images; the agent sees a stack of the last `stack`.
+    /// Images; the agent sees a stack of the last `stack` images.
     Images { frame: Image, stack: usize },
 }
 
@@ -164,7 +164,7 @@ pub(super) fn render(index: usize) -> Vec<u8> {
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Parses the kind of an answer, which must be `kind`.
+    /// Checks that an answer is of the given kind, and creates a reader of its body.
     fn new(answer: &'a [u8], kind: u8) -> Result<Self, ChildError> {
         match answer.split_first() {
             Some((actual, rest)) if *actual == kind => Ok(Self(rest)),

@@ -8,14 +8,14 @@
 //!   255.
 //! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
 //!   without bounds is passed unchanged, neither clipped nor scaled.
-//! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015): each action is
-//!   repeated for four frames, and the image is the pixel-wise maximum of the last two; images are greyscale, 84 x 84,
-//!   and the last four are stacked; an episode begins with up to 30 no-op actions, and with FIRE in games that have it.
+//! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015). Each action is
+//!   repeated for four frames, and the image is the pixel-wise maximum of the last two. Images are greyscale, 84 x 84,
+//!   and the last four are stacked. An episode begins with up to 30 no-op actions, and with FIRE in games that have it.
 //!   The loss of a life is reported ([`Step::life_lost`]) and does not end the episode.
-//! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If
-//!   the environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
-//!   reproducible, and so is the continuation of a saved state: the state consists of the seed and the actions, which
-//!   are replayed.
+//! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If the
+//!   environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
+//!   reproducible. So is the continuation of a saved state, which consists of the seed and the actions and is restored
+//!   by replaying them.
 //! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
 //!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
 //!   successful step in between cause an error.

@@ -12,10 +12,11 @@ use crate::env::{Action, EnvError, Step, check_state};
 
 /// Number of consecutive process failures, without a successful step in between, that causes an error.
 const FAILURES_MAX: u32 = 5;
-/// Number of failed attempts at a step, while no other environment was stepping, after which the episode is abandoned
+/// Maximum number of failed attempts at a step while no other environment is stepping. The episode is then abandoned
 /// or, if the environment raises an exception, the run ends.
 const ATTEMPTS_MAX: u32 = 2;
-/// Number of values before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
+/// Number of values before the actions in a saved state: the seed (-1 if there is no episode) and the checksum of the
+/// newest observation.
 const STATE_HEAD: usize = 2;
 
 /// The environments and their process.
@@ -116,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step: all with one message or, after a failure, one by one, to find
-    /// the environment that fails.
+    /// Steps every environment that has begun a step. One message steps all of them; after a failure, they are stepped
+    /// one by one to find the environment that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {
@@ -233,7 +234,7 @@ impl Vector {
         Ok(episode.take_over(&replayed, digest))
     }
 
-    /// Returns an image of the current state, and the time between two steps of the display, s.
+    /// Returns an image of the current state, and the time between two steps of the display, in seconds.
     pub(super) fn picture(&mut self, index: usize) -> Result<(Frame, f64), EnvError> {
         let request = message::render(index);
         let answer = self.child.as_mut().ok_or(ChildError::Closed).and_then(|child| child.ask(&request));

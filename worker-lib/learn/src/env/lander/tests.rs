@@ -5,8 +5,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use super::*;
 use crate::env::{TimeLimit, make};
 
-/// Returns the throttles of a proportional controller: it tilts the lander towards the pad and descends the more
-/// slowly the lower the lander is.
+/// Returns the throttles of a proportional controller: it tilts the lander towards the pad and slows the descent as the
+/// lander approaches the ground.
 fn pilot(observation: &[f32]) -> [f32; 2] {
     let [x, z, vx, vz, angle, spin, left, right] = *observation else { panic!("eight values") };
     let wanted = (0.5 * x + vx).clamp(-0.4, 0.4);
@@ -15,7 +15,7 @@ fn pilot(observation: &[f32]) -> [f32; 2] {
     if left + right > 0.0 { [-vz * 10.0 - 1.0, 0.0] } else { [20.0 * lift - 1.0, -20.0 * turn] }
 }
 
-/// Returns the index of the discrete action that is closest to continuous ones.
+/// Returns the index of the discrete action that is closest to the given throttles.
 fn choice([main, side]: [f32; 2]) -> usize {
     if main > 0.0 && main > side.abs() - 1.0 {
         2
@@ -28,7 +28,7 @@ fn choice([main, side]: [f32; 2]) -> usize {
     }
 }
 
-/// Returns the returns of ten episodes of the controller.
+/// Returns the return of each of ten episodes that the controller flies.
 fn flown(mut env: TimeLimit<PlanarLander>) -> Vec<f64> {
     let mut observation = [0.0; OBSERVED];
     let episodes = (0..10).map(|seed| {

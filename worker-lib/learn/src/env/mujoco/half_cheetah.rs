@@ -13,7 +13,7 @@ pub(super) const ID: &str = "HalfCheetah-v5";
 const FRAME_SKIP: usize = 5;
 
 /// A 14 kg robot: a torso with a head and two legs, each made of three capsules on hinges with springs and dampers. The
-/// density is chosen so that the total volume of the capsules has a mass of 14 kg.
+/// density is chosen so that the capsules together have a mass of 14 kg.
 const MODEL: &str = r#"
 <mujoco model="half_cheetah">
   <compiler angle="radian" inertiafromgeom="true"/>
@@ -69,8 +69,8 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// The HalfCheetah-v5 environment. Observation: z, pitch, six joint angles, nine velocities. Action: six motors in [-1,
-/// 1]. Reward: forward velocity - 0.1 |action|^2. Episodes never terminate.
+/// The HalfCheetah-v5 environment. Observation: z (m), pitch and six joint angles (rad), nine velocities (m/s and
+/// rad/s). Action: six motors in [-1, 1]. Reward: forward velocity (m/s) - 0.1 |action|^2. Episodes never terminate.
 pub struct HalfCheetah {
     spec: EnvSpec,
     simulation: Simulation,

@@ -53,9 +53,9 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// The Hopper-v5 environment. Observation, action and reward are those of [`crate::env::PlanarHopper`]: z, pitch,
-/// three joint angles, six velocities clipped to [-10, 10]; three motors in [-1, 1]; forward velocity + 1 while
-/// healthy - 0.001 |action|^2.
+/// The Hopper-v5 environment, with the definitions of [`crate::env::PlanarHopper`]. Observation: z (m), pitch and three
+/// joint angles (rad), six velocities (m/s and rad/s) clipped to [-10, 10]. Action: three motors in [-1, 1]. Reward:
+/// forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
 pub struct MujocoHopper {
     spec: EnvSpec,
     simulation: Simulation,

@@ -6,8 +6,9 @@
 //! creates no entry that couples two branches (Featherstone, "Rigid Body Dynamics Algorithms", 2008, section 6.5). The
 //! integrator is semi-implicit Euler.
 //!
-//! In the air and within the joint ranges, the accelerations equal MuJoCo's. The contacts differ: a penalty spring and
-//! damper with regularised Coulomb friction at chosen points, whereas MuJoCo solves soft constraints.
+//! In the air and within the joint ranges, the accelerations equal MuJoCo's. The contact model differs: this engine
+//! uses a penalty spring and damper with regularised Coulomb friction at chosen points, whereas MuJoCo solves soft
+//! constraints.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -95,8 +96,8 @@ pub(super) struct Model<const B: usize> {
 pub(super) struct Body<const B: usize> {
     /// Index of the parent.
     parent: Option<usize>,
-    /// Position of the joint in the frame of the parent's joint, m; for the root, in the world if all coordinates are
-    /// 0.
+    /// Position of the joint in the frame of the parent's joint, m; for the root, its position in the world when all
+    /// coordinates are 0.
     anchor: Vec2,
     /// Direction in which a positive joint velocity turns the body: from x towards z (+1) or from z towards x (-1).
     turn: f64,
@@ -106,7 +107,7 @@ pub(super) struct Body<const B: usize> {
     pub(super) mass: f64,
     /// Moment of inertia about the centre of mass, kg m^2.
     pub(super) inertia: f64,
-    /// Bodies from the root to this one, of which the first `depth` are valid.
+    /// Bodies from the root to this one; only the first `depth` entries are valid.
     path: [usize; B],
     /// Number of bodies from the root to this one, both included.
     depth: usize,
@@ -117,9 +118,9 @@ pub(super) struct Body<const B: usize> {
 pub(super) struct Robot<const B: usize, const N: usize> {
     model: &'static Model<B>,
     bodies: [Body<B>; B],
-    /// Coordinates: m, then rad.
+    /// Coordinates: x and z of the root (m), then the angles (rad).
     pub(super) q: [f64; N],
-    /// Velocities: m/s, then rad/s.
+    /// Velocities: x and z of the root (m/s), then the angles (rad/s).
     pub(super) v: [f64; N],
 }
 

@@ -1,8 +1,8 @@
 //! PlanarHalfCheetah-v0: a robot with a back and a front leg that runs forward.
 //!
 //! Bodies, joints, springs and motors are those of MuJoCo's half cheetah. In the air, the accelerations equal MuJoCo's
-//! (checked against recorded numbers). The contact model differs, so the returns of the two are not comparable; reward
-//! and observation have the same definitions.
+//! (checked against recorded numbers). The contact model differs, so the returns of the two simulators are not
+//! comparable; reward and observation have the same definitions.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -13,9 +13,9 @@ use crate::env::{Action, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(in crate::env) const ID: &str = "PlanarHalfCheetah-v0";
 
-/// Number of bodies: torso with head, then back thigh, shin and foot, front thigh, shin and foot.
+/// Number of bodies: torso with head, then the thigh, shin and foot of the back leg and of the front leg.
 const BODIES: usize = 7;
-/// Number of integration steps per action: 50 ms, as in Gymnasium's half cheetah (5 steps of 10 ms).
+/// Number of integration steps per action. An action lasts 50 ms, as in Gymnasium's half cheetah (5 steps of 10 ms).
 const SUBSTEPS: usize = 20;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
 
@@ -55,9 +55,9 @@ pub(super) const MODEL: Model<BODIES> = Model {
     substep: 0.0025,
 };
 
-/// The PlanarHalfCheetah-v0 environment. Observation: z relative to the initial height (m), pitch, six joint angles
-/// (rad), nine velocities. Action: six motors in [-1, 1]. Reward: forward velocity (m/s) - 0.1 |action|^2. Episodes
-/// never terminate.
+/// The PlanarHalfCheetah-v0 environment. Observation: z relative to the initial height (m), pitch and six joint angles
+/// (rad), nine velocities (m/s and rad/s). Action: six motors in [-1, 1]. Reward: forward velocity (m/s) - 0.1
+/// |action|^2. Episodes never terminate.
 #[derive(Debug)]
 pub struct PlanarHalfCheetah {
     spec: EnvSpec,

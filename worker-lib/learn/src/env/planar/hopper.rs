@@ -1,8 +1,8 @@
 //! PlanarHopper-v0: a one-legged robot that hops forward.
 //!
-//! Bodies, joints and motors are those of MuJoCo's Hopper: torso, thigh, leg and foot are capsules with the density
-//! of water on three motorised hinges. In the air, the accelerations equal MuJoCo's (checked against recorded
-//! numbers). The contact model differs, so the returns of the two are not comparable; reward, termination and
+//! Bodies, joints and motors are those of MuJoCo's Hopper: torso, thigh, leg and foot are capsules with the density of
+//! water on three motorised hinges. In the air, the accelerations equal MuJoCo's (checked against recorded numbers).
+//! The contact model differs, so the returns of the two simulators are not comparable; reward, termination and
 //! observation have the same definitions.
 
 use rand_chacha::ChaCha8Rng;
@@ -16,7 +16,7 @@ pub(in crate::env) const ID: &str = "PlanarHopper-v0";
 
 /// Number of bodies: torso, thigh, leg, foot.
 const BODIES: usize = 4;
-/// Number of integration steps per action: 8 ms, as in Gymnasium's Hopper (4 steps of 2 ms).
+/// Number of integration steps per action. An action lasts 8 ms, as in Gymnasium's Hopper (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
 /// Height of the torso's frame when standing, m.
 const STANDING_HEIGHT: f64 = 1.25;
@@ -45,15 +45,16 @@ pub(super) const MODEL: Model<BODIES> = Model {
     substep: 0.001,
 };
 
-/// The PlanarHopper-v0 environment. Observation: z, pitch, three joint angles, then the six velocities clipped to
-/// [-10, 10]. Action: three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
+/// The PlanarHopper-v0 environment. Observation: z (m), pitch and three joint angles (rad), then the six velocities
+/// (m/s and rad/s) clipped to [-10, 10]. Action: three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while
+/// healthy - 0.001 |action|^2.
 #[derive(Debug)]
 pub struct PlanarHopper {
     spec: EnvSpec,
     robot: Robot<BODIES, N>,
 }
 
-/// Returns a joint with a motor of 200 N m and a range in degrees.
+/// Returns a joint with a motor of 200 N m that turns from `low` to `high`, in degrees.
 const fn joint(low: f64, high: f64) -> Joint {
     let range = (low.to_radians(), high.to_radians());
     Joint { gear: 200.0, armature: 1.0, damping: 1.0, stiffness: 0.0, range }

@@ -44,7 +44,7 @@ impl Composite {
 }
 
 /// Returns the lower triangle of the mass matrix by the composite-rigid-body algorithm, without Jacobians: the entry
-/// of two angles is the inertia of the bodies that both of them turn.
+/// for two angles is the inertia of the bodies that both of them turn.
 fn composite_mass<const B: usize, const N: usize>(robot: &Robot<B, N>, model: &Model<B>) -> [[f64; N]; N] {
     let pose = robot.pose();
     let mut composites: [Composite; B] = std::array::from_fn(|k| {
@@ -124,7 +124,7 @@ fn fly<const B: usize, const N: usize>(robot: &mut Robot<B, N>, control: impl Fn
     }
 }
 
-/// Returns the kinetic energy plus that of gravity and of the joint springs, J.
+/// Returns the kinetic energy plus the potential energy of gravity and of the joint springs, in J.
 fn energy<const B: usize, const N: usize>(robot: &Robot<B, N>, model: &Model<B>) -> f64 {
     let pose = robot.pose();
     let mass = robot.free_motion(&pose, &[0.0; B]).mass;
@@ -242,8 +242,8 @@ fn check_accelerations<const B: usize, const N: usize>(model: &'static Model<B>,
     assert_eq!(checked, 20);
 }
 
-/// The fixtures have the coordinates, the velocities, the actions and the accelerations, recorded once from MuJoCo
-/// 4.0.0 on the models of Gymnasium 1.4.0 at random states off the ground and within the joint ranges.
+/// The fixtures contain coordinates, velocities, actions and accelerations. They were recorded once from MuJoCo 4.0.0
+/// with the models of Gymnasium 1.4.0, in random states off the ground and within the joint ranges.
 #[test]
 fn airborne_accelerations_match_mujoco() {
     check_accelerations::<4, 6>(

@@ -1,9 +1,9 @@
 //! PlanarWalker-v0: a robot with two legs that walks forward.
 //!
-//! Bodies, joints and motors are those of MuJoCo's Walker2d: torso, and thigh, leg and foot on each side, are capsules
-//! with the density of water on six motorised hinges. In the air, the accelerations equal MuJoCo's (checked against
-//! recorded numbers). The contact model differs, so the returns of the two are not comparable; reward, termination and
-//! observation have the definitions of Walker2d-v5.
+//! Bodies, joints and motors are those of MuJoCo's Walker2d: the torso, and the thigh, leg and foot of each side, are
+//! capsules with the density of water, connected by six motorised hinges. In the air, the accelerations equal MuJoCo's
+//! (checked against recorded numbers). The contact model differs, so the returns of the two simulators are not
+//! comparable; reward, termination and observation have the definitions of Walker2d-v5.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -19,7 +19,7 @@ const BODIES: usize = 7;
 /// Number of coordinates: x and z of the torso's joint frame (m), pitch and six joint angles (rad).
 const N: usize = BODIES + 2;
 const MOTORS: usize = 6;
-/// Number of integration steps per action: 8 ms, as in Gymnasium's Walker2d (4 steps of 2 ms).
+/// Number of integration steps per action. An action lasts 8 ms, as in Gymnasium's Walker2d (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
 /// Height of the torso's frame when standing, m.
@@ -28,7 +28,8 @@ const STANDING_HEIGHT: f64 = 1.25;
 const HEALTHY_HEIGHT: (f64, f64) = (0.8, 2.0);
 /// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 1.0;
-/// Return of an episode without a fall at 3 m/s. Gymnasium defines no such return for Walker2d.
+/// Return of an episode in which the robot walks at 3 m/s and never falls. Gymnasium defines no solved return for
+/// Walker2d.
 const SOLVED_RETURN: f64 = 4000.0;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.4;
@@ -77,8 +78,9 @@ pub(super) const MODEL: Model<BODIES> = Model {
     substep: 0.001,
 };
 
-/// The PlanarWalker-v0 environment. Observation: z (m), pitch, six joint angles (rad), then the nine velocities clipped
-/// to [-10, 10]. Action: six motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
+/// The PlanarWalker-v0 environment. Observation: z (m), pitch and six joint angles (rad), then the nine velocities (m/s
+/// and rad/s) clipped to [-10, 10]. Action: six motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy -
+/// 0.001 |action|^2.
 #[derive(Debug)]
 pub struct PlanarWalker {
     spec: EnvSpec,
@@ -99,7 +101,7 @@ const fn foot(parent: usize) -> Link {
     Link { parent: Some(parent), anchor: [0.0, -0.5], turn: 1.0, capsules }
 }
 
-/// Returns a joint with a motor of 100 N m and a range in degrees.
+/// Returns a joint with a motor of 100 N m that turns from `low` to `high`, in degrees.
 const fn joint(low: f64, high: f64) -> Joint {
     let range = (low.to_radians(), high.to_radians());
     Joint { gear: 100.0, armature: 0.01, damping: 0.1, stiffness: 0.0, range }

@@ -1,10 +1,11 @@
 //! Lower bounds on the mean job completion time under any policy.
 //!
 //! A job needs at least the time of its critical path, on which every coflow is sent at the full rate of its busiest
-//! port, and at least the time of all its coflows at its busiest port. Furthermore, each port is a machine that serves
-//! all jobs; on a single machine, preemptive shortest-remaining-processing-time-first gives the minimum mean flow time
-//! (Schrage, 1968). The third bound is that of a linear relaxation, which considers all ports and the isolated times of
-//! all jobs together. All bounds, and therefore the greatest of them, hold for every policy. None of them is tight.
+//! port. It also needs at least the time of all its coflows at its busiest port. Furthermore, each port can be regarded
+//! as a machine that serves all jobs; on a single machine, preemptive shortest-remaining-processing-time-first gives
+//! the minimum mean flow time (Schrage, 1968). The third bound is that of a linear relaxation, which considers all
+//! ports and the isolated times of all jobs together. All bounds, and therefore the greatest of them, hold for every
+//! policy. None of them is tight.
 
 mod relaxation;
 

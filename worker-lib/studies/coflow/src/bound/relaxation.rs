@@ -7,9 +7,9 @@
 //!
 //! The relaxation is solved through its Lagrangian dual: each item has a weight of 1, which is divided among its ports
 //! and its isolated time. For any such division, the sum over ports of the weighted completion times on single machines
-//! is a lower bound, and for one machine the relaxation is solved exactly by serving the available item with the
-//! highest ratio of weight to time. Mirror ascent moves weight to the ports at which an item ends late. The best
-//! division found gives the bound; the optimum of the relaxation may be slightly higher.
+//! is a lower bound. For one machine, the relaxation is solved exactly by serving the available item with the highest
+//! ratio of weight to time. Mirror ascent moves weight to the ports at which an item ends late. The best division found
+//! gives the bound; the optimum of the relaxation may be slightly higher.
 
 use std::collections::BinaryHeap;
 

@@ -136,7 +136,7 @@ impl Chooser {
     }
 
     /// Returns the gradient of the saving of a step with respect to each logit (REINFORCE). The baseline is the mean
-    /// saving over the steps of the decision; with it, the term that contains the probabilities is 0.
+    /// saving over the steps of the decision; with this baseline, the term that contains the probabilities is 0.
     fn slopes(&self) -> Vec<f32> {
         let draws: f64 = self.draws.iter().sum();
         let mean = self.saved.iter().sum::<f64>() / draws.max(1.0);

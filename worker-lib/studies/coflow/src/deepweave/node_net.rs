@@ -19,8 +19,8 @@ const HEAD_HIDDEN: usize = 32;
 /// moving another coflow next to it.
 const RESULTS: usize = 3;
 
-/// Network whose output for a coflow is the sum of a linear function of its features and of a head over its features,
-/// its attribute and the summary of its job. Both terms are initially 0.
+/// Network whose output for a coflow is the sum of two terms: a linear function of the coflow's features, and a head
+/// whose inputs are the coflow's features, its attribute and the summary of its job. Both terms are initially 0.
 #[derive(Clone, Debug)]
 pub struct NodeNet {
     own: Part,

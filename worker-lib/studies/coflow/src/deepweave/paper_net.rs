@@ -1,6 +1,6 @@
 //! The paper's network (section 4.3). Each coflow of a job has an attribute, which is a single number. The attributes
 //! in descending order, padded with zeros, and the summary of the job are the input of a network of fixed size, which
-//! returns the same number of priorities.
+//! returns one priority for each attribute, including the padding.
 //!
 //! Each job is evaluated separately; the priorities of all jobs form one list. The input `x_i` of a coflow is the
 //! logarithm of the seconds that it needs at its busiest port.

@@ -5,9 +5,9 @@ use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// Discretised coflow-aware least-attained service (D-CLAS): priority queues that are selected by the bytes a coflow
-/// has sent; each queue is first in, first out. Higher queues have strict priority over lower ones, which is D-CLAS
-/// with all weight on the highest queue.
+/// Discretised coflow-aware least-attained service (D-CLAS): the bytes that a coflow has sent determine its priority
+/// queue, and each queue is first in, first out. Higher queues have strict priority over lower ones, as in D-CLAS with
+/// all weight on the highest queue.
 #[derive(Clone, Debug)]
 pub struct Aalo {
     /// Limit of the first queue, in seconds at full rate.
@@ -30,7 +30,7 @@ impl Aalo {
         stage.size * (1.0 - stage.left)
     }
 
-    /// Returns the queue of a coflow that has sent `sent`, in seconds at full rate.
+    /// Returns the queue of a coflow whose bytes sent so far take `sent` seconds at full rate.
     fn queue(&self, sent: f64) -> i32 {
         (0..QUEUES - 1).find(|queue| sent < self.limit(*queue)).unwrap_or(QUEUES - 1)
     }

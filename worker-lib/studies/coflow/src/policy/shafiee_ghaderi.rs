@@ -45,7 +45,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 #[derive(Clone, Debug)]
 pub struct ShafieeGhaderi {
     rng: ChaCha8Rng,
-    /// Group and start within the group of each coflow, if its job has been planned.
+    /// Group of each coflow and its start within the group, if the coflow's job has been planned.
     plan: Vec<Option<(f64, f64)>>,
 }
 

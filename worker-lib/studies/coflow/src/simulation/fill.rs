@@ -142,8 +142,8 @@ impl Filling {
     ///
     /// A port whose level does not exceed that of any port with which it shares a flow is the bottleneck of its flows,
     /// and fixes their rates. There is always such a port, and usually there are many, so few rounds are necessary; the
-    /// textbook algorithm has one round for each port. A flow is visited only to sum the weights and when one of its
-    /// ports becomes a bottleneck.
+    /// textbook algorithm has one round for each port. A flow is visited only when the weights are summed and when one
+    /// of its ports becomes a bottleneck.
     pub(super) fn fill<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: &(impl Iterator<Item = Member<'a, P>> + Clone),
@@ -309,7 +309,8 @@ impl Filling {
         }
     }
 
-    /// Recomputes, without the rounding errors of subtraction, the sums of weights of which little is left.
+    /// Recomputes the sums of weights of which only a small fraction is left, so that they are free of the rounding
+    /// errors of subtraction.
     fn sum_cancelled<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
         let is_cancelled = |weight: f64, summed: f64| weight < CANCELLED * summed;
         let Self { phases, masks, weights, summed, .. } = self;

@@ -3,7 +3,7 @@
 //!
 //! Each flow has its own rate. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are sent at rates
 //! in proportion to their remaining bytes, so they end together (minimum allocation for desired duration; Varys,
-//! section 5.3); then the flows of all coflows, in the same order, get the capacity that is left at both of their ports
+//! section 5.3). The flows of all coflows, in the same order, then get the capacity that is left at both of their ports
 //! (backfilling). No flow waits while both of its ports have free capacity.
 
 mod fill;
@@ -44,7 +44,7 @@ pub enum Rates {
 /// Non-blocking fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fabric {
-    /// Number of ingress ports, and of egress ports.
+    /// Number of ingress ports, equal to the number of egress ports.
     pub ports: usize,
     /// Capacity of each port, in bytes per second.
     pub capacity: f64,
@@ -169,7 +169,7 @@ impl<'a> State<'a> {
 }
 
 /// Time interval during which rates were not recomputed. If a flow ends within the interval, its rate becomes 0; the
-/// sum of such rates is at most 1 % of all rates.
+/// sum of such rates is at most 1 % of the total rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     /// Start of the interval, in seconds.
@@ -197,7 +197,7 @@ pub struct Outcome {
 /// Simulates jobs, which must be sorted by arrival, until all are complete.
 ///
 /// # Errors
-/// Fails if the jobs are not sorted, or if a coflow is for a fabric of another size.
+/// Fails if the jobs are not sorted, or if a coflow was created for a fabric of another size.
 pub fn simulate(
     jobs: &[Job],
     fabric: Fabric,

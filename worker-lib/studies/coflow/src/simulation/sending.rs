@@ -19,7 +19,7 @@ pub(crate) struct Sending {
     ports: Arc<[u32]>,
     /// Remaining seconds at full rate at each port of `ports`.
     needs: Vec<f64>,
-    /// Needs when they were last computed as sums over flows, minus what the common rate has sent since.
+    /// Needs when they were last computed as sums over flows, minus the amount sent at the common rate since then.
     summed: Vec<f64>,
     /// Number of flows at each port of `ports` that are not complete.
     counts: Vec<u32>,
@@ -39,14 +39,14 @@ pub(crate) struct Sending {
 /// Individual rates of flows. Each list has one entry for each port of the coflow.
 #[derive(Clone, Debug, Default)]
 struct Own {
-    /// Whether flows at a busy port have equal rates, not rates in proportion to their remaining bytes.
+    /// Whether flows at a busy port have equal rates instead of rates in proportion to their remaining bytes.
     is_equal: bool,
     /// Level of each port: the rate of a flow per second of its remaining time, or the rate of a flow if `is_equal`.
-    /// The level of a flow is the lower one of its two ports, or 0 if the flow has no individual rate.
+    /// The level of a flow is the lower of the levels of its two ports, or 0 if the flow has no individual rate.
     levels: Vec<f64>,
     /// Total individual rate of the flows at each port, as a share of the port.
     used: Vec<f64>,
-    /// For each port, the part of a flow with the level of the port that is sent until the next event.
+    /// For each port, the part of a flow that is sent until the next event if the flow has the level of the port.
     parts: Vec<f64>,
     /// Total individual rate of the flows that have the level of a port, as a share of the port.
     pinned: Vec<f64>,
@@ -186,8 +186,8 @@ impl Sending {
     }
 
     /// Returns the number of seconds until all flows are complete at their current rates. For flows that end before
-    /// `horizon` seconds because of individual rates, appends the seconds until their end and their rate. Flows that
-    /// end together are appended as one entry.
+    /// `horizon` seconds because of their individual rates, appends the seconds until the end and the rate to `ends`.
+    /// Flows that end together are appended as one entry.
     pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
         let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
         let Some(own) = &self.own else { return rest };
@@ -258,7 +258,7 @@ impl Sending {
     }
 
     /// Sends at individual rates that do not depend on the sizes of flows, for a number of seconds. Returns the number
-    /// of flows that this completes. `before` is the scale before these seconds, and `self.scale` the scale after them.
+    /// of flows that end. `before` is the scale before these seconds, and `self.scale` the scale after them.
     fn send_equally(&mut self, own: &Own, before: f64, seconds: f64) -> usize {
         let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
         let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
@@ -278,10 +278,10 @@ impl Sending {
         self.send_own(parts, |left, part| left - left * part, planned)
     }
 
-    /// Sends at the individual rates of flows. `values` has a number for each port. `after` takes the remaining time of
-    /// a flow and the lower number of its two ports, and returns the time that remains afterwards. `planned` takes the
-    /// time and the ports of a flow, and returns the seconds by which the needs have already been reduced for it.
-    /// Returns the number of flows that this completes.
+    /// Sends at the individual rates of flows. `values` holds one value for each port. `after` takes the remaining time
+    /// of a flow and the lower of the values of its two ports, and returns the time that remains afterwards. `planned`
+    /// takes the time and the ports of a flow, and returns the seconds by which the needs have already been reduced for
+    /// the flow. Returns the number of flows that end.
     fn send_own(
         &mut self,
         values: &[f64],

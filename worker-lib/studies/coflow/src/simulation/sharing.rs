@@ -18,7 +18,7 @@ pub(crate) struct Allocation {
     before: Vec<f64>,
     after: Vec<f64>,
     filling: Filling,
-    /// Time until the end, in seconds, and rate of each flow that ends before its coflow does.
+    /// For each flow that ends before its coflow, the time until its end, in seconds, and its rate.
     ends: Vec<(f64, f64)>,
     /// Total rate, as a multiple of the capacity of a port.
     total: f64,
@@ -136,7 +136,7 @@ fn of(sendings: &mut [Option<Box<Sending>>], number: usize) -> &mut Sending {
     sendings[number].as_mut().expect("a coflow in the order is being sent")
 }
 
-/// Returns the first time of `ends` at which the sum of the rates that have ended exceeds a limit.
+/// Returns the first time of `ends` at which the total rate of the flows that have ended exceeds a limit.
 fn exceeds(mut ends: &mut [(f64, f64)], mut limit: f64) -> f64 {
     let mut last = f64::INFINITY;
     while !ends.is_empty() {

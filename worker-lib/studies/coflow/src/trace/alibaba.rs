@@ -18,7 +18,7 @@ struct Task {
     name: String,
     /// Number of the task, if its name has one.
     number: Option<u64>,
-    /// Numbers of the tasks on which it depends.
+    /// Numbers of the tasks on which this task depends.
     after: Vec<u64>,
 }
 

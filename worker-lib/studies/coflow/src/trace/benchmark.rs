@@ -22,7 +22,7 @@ pub struct Arrival {
 /// Trace of individual coflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoflowTrace {
-    /// Number of ingress ports, and of egress ports.
+    /// Number of ingress ports, equal to the number of egress ports.
     pub ports: usize,
     /// Arrivals, sorted by time.
     pub arrivals: Vec<Arrival>,

@@ -13,7 +13,7 @@ use iswitch_study::table::read;
 /// Jobs of a file, sorted by arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// Number of ingress ports, and of egress ports, of the fabric.
+    /// Number of ingress ports of the fabric, equal to the number of egress ports.
     pub ports: usize,
     /// All jobs.
     pub jobs: Vec<Job>,

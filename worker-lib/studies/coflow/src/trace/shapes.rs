@@ -48,7 +48,7 @@ impl Shape {
     }
 }
 
-/// Reads a file of shapes in one of two formats, which are distinguished by the commas in the first line:
+/// Reads a file of shapes in one of two formats, distinguished by whether the first line contains commas:
 ///
 /// - Each line has the number of nodes, the number of edges, and two numbers for each edge: the node before it and the
 ///   node after it. Nodes are numbered from 0.

@@ -1,4 +1,4 @@
-//! Learned coflow scheduling: the untrained policy, the search, and trainings with one and with several workers.
+//! Learned coflow scheduling: the untrained policy, the search, and training with one and with several workers.
 use iswitch_coflow::deepweave::agent::DeepWeave;
 use iswitch_coflow::deepweave::config::{DeepWeaveConfig, Explore};
 use iswitch_coflow::deepweave::episodes::Task;

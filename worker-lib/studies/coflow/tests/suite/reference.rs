@@ -1,5 +1,5 @@
 //! Independent program for flow-level rates. It shares no code with the simulator: it has its own reader of the coflow
-//! benchmark, keeps each flow as a value of its own, and fills ports one at a time.
+//! benchmark, stores each flow separately, and fills ports one at a time.
 
 /// Flow from an ingress to an egress port, which have separate numbers.
 #[derive(Clone, Copy, Debug)]
@@ -33,15 +33,17 @@ pub(super) enum RefRule {
     Fifo,
     /// Smallest effective bottleneck first; MADD and backfilling.
     Sebf,
-    /// Ten queues by the seconds that a coflow has sent; the limit of each queue is ten times that of the one before.
-    /// First in, first out within a queue; fair rates of the flows of a coflow, which leave nothing unused.
+    /// Ten queues by the seconds that a coflow has sent; the limit of each queue is ten times that of the preceding
+    /// queue. Within a queue, coflows are served first in, first out. The flows of a coflow have fair rates, which
+    /// use all capacity that is available to the coflow.
     Aalo {
-        /// Limit of the first queue, in seconds of a port.
+        /// Limit of the first queue, in seconds at the full rate of a port.
         limit: f64,
     },
 }
 
-/// Reads a file of the coflow benchmark. Ports have 1 Gbit/s. Returns the number of ports and the coflows.
+/// Reads a file of the coflow benchmark. Each port has a capacity of 1 Gbit/s. Returns the number of ports and the
+/// coflows.
 pub(super) fn read(text: &str) -> (usize, Vec<RefCoflow>) {
     let mut lines = text.lines();
     let ports = lines.next().unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -70,7 +72,7 @@ struct Free {
 const NOTHING: f64 = 1e-6;
 
 /// Returns the completion time of each coflow, counted from its arrival. Rates are computed again at every arrival and
-/// at every end of a coflow, and at the end of a flow if `step` seconds have passed since they were computed.
+/// at every end of a coflow, and at the end of a flow if `step` seconds have passed since the last computation.
 pub(super) fn completion_times(ports: usize, coflows: &[RefCoflow], rule: RefRule, step: f64) -> Vec<f64> {
     let mut coflows = coflows.to_vec();
     let mut done = vec![f64::NAN; coflows.len()];
@@ -118,7 +120,8 @@ fn queue(sent: f64, limit: f64) -> i32 {
     (0..9).find(|queue| sent < limit * 10_f64.powi(*queue)).unwrap_or(9)
 }
 
-/// Returns the longest time that flows need at a port, if the port has the given free part or else all of it.
+/// Returns the longest time that the flows need at any port, at the free part of the port's capacity, or at its full
+/// capacity if `free` is `None`.
 fn longest(ports: usize, flows: &[RefFlow], free: Option<&Free>) -> f64 {
     let (mut ingress, mut egress) = (vec![0.0; ports], vec![0.0; ports]);
     for flow in flows {

@@ -76,9 +76,9 @@ pub struct PlacementConfig {
     pub pick_temperature: f64,
     /// Standard deviation of the logarithm of the intervals between suspensions that the shared network samples.
     pub save_deviation: f64,
-    /// Whether rewards count the work that failures were expected to undo instead of the work that they happened to
-    /// undo. A regression determines how much of the makespan this explains. Not suitable for workloads in which the
-    /// placers' estimates of failure rates are wrong.
+    /// Whether rewards count the work that failures were expected to undo instead of the work that they actually undid.
+    /// A regression determines how much of the makespan the difference explains. This option is not suitable for
+    /// workloads in which the placers' estimates of failure rates are wrong.
     pub shaping: bool,
     /// Number of random placements, the best of which defines T_Random.
     pub random_placements: usize,
@@ -88,9 +88,10 @@ pub struct PlacementConfig {
     pub reward_min: f64,
     /// Capacity of the replay buffer, in samples.
     pub replay_capacity: usize,
-    /// Optimiser steps per iteration, each with as many samples as the iteration has produced.
+    /// Number of optimiser steps per iteration. Each step uses as many samples as the iteration has produced.
     pub updates: usize,
-    /// Maximum weight of a sample: the ratio of its action's current probability to the probability when it was taken.
+    /// Maximum weight of a sample. The weight is the ratio of the current probability of the sample's action to its
+    /// probability when the action was taken.
     pub ratio_max: f32,
     /// Weight of the value network's squared error.
     pub value_weight: f32,

@@ -1,4 +1,5 @@
-//! Input features of the shared network for jobs and GPUs. They are of order 1 for clusters of any size.
+//! Input features of the shared network for jobs and GPUs. Their magnitude is about 1, whatever the size of the
+//! cluster.
 
 use crate::policy::saving::interval;
 use crate::state::{Phase, State};
@@ -14,7 +15,7 @@ pub const SAVE_FEATURES: usize = JOB + 5;
 
 /// Length of a day, in seconds. Durations are divided by it.
 const DAY: f64 = 86_400.0;
-/// Divisor of logarithms, so that their standard deviation is about 1.
+/// Divisor that scales logarithms to a standard deviation of about 1.
 const SCALE: f64 = 2.0;
 /// Divisor that scales ages in years.
 const AGE: f64 = 5.0;

@@ -1,7 +1,7 @@
 //! Learned placement: networks that place jobs, and their training.
 //!
 //! The patent's network identifies a GPU by its index in the output, so it fits only one cluster. The shared network
-//! scores one GPU, one waiting job or one running job at a time, from the features of each, so it works for clusters of
+//! scores one GPU, one waiting job or one running job at a time, from its features, and therefore works for clusters of
 //! any size. Its output is added to the numbers by which the rule [`Saving`](super::policy::Saving) decides; before any
 //! training, the network makes the same decisions as that rule.
 //!

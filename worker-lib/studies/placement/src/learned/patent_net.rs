@@ -1,5 +1,5 @@
-//! Networks of the patent, with the state `[N, T, S]` as input. The value network has layers of 256, 196, 196, 128 and
-//! 1 units; the policy network has layers of 256, 196, 196, 128 and one unit per GPU, and returns a logit for each GPU.
+//! Networks of the patent, with the state `[N, T, S]` as input. Both networks have hidden layers of 256, 196, 196 and
+//! 128 units. The value network has one output; the policy network has one output for each GPU, a logit.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -60,8 +60,9 @@ impl PatentNet {
         tensors([&self.policy, &self.value])
     }
 
-    /// Adds the state `[N, T, S]` to `rows`: the number of GPUs that the job needs divided by the number in the
-    /// cluster, its duration in weeks, and 1 for each GPU that is taken or failed, 0 for the others.
+    /// Adds the state `[N, T, S]` to `rows`. N is the number of GPUs that the job needs divided by the number in the
+    /// cluster, T is its duration in weeks, and S has one element for each GPU: 1 if the GPU is taken or failed,
+    /// otherwise 0.
     pub fn push_state(&self, asked: u32, weeks: f32, taken: impl Iterator<Item = bool>, rows: &mut Vec<f32>) {
         rows.extend([asked as f32 / self.gpus as f32, weeks]);
         rows.extend(taken.map(|is_taken| f32::from(u8::from(is_taken))));

@@ -62,8 +62,8 @@ impl Sample {
         words.push(u64::from(self.reward.to_bits()));
     }
 
-    /// Decodes the words that [`Self::encode`] wrote; `None` if they are not a valid sample for a cluster with `gpus`
-    /// GPUs.
+    /// Decodes the words that [`Self::encode`] wrote; returns `None` if they are not a valid sample for a cluster with
+    /// `gpus` GPUs.
     pub fn decode(words: &[u64], gpus: usize) -> Option<Self> {
         let (taken, fixed) = words.split_at_checked(gpus.div_ceil(BITS))?;
         let [job, choice, reward] = fixed.try_into().ok()?;

@@ -22,7 +22,7 @@ use crate::state::State;
 
 /// Maximum difference between the logarithm of an interval and that of Young's interval.
 const SAVE_MOST: f64 = 3.0;
-/// Constant added to rates before their logarithm is taken, so that a rate of 0 has one.
+/// Constant that is added to a rate before its logarithm is taken, so that the logarithm is finite for a rate of 0.
 const RATE_LEAST: f64 = 1e-300;
 
 /// Randomness of the choices during training.
@@ -100,7 +100,7 @@ impl SharedPlacer {
         Self { net, parameters, suspends, random: None, intervals: Vec::new() }
     }
 
-    /// Adds exploration: makes choices random and records their score.
+    /// Adds exploration: makes random choices and records their score.
     #[must_use]
     pub fn with_exploration(mut self, exploration: Exploration, rng: ChaCha8Rng) -> Self {
         let score = Score::new(self.parameters.len());

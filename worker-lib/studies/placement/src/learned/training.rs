@@ -33,11 +33,11 @@ pub struct Iteration {
     pub courses: u64,
     /// Number of choices in these runs.
     pub choices: u64,
-    /// Mean reward. For the shared network, the logarithm of the rule's makespan (on independent failures) divided by
-    /// the network's; for the patent's network, (T_Random - T_RL) / T_Random.
+    /// Mean reward. For the shared network, the logarithm of a ratio: the rule's makespan (on independent failures)
+    /// divided by the network's. For the patent's network, (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
-    /// Makespan of the reference policy divided by the network's in the test, as a geometric mean; `None` without a
-    /// test.
+    /// Ratio of the reference policy's makespan to the network's: geometric mean over the draws of the test. `None`
+    /// without a test.
     pub gain: Option<f64>,
     /// Standard error of the logarithm of the gain; 0 for a single draw.
     pub gain_error: Option<f64>,
@@ -102,8 +102,8 @@ impl PlacementStudy {
         }
     }
 
-    /// Tests the network, which always takes the best choice. Returns the geometric mean of the reference policy's
-    /// makespans divided by the network's, and the standard error of its logarithm.
+    /// Tests the network, which always takes the best choice. Returns the geometric mean, over all draws, of the ratio
+    /// of the reference policy's makespan to the network's, and the standard error of its logarithm.
     fn test(&mut self, step: &mut Step<'_>) -> Result<(f64, f64), StudyError> {
         let config = step.config;
         let World { rank, size: workers } = step.group.world();

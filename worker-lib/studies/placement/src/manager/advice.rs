@@ -31,8 +31,8 @@ pub struct ManagedStart {
 pub struct NodeGpus {
     /// Name of the node.
     pub node: String,
-    /// Indices of the GPUs on the node. If the manager does not say which GPUs are in use, only their number has a
-    /// meaning.
+    /// Indices of the GPUs on the node. If the manager does not report which GPUs are in use, only the number of
+    /// indices is meaningful.
     pub gpus: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Managed {
         Cluster::new(self.nodes.iter().map(|node| (node.gpus, 0)))
     }
 
-    /// Returns failures whose rates are those of the nodes, in failures of a GPU a year.
+    /// Returns failures whose rates are those of the nodes, in failures per GPU and year.
     ///
     /// # Errors
     /// Fails if a rate is out of range.
@@ -58,8 +58,8 @@ impl Managed {
     /// Returns all decisions of the agent's policy. The agent must have been created for [`Self::cluster`].
     ///
     /// # Errors
-    /// Fails if two jobs have the same GPU or the same name, jobs have more GPUs of a node than it has, or a job asks
-    /// for more GPUs than the cluster has.
+    /// Fails if two jobs have the same GPU or the same name, the jobs on a node have more GPUs than the node, or a job
+    /// asks for more GPUs than the cluster has.
     pub fn advise(&self, agent: &mut Agent) -> Result<Advice, StudyError> {
         let occupancy = Occupancy::new(self)?;
         let given = occupancy.given(self, agent);
@@ -85,7 +85,7 @@ impl Managed {
 }
 
 impl ManagedJob {
-    /// Returns the job as a request to an agent has it.
+    /// Returns the job in the form of a request to an agent.
     fn state(&self, on: Vec<usize>) -> JobState {
         JobState {
             id: self.id.clone(),
@@ -99,7 +99,7 @@ impl ManagedJob {
     }
 }
 
-/// Which job has which GPU.
+/// Assignment of GPUs to jobs.
 struct Occupancy {
     /// First GPU of each node.
     first: Vec<usize>,
@@ -121,7 +121,7 @@ impl Occupancy {
         let mut occupancy = Self { first, of_job, is_taken: vec![false; gpus] };
         let jobs = managed.jobs.iter().enumerate();
         let mut all: Vec<_> = jobs.flat_map(|(at, job)| job.on.iter().map(move |held| (at, held))).collect();
-        // GPUs that the manager names come before those of which it only gives the number.
+        // Allocations whose GPUs the manager names come before those for which it gives only a number.
         all.sort_by_key(|(_, held)| held.gpus.is_empty());
         for (at, held) in all {
             let (job, node) = (&managed.jobs[at], &managed.nodes[held.node]);
@@ -152,7 +152,7 @@ impl Occupancy {
         gpus.filter(|gpu| !self.is_taken[*gpu]).take(count).collect()
     }
 
-    /// Returns the state of each GPU as a request to an agent has it.
+    /// Returns the state of each GPU in the form of a request to an agent.
     fn given(&self, managed: &Managed, agent: &Agent) -> Vec<Given> {
         let mut given = Vec::with_capacity(self.is_taken.len());
         for (node, begin) in managed.nodes.iter().zip(&self.first) {

@@ -11,11 +11,11 @@ use serde_json::Value as Json;
 use super::{Availability, Held, Managed, ManagedJob, ManagedNode, parse};
 use iswitch_study::StudyError;
 
-/// Resource by which device plugins offer NVIDIA's GPUs.
+/// Name of the resource under which device plugins advertise NVIDIA GPUs.
 pub const GPU_RESOURCE: &str = "nvidia.com/gpu";
 
-/// Labels and annotations that name the group of a pod whose members start together: Kueue, the Coscheduling plugin,
-/// Volcano, Kubeflow's trainers, `JobSet`, and Kubernetes' own jobs.
+/// Labels and annotations that name the group of a pod; all pods of a group start together. The names are those of
+/// Kueue, the Coscheduling plugin, Volcano, Kubeflow's trainers, `JobSet`, and Kubernetes' own jobs.
 const GROUPS: [&str; 8] = [
     "kueue.x-k8s.io/pod-group-name",
     "scheduling.x-k8s.io/pod-group",
@@ -126,7 +126,7 @@ struct ContainerStatus {
 }
 
 /// Reads the files of nodes and pods. `resource` is the name of the GPUs, usually [`GPU_RESOURCE`], and `now` the time
-/// at which the files were written, in seconds since 1970. Pods of the same group are one job.
+/// at which the files were written, in seconds since the Unix epoch. Pods of the same group are one job.
 ///
 /// # Errors
 /// Fails if a file cannot be read, an entry is invalid, or a pod runs on an unknown node. The error names the file, the
@@ -172,7 +172,7 @@ fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
     Ok(managed)
 }
 
-/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually as strings.
+/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually given as strings.
 fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, String> {
     let Some(value) = resources.get(resource) else { return Ok(0) };
     let gpus = match value {

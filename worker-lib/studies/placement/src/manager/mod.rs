@@ -1,8 +1,8 @@
 //! State of a cluster as its resource manager describes it, and a policy's advice for it.
 //!
-//! [`slurm`] and [`kubernetes`] read what the managers' own commands print; [`xid`] reads failures from kernel logs.
-//! Policies know nodes, GPUs, jobs and failures only. Other constraints, such as partitions, processors, memory, quotas
-//! and affinities, remain with the manager, which refuses advice that violates them.
+//! [`slurm`] and [`kubernetes`] read the output of the managers' own commands; [`xid`] reads failures from kernel logs.
+//! Policies consider only nodes, GPUs, jobs and failures. Other constraints, such as partitions, processors, memory,
+//! quotas and affinities, remain with the manager, which refuses advice that violates them.
 
 mod advice;
 mod hostlist;
@@ -38,13 +38,14 @@ pub struct ManagedNode {
     pub name: String,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Number of GPUs in use according to the manager, by listed jobs or others; None if it does not say.
+    /// Number of GPUs that, according to the manager, are in use by listed jobs or others; None if the manager does not
+    /// report it.
     pub in_use: Option<usize>,
     /// Whether the node takes jobs.
     pub availability: Availability,
 }
 
-/// GPUs of one node that a job has.
+/// GPUs that a job has on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Index of the node in [`Managed::nodes`].
@@ -62,24 +63,24 @@ pub struct ManagedJob {
     pub id: String,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Maximum run time in seconds, which is taken as its duration; None if it is unlimited.
+    /// Time limit in seconds, which is used as the duration of the job; None if the time is unlimited.
     pub limit: Option<f64>,
     /// GPUs that the job has; empty if it waits.
     pub on: Vec<Held>,
-    /// Time since the start of its current run, in seconds.
+    /// Time since the start of the current run, in seconds.
     pub running_for: f64,
     /// Number of starts, including that of the current run.
     pub starts: u32,
 }
 
-/// Nodes and jobs that a manager has listed, as far as they concern GPUs.
+/// Nodes with GPUs, and jobs that use GPUs, as listed by a manager.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Managed {
     /// Nodes with GPUs.
     pub nodes: Vec<ManagedNode>,
     /// Jobs that wait for GPUs or have them.
     pub jobs: Vec<ManagedJob>,
-    /// Number of jobs that were left out for each reason, and the reason.
+    /// Reasons why jobs were left out, each with the number of these jobs.
     pub left_out: Vec<(usize, &'static str)>,
 }
 

@@ -1,5 +1,5 @@
 //! Nodes and jobs of Slurm, as `scontrol show nodes --json` (or `sinfo --json` before Slurm 23.02) and `squeue --json`
-//! print them. Tried with the output of Slurm 22.05 (`openapi/v0.0.38`) and 24.11 (`data_parser/v0.0.42`).
+//! print them. Tested with the output of Slurm 22.05 (`openapi/v0.0.38`) and 24.11 (`data_parser/v0.0.42`).
 
 mod gres;
 
@@ -30,7 +30,7 @@ const DRAINING: [&str; 6] = ["DRAIN", "DRAINED", "DRAINING", "MAINTENANCE", "REB
 /// States of a job that has its GPUs. A suspended job keeps them.
 const RUNNING: [&str; 7] =
     ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT"];
-/// Reasons for which a waiting job may not be started, apart from its place in the queue.
+/// Reasons that prevent the start of a waiting job, other than its position in the queue.
 const BLOCKED: [&str; 5] = ["BeginTime", "Dependency", "DependencyNeverSatisfied", "JobHeldUser", "Licenses"];
 /// Maximum number of tasks of all job arrays.
 const TASKS_MAX: usize = 100_000;
@@ -55,7 +55,7 @@ struct ListedNode {
 #[derive(Deserialize)]
 struct JobsFile {
     jobs: Option<Vec<ListedJob>>,
-    /// Time of the listing, in seconds since 1970. Slurm 22.05 does not give it.
+    /// Time of the listing, in seconds since the Unix epoch. Slurm 22.05 does not give it.
     last_update: Option<Amount>,
 }
 
@@ -109,7 +109,7 @@ impl Words {
     }
 }
 
-/// Returns whether one of the words is among `some`, in upper or lower case.
+/// Returns whether one of the words is among `some`, ignoring case.
 fn any_of(words: &[String], some: &[&str]) -> bool {
     words.iter().any(|word| some.iter().any(|it| it.eq_ignore_ascii_case(word)))
 }
@@ -124,12 +124,12 @@ impl Amount {
     }
 }
 
-/// Reads the files of nodes and jobs. `now` is the time at which they were written, in seconds since 1970, for versions
-/// of Slurm whose output does not say it. With `gpu_type`, other types of GPUs and the jobs that ask for them are left
-/// out.
+/// Reads the files of nodes and jobs. `now` is the time at which the files were written, in seconds since the Unix
+/// epoch; it is used for versions of Slurm whose output does not contain the time. With `gpu_type`, other types of GPUs
+/// and the jobs that ask for them are left out.
 ///
 /// # Errors
-/// Fails if a file cannot be read, an entry is invalid, jobs have more GPUs of a node than it has, or nodes have
+/// Fails if a file cannot be read, an entry is invalid, the jobs on a node have more GPUs than the node, or nodes have
 /// several types of GPUs and `gpu_type` is None. The error names the file, the entry and the field.
 pub fn read_slurm(
     nodes: &Path,
@@ -185,12 +185,12 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
     Ok(managed)
 }
 
-/// What the entries of all jobs are read with.
+/// Context for reading the entries of all jobs.
 struct Listing<'a> {
     /// Index of each node by its name.
     by_name: HashMap<String, usize>,
     gpu_type: Option<&'a str>,
-    /// Time of the listing, in seconds since 1970.
+    /// Time of the listing, in seconds since the Unix epoch.
     now: f64,
 }
 

@@ -10,27 +10,27 @@ use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
 use iswitch_study::table::read;
 
-/// Xids that mean that a GPU, its memory, its `NVLink` or its firmware has failed, and not the program that used it
-/// (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink` (74), a GPU that has
-/// fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95), firmware (119, 120), an
-/// unrecovered memory error (140), and a failed initialisation (143).
+/// Xids that indicate a failure of a GPU, its memory, its `NVLink` or its firmware, rather than of the program that
+/// used the GPU (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink` (74), a
+/// GPU that has fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95), firmware
+/// (119, 120), an unrecovered memory error (140), and a failed initialisation (143).
 pub const HARDWARE_FAILURES: [u32; 10] = [48, 64, 74, 79, 92, 95, 119, 120, 140, 143];
 
 const DAY: f64 = 86_400.0;
 
-/// Number of failures of each node: GPUs of which a log line reports a failure, each GPU once a day.
+/// Number of GPU failures on each node, according to the log. Each GPU counts at most once a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XidCounts {
     /// Failures by the name of the node.
     pub by_node: BTreeMap<String, u32>,
-    /// Number of Xid lines whose code is not among those that count.
+    /// Number of Xid lines whose code does not count as a failure.
     pub others: usize,
 }
 
 /// Reads the lines of all nodes' kernel logs, as `journalctl --dmesg --output short-iso` prints them:
-/// `2026-11-20T03:12:44+0000 gpu07 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus.`
-/// Lines without `NVRM: Xid` are ignored. A GPU that fails logs many lines, so lines of the same GPU on the same date
-/// are one failure.
+/// `2026-11-20T03:12:44+0000 gpu07 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus.` Lines
+/// without `NVRM: Xid` are ignored. The failure of a GPU causes many lines, so all lines about the same GPU on the same
+/// date count as one failure.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or an Xid line lacks a date, a host name, a PCI address or a number.
@@ -72,9 +72,9 @@ fn event<'a>(head: &'a str, tail: &'a str) -> Option<Event<'a>> {
 }
 
 impl XidCounts {
-    /// Returns the failure rate of each node's GPUs in failures a year, estimated by empirical Bayes as in
+    /// Returns the failure rate of each node's GPUs in failures per year, estimated by empirical Bayes as in
     /// [`RatePool`](crate::rates::RatePool): `(e + shape) / (y + shape / m)` for e failures in y GPU-years of the node
-    /// and the mean rate m of all nodes. All rates are 0 without any failure.
+    /// and the mean rate m of all nodes. Without any failures, all rates are 0.
     ///
     /// # Errors
     /// Fails if the number of days is not above 0, or the log names a host that is not among the nodes.

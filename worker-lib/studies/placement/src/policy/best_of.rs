@@ -49,8 +49,8 @@ impl Placer for Plan {
 }
 
 /// Returns the plan with the lowest mean makespan among `count` random plans, over [`SELECTION_DRAWS`] draws of
-/// failures. These draws are independent of those of [`simulate`](crate::simulation::simulate) with any seed, so that
-/// the plan's makespan there is not biased by the selection. This is the patent's T_Random without knowledge of future
+/// failures. These draws are independent of those of [`simulate`](crate::simulation::simulate) with any seed, so the
+/// selection does not bias the plan's makespan there. This is the patent's T_Random without knowledge of future
 /// failures.
 ///
 /// # Errors

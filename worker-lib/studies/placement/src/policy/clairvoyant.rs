@@ -8,8 +8,8 @@ use crate::state::State;
 use iswitch_learn::algorithms::streams::Purpose;
 
 /// Placer that knows when each GPU will fail. It starts jobs first in, first out, each on the free GPUs whose next
-/// failure is latest. No real policy can do this; its results show how much could be gained at most by the choice among
-/// free GPUs.
+/// failure is latest. No real policy can do this; its results show the maximum possible gain from the choice among free
+/// GPUs.
 #[derive(Debug)]
 pub struct Clairvoyant<'a> {
     draw: FailureDraw<'a>,

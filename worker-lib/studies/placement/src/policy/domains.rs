@@ -28,14 +28,14 @@ pub fn spread(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     picks.extend(rotated.into_iter().take(size).map(|(_, _, gpu)| gpu));
 }
 
-/// Failure rate, as a multiple of the cluster's mean, from which [`DrainLemons`] takes a GPU out of service.
+/// Failure rate, as a multiple of the cluster's mean, at or above which [`DrainLemons`] may take a GPU out of service.
 const LEMON: f64 = 2.0;
 /// Maximum share of a cluster's GPUs that [`DrainLemons`] takes out of service.
 const LEMONS_MAX: f64 = 0.1;
 
 /// Placer that never uses the GPUs with the highest estimated failure rates: at most a tenth of the cluster, and only
-/// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that does
-/// not fit on these also gets some of the excluded GPUs.
+/// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that needs
+/// more GPUs than these also gets some of the excluded GPUs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DrainLemons;
 

@@ -23,8 +23,9 @@ impl Oracle {
             + state.overhead(job)
     }
 
-    /// Returns the expected seconds from now until a job would complete if it waited for better GPUs: the minimum over
-    /// the times at which running jobs complete, provided that nothing fails until then.
+    /// Returns the expected seconds from now until a job would complete if it waited for better GPUs. The job would
+    /// wait until one of the running jobs completes; the result is the minimum over these times, provided that nothing
+    /// fails until then.
     fn expected_if_it_waits(&self, state: &State<'_>, job: usize, size: usize) -> f64 {
         let mut releases: Vec<(f64, &[usize])> = state
             .active

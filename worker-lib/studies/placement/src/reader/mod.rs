@@ -27,6 +27,6 @@ use super::Job;
 pub struct Jobs {
     /// Jobs, sorted by arrival.
     pub jobs: Vec<Job>,
-    /// Number of rows that were excluded for each reason, and the reason.
+    /// Reasons why rows were excluded, each with the number of these rows.
     pub left_out: Vec<(usize, &'static str)>,
 }

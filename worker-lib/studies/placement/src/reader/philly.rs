@@ -32,8 +32,8 @@ pub struct Throughputs {
 
 impl Throughputs {
     /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`,
-    /// the file gives the throughput in steps per second of a job that runs alone (`null`) and of a job that shares its
-    /// GPUs with another; the latter values are ignored.
+    /// the file gives two kinds of throughput, in steps per second: that of a job that runs alone (`null`), and that of
+    /// a job that shares its GPUs with another. The latter is ignored.
     ///
     /// # Errors
     /// Fails if the file cannot be read, has another format, or does not contain the type of GPU.
@@ -61,9 +61,9 @@ impl Throughputs {
     }
 
     /// Returns the throughput of a kind of job on `gpus` GPUs. If the table has no value for this number, the
-    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table: Gavel's
-    /// table ends at 8 GPUs, and has some kinds of job on only one GPU. Returns `None` if the kind is unknown or does
-    /// not run.
+    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table. (Gavel's
+    /// table ends at 8 GPUs and lists some kinds of job for only one GPU.) Returns `None` if the kind is unknown or its
+    /// throughput is 0.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)

@@ -88,7 +88,7 @@ fn step_time(steps: &[Step], gpus: usize, local_batch: f64) -> (f64, f64) {
     (computation * parts + step.synchronisation, step.synchronisation)
 }
 
-/// Reads the measured steps of both tables.
+/// Reads the measured step times from `placements.csv` and `scalability.csv`.
 fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
     let step = |gpus: usize, numbers: [f64; 3]| {
         let [local_batch, seconds, synchronisation] = numbers;

@@ -11,9 +11,9 @@ use iswitch_study::table::{Row, Table, read};
 /// First year of the new batch: GPUs installed from this year on belong to it.
 const NEW_BATCH: &str = "2016";
 
-/// Reads `gc_full.csv`. It has a line for each stay of a GPU at a location, with the failure that ended the stay
-/// (`DBE`, a double-bit error, or `OTB`, off the bus; empty if there was none), and a line for each other failure. The
-/// cage of a life history is the cage of the GPU's longest stay.
+/// Reads `gc_full.csv`. It has one line for each stay of a GPU at a location and one line for each failure that did not
+/// end a stay. The line of a stay names the failure that ended it: `DBE` (a double-bit error), `OTB` (off the bus), or
+/// nothing. The cage of a life history is the cage of the GPU's longest stay.
 ///
 /// # Errors
 /// Fails if the file cannot be read, a line is invalid (the error then names the line), or a GPU has failures but no

@@ -107,9 +107,9 @@ pub struct Outcome {
     pub expected_loss: f64,
     /// Effective training time ratio of all jobs that started: the work that they completed, divided by the time from
     /// their first start to their completion, or to the end of the simulation. Both are weighted by the number of GPUs
-    /// that a job asks for. Time in the queue after a failure counts; time before the first start does not (Kokolis et
-    /// al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters", 2024, count both). `None` if no
-    /// job started.
+    /// that a job asks for. Time in the queue counts after a failure, but not before the first start. (Kokolis et al.,
+    /// "Revisiting Reliability in Large-Scale Machine Learning Research Clusters", 2024, count both.) `None` if no job
+    /// started.
     pub ettr: Option<f64>,
 }
 

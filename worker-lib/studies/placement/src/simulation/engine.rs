@@ -145,8 +145,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
 
     /// Advances until a job must be placed, and returns its number and the number of GPUs that it should have; at least
     /// that many are free. The caller must then call [`start`](Self::start), [`pass`](Self::pass) or
-    /// [`place`](Self::place). Returns `None` at the end of the simulation. This method uses only the suspensions, the
-    /// order of the queue, the sizes and the time of the next decision from `placer`.
+    /// [`place`](Self::place). Returns `None` at the end of the simulation. This method calls only `suspend`, `order`,
+    /// `size` and `look_again` of `placer`.
     ///
     /// # Errors
     /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job although

@@ -219,8 +219,8 @@ fn recorded_node_faults_are_read_and_replayed() {
     let path = directory.path().join("fault_trace.json");
     fs::write(&path, FAULTS).unwrap();
     let read = read_infinitehbd(&path).unwrap();
-    // The overlapping faults of a are one outage, its fault without length lasts 1e-4 days, and that of c until the
-    // end.
+    // The overlapping faults of node a are one outage, and its fault without a duration lasts 1e-4 days. The fault of
+    // node c lasts until the end.
     let tick = 1e-4 * DAY;
     let a = vec![(DAY, 5.0 * DAY), (8.0 * DAY, 8.0 * DAY + tick)];
     let c = vec![(9.0 * DAY, 9.0 * DAY + tick)];
@@ -233,7 +233,7 @@ fn recorded_node_faults_are_read_and_replayed() {
         let domains = read.draw(&cluster, &mut stream(draw, Purpose::Rates, 0)).unwrap();
         assert_eq!(domains.len(), 5);
         let failures = Failures::none(&cluster).with_domains(domains).unwrap();
-        // The replay has every outage once, and those that last at the start twice.
+        // The replay contains every outage once, except that an outage in progress at the start appears twice.
         let scenario = Scenario::new(
             cluster.clone(),
             vec![job(0.0, 1, 1.0), job(20.0 * DAY, 1, 1.0)],

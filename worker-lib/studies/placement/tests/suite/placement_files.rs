@@ -299,7 +299,8 @@ fn real_trace_files_have_the_known_contents() {
     }
 }
 
-/// Compares with the figures of the data's authors and of the independent program.
+/// Compares the failure rates with the figures that the data's authors published and with those of an independent
+/// program.
 #[test]
 fn titan_gpu_lives_have_the_published_rates() {
     let Some(path) = named("ISWITCH_TITAN_LIFE") else { return };

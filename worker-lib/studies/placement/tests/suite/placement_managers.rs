@@ -18,12 +18,12 @@ use rand_chacha::rand_core::SeedableRng as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Returns the path of a file that a real manager has printed.
+/// Returns the path of a file with the output of a real manager.
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/managers").join(name)
 }
 
-/// Returns the decisions of a policy for GPUs with these failure rates of each node's GPUs.
+/// Returns the decisions of a policy. `rates` are the failure rates of each node's GPUs, in failures per GPU and year.
 fn advise(managed: &Managed, policy: PolicySpec, rates: &[f64]) -> Result<Advice, StudyError> {
     let (cluster, failures) = (managed.cluster()?, managed.failures(rates)?);
     // Without checkpoints, `saving` suspends jobs to save their work.
@@ -77,7 +77,7 @@ fn the_output_of_real_slurm_versions_is_read() {
     }
 }
 
-/// Cluster in the form of Slurm 24.11, as a test drives it.
+/// Cluster that a test simulates and writes in the format of Slurm 24.11.
 struct Slurm {
     rng: ChaCha8Rng,
     jobs: Vec<Job>,
@@ -93,7 +93,7 @@ struct Slurm {
 struct Job {
     id: u64,
     gpus: usize,
-    /// Steps of work that are left.
+    /// Remaining work, in steps.
     left: u32,
     /// Nodes and GPUs.
     on: Vec<(usize, Vec<usize>)>,

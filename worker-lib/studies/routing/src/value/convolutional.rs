@@ -1,9 +1,8 @@
 //! The paper's convolutional network (table 1) over the lengths of all queues.
 //!
-//! Convolutions have no padding. After the six convolutions of table 1, a network of 20 switches is reduced to 2 x 2
-//! positions; a network of 16 switches, after four of them. This is why the paper omits the last two convolutions for
-//! 16 switches. The last layer is linear: the rectifier in table 1 would stop learning as soon as its input is negative
-//! for all states.
+//! Convolutions have no padding. The six convolutions of table 1 reduce a network of 20 switches to 2 x 2 positions. A
+//! network of 16 switches has this size after four convolutions, so the paper omits the last two for 16 switches. The
+//! last layer is linear: the rectifier in table 1 would stop learning as soon as its input is negative for all states.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -14,8 +13,8 @@ use crate::policy::Lane;
 use iswitch_learn::nn::{Activation, Image, Layer, Network, Workspace, orthogonal};
 use iswitch_study::StudyError;
 
-/// Number of states in one forward pass. The patches of 8 states stay in a core's cache, which is a fifth faster than
-/// with 32.
+/// Number of states in one forward pass. The patches of 8 states stay in a core's cache; a pass is therefore a fifth
+/// faster per state than with 32 states.
 const CHUNK: usize = 8;
 
 /// Maximum number of kernels of a convolution, or of units of a layer.
@@ -124,9 +123,8 @@ impl ConvolutionalValue {
         &mut self.parameters
     }
 
-    /// Rescales the last layer. Outputs are offsets from a mean, in units of a deviation. Afterwards, the outputs stand
-    /// for the same values with the new mean and deviation as before with the old ones (PopArt; van Hasselt et al.,
-    /// 2016).
+    /// Rescales the last layer for a new mean and deviation, so that the outputs represent the same values as before
+    /// (PopArt; van Hasselt et al., 2016). Outputs are offsets from the mean, in units of the deviation.
     pub fn rescale(&mut self, (old_mean, old_deviation): (f64, f64), (mean, deviation): (f64, f64)) {
         let last = self.network.layers().last().expect("a network has layers");
         let ratio = old_deviation / deviation;

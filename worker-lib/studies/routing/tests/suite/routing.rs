@@ -225,7 +225,8 @@ fn task(rates: &Rates) -> Task {
     Task { rates: rates.clone(), threads: 1 }
 }
 
-/// Returns short trainings: one of a linear value function, and two of a convolutional network with different learners.
+/// Returns the configurations and rates of short training runs: one of a linear value function, and two of a
+/// convolutional network with different learners.
 fn small_trainings() -> [(RoutingConfig, Rates); 3] {
     let linear = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
     let mc = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };

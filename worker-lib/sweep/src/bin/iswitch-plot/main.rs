@@ -153,8 +153,9 @@ fn title(configurations: &[Configuration]) -> String {
     format!("{algorithms} on {environments}: learning curves")
 }
 
-/// Returns the return at which the environment counts as solved if all runs have the same built-in environment, and
-/// otherwise infinity. Environments that are not built in would require a Python interpreter.
+/// If all runs have the same built-in environment, returns the return at which that environment counts as solved;
+/// otherwise, returns infinity. For an environment that is not built in, finding this return would require a Python
+/// interpreter.
 fn solved_return(configurations: &[Configuration]) -> f64 {
     let mut environments = configurations.iter().map(|configuration| configuration.setting("env"));
     let Some(Some(first)) = environments.next() else { return f64::INFINITY };

@@ -23,8 +23,8 @@ enum Cli {
     ///
     /// Several runs are trained at once, each in its own process. Repeat the command after an interruption, or with
     /// more seeds or values: finished runs are not repeated. The sweep ends with a table that has a line for each
-    /// configuration: the number of solved runs, and the interquartile mean (IQM) of the returns of all runs with its
-    /// 95 % bootstrap interval (Agarwal et al., 2021).
+    /// configuration. The line contains the number of solved runs, and the interquartile mean (IQM) of the returns of
+    /// all runs with its 95 % bootstrap interval (Agarwal et al., 2021).
     #[command(subcommand)]
     Train(Algorithm<Sweep>),
     /// Train one run; used internally by a sweep

@@ -1,4 +1,4 @@
-//! Results of a sweep: a table in Markdown, all runs as CSV, both as JSON, and learning curves.
+//! Results of a sweep: a table in Markdown, all runs as CSV, the table and the runs as JSON, and learning curves.
 
 use std::fmt::Write as _;
 use std::fs;

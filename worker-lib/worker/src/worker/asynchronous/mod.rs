@@ -82,7 +82,7 @@ pub struct AsyncCounters {
     pub confirms: u64,
     /// Number of Helps sent.
     pub helps: u64,
-    /// Number of datagrams that had no effect: repeated or late results, unknown packets.
+    /// Number of datagrams that had no effect: repeated or late results, and unknown packets.
     pub ignored: u64,
     /// Number of times that the switch has forgotten this member and readmitted it.
     pub rejoins: u64,
@@ -110,7 +110,7 @@ pub struct AsyncProtocol {
     order_outcome: Option<Status>,
     submission: Option<Submission>,
     divergence: Option<Divergence>,
-    /// Failure that the caller has not taken yet; later sums are held back until it has.
+    /// Failure that the caller has not taken yet. Later sums are held back until the caller takes it.
     failure: Option<Failure>,
     /// Whether the caller has missed sums and has taken none since: it may not have fetched the state from a peer yet.
     lacks_state: bool,
@@ -143,8 +143,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
-    /// forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not authenticated
+    /// and may be forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -285,8 +285,8 @@ impl AsyncProtocol {
         }
     }
 
-    /// Returns the group that the switch has offered. The driver subscribes to it and calls [`Self::subscribed`], or
-    /// leaves it if this is `None`.
+    /// Returns the group that the switch has offered. The driver subscribes to this group and then calls
+    /// [`Self::subscribed`]. On `None`, the driver leaves its current group.
     pub fn group(&self) -> Option<SocketAddrV4> {
         self.enrolment.wanted_group()
     }
@@ -394,8 +394,8 @@ impl AsyncProtocol {
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
     }
 
-    /// Returns whether no sum has been received since a job began with the state of the caller. If another incarnation
-    /// of the job begins anew, all its members have that state.
+    /// Returns whether the job began with the state of the caller and no sum has been received since. If another
+    /// incarnation of the job begins anew, all its members have that state.
     fn has_initial_state(&self) -> bool {
         let Some(known) = &self.membership else { return false };
         let SessionConfig { job, .. } = *self.enrolment.config();
@@ -457,7 +457,7 @@ impl AsyncProtocol {
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
         // A late answer to a Join, perhaps with the epoch of a rack before the topmost switch has completed the job;
-        // this is already a member.
+        // this worker is already a member.
         let is_granted_early = ack.action == Action::Join && ack.status == Status::Success && !ack.formed;
         if ack.status == Status::Challenge || is_granted_early {
             return;

@@ -16,10 +16,10 @@ use crate::worker::timer::RetryTimer;
 
 /// Maximum number of incomplete aggregates: the next one, and later ones whose results overtake it.
 const INCOMING_AGGREGATES: usize = 4;
-/// Memory for sums that wait for the caller. It lets a caller pause, for example to write a checkpoint, for longer than
-/// the switch keeps the sums.
+/// Memory for sums that wait for the caller, in bytes. It lets a caller pause, for example to write a checkpoint, for
+/// longer than the switch keeps the sums.
 const READY_LEN_BYTES: usize = 64 << 20;
-/// Minimum and maximum number of sums that wait for the caller.
+/// Limits on the capacity for sums that wait for the caller, in sums.
 const READY_SUMS: RangeInclusive<usize> = 4..=4096;
 
 #[derive(Debug)]

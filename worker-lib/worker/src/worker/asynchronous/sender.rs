@@ -1,8 +1,8 @@
 //! The vector that a member of an asynchronous job is sending.
 //!
-//! Only a Confirm tells whether a segment has arrived, because the sums may consist of other members' vectors. The
-//! sender therefore follows each super-frame with a Confirm of its segments. Segments that the switch lacks are
-//! retransmitted; segments that it has make room in the window for the next ones.
+//! Only the answer to a Confirm shows whether a segment has arrived, because the sums may consist of other members'
+//! vectors. The sender therefore follows each super-frame with a Confirm of its segments. Segments that the switch
+//! lacks are retransmitted; segments that the switch has received make room in the window for the next ones.
 
 use std::collections::VecDeque;
 

@@ -24,8 +24,8 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 proptest! {
-    /// However the bytes are split into frames, they arrive unchanged, and the reserved memory is that of the long
-    /// messages.
+    /// The bytes arrive unchanged regardless of how they are split into frames, and memory is reserved only for the
+    /// long messages.
     #[test]
     fn request_bytes_arrive_unchanged_and_are_accounted_for(
         lens in prop::collection::vec(0_usize..40_000, 1..6),

@@ -116,7 +116,7 @@ impl Model {
         keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect()
     }
 
-    /// Raises the certainty with which items were removed.
+    /// Raises the certainty that the items have been removed.
     pub(super) fn remove(&mut self, seqs: &[u64], state: State) {
         for seq in seqs {
             if let Some(entry) = self.entries.get_mut(seq) {

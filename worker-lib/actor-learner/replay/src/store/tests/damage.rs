@@ -12,7 +12,7 @@ const SNAPSHOT_1: &[u8] = include_bytes!("../../../tests/fixtures/snapshot-forma
 /// Items, counts and actor windows of a table.
 type Contents = (Vec<Item>, Counts, Vec<(u64, Window)>);
 
-/// Restores a disk with these files.
+/// Restores the tables from a disk with these files.
 fn read(files: &[(&str, &[u8])]) -> (Vec<Contents>, Restored, Directory) {
     let disk = SimulatedDisk::new(1);
     files.iter().for_each(|(name, bytes)| disk.put(name, bytes));

@@ -89,7 +89,7 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if the policy is a network that was trained under another model of rates, or may have been.
+    /// Returns a warning if the policy is a network that was, or may have been, trained under another model of rates.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
         Ok(match DeepWeave::rates_of_saved(saved)? {

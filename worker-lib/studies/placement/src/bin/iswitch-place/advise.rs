@@ -92,7 +92,7 @@ struct Report<'a> {
     left_out: Vec<LeftOut>,
 }
 
-/// Number of jobs that were left out for a reason.
+/// Reason for which jobs were left out, and the number of these jobs.
 #[derive(Serialize)]
 struct LeftOut {
     jobs: usize,

@@ -7,7 +7,7 @@ use super::results::Summary;
 use super::rules::Saving;
 use super::{DAY_S, HOUR_S};
 
-/// Colours of the lines, in order; further lines use the same colours dashed.
+/// Colours of the lines, in order. Further lines are dashed and use the same colours again.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 const NOTE: &str =

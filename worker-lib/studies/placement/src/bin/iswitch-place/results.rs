@@ -85,7 +85,7 @@ pub(super) struct Summary {
     pub(super) gpu_hours: GpuHours,
     /// Share of all GPU-hours that was useful work.
     pub(super) utilisation: Mean,
-    /// Effective training time ratio; null if no job started in one of the draws.
+    /// Effective training time ratio; null if there is a draw in which no job started.
     pub(super) ettr: Option<Mean>,
     /// Effective training time ratio divided by that of the baseline; null without a baseline.
     pub(super) ettr_ratio: Option<Ratio>,

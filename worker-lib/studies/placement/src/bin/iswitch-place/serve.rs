@@ -25,22 +25,23 @@ pub(crate) struct ServeArgs {
     policy: String,
     /// Path of the Unix socket to listen on
     ///
-    /// Each line of a connection is a JSON request and is answered with one line of JSON. A request such as {"gpus":
-    /// [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU. The answer, such as
-    /// {"gpus": [4, 5]}, lists the GPUs for the job; an empty list means that the job should wait. The state of an
-    /// entry is free, busy or failed. An entry may also have id, rate (failures per year), age (in years), node, and
-    /// left (seconds until the GPU is free or repaired). If a request has a list named jobs instead of job, the answer
-    /// has all decisions of the policy: the jobs to suspend, and the jobs to start and their GPUs. Each job in the list
-    /// has id and gpus, and optionally duration, done, on, running_for and starts. A GPU whose state is draining gets
-    /// no further jobs. The request {"describe": true} returns a description of the service.
+    /// A client sends one JSON request per line, and the service answers each with one line of JSON. A request such as
+    /// {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU. The answer,
+    /// such as {"gpus": [4, 5]}, lists the GPUs for the job; an empty list means that the job should wait. The state of
+    /// an entry is free, busy, failed or draining; a draining GPU works, but gets no further jobs. An entry may also
+    /// have id, rate (failures per year), age (in years), node, and left (seconds until the GPU is free or repaired).
+    /// If a request has a list named jobs instead of job, the answer contains all decisions of the policy: the jobs to
+    /// suspend, and the jobs to start and their GPUs. Each job in the list has id and gpus, and optionally duration,
+    /// done and running_for (in seconds), on (the GPUs of a running job) and starts. The request {"describe": true}
+    /// returns a description of the service.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     #[command(flatten)]
     cluster: ClusterArgs,
     /// CSV file of failure rates and ages: gpu,per_year,age_years
     ///
-    /// The file has one line for each GPU. The file supplies the values that requests omit. Without a file, GPUs are
-    /// assumed not to fail.
+    /// The file has one line for each GPU and supplies the values that requests omit. Without a file, GPUs are assumed
+    /// not to fail.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     #[command(flatten)]

@@ -16,8 +16,8 @@ use super::workload::{Condition, ScenarioArgs};
 
 /// Arguments of `iswitch place train`.
 ///
-/// Without `--rate-factor` and `--checkpoint`, the hyper-parameters determine the failure-rate factor and the
-/// checkpoint setting, which differ between environments; each of the two options fixes a single value instead.
+/// By default, the hyper-parameters determine the failure-rate factor and the checkpoint setting of each environment.
+/// `--rate-factor` and `--checkpoint` each set one value for all environments instead.
 #[derive(Args)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
@@ -73,7 +73,8 @@ impl train::Command for TrainArgs {
         self.scenario.load()
     }
 
-    /// Returns the default hyper-parameters, with the failure-rate factor and the checkpoint setting of the options.
+    /// Returns the default hyper-parameters, but with the failure-rate factor and the checkpoint setting that the
+    /// options specify.
     fn preset(&self, workload: &Workload) -> anyhow::Result<PlacementConfig> {
         let mut preset = PlacementConfig::preset(self.network(), workload.cluster.gpus());
         preset.suspends &= !self.no_suspend;
@@ -135,7 +136,7 @@ pub(crate) struct Outcome {
     best_iteration: Option<u64>,
     /// Name of the policy with which the network was compared.
     reference: String,
-    /// Makespan of the reference policy divided by that of the network, in the test of the best network.
+    /// Makespan of the reference policy divided by that of the best network, as measured in the test of that network.
     gain: Option<f64>,
 }
 

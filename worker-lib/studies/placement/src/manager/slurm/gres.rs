@@ -21,13 +21,13 @@ struct Entry<'a> {
     details: &'a str,
 }
 
-/// Returns the number of GPUs in a list of resources; with `gpu_type`, of those of that type.
+/// Returns the number of GPUs in a list of resources. With `gpu_type`, only GPUs of that type count.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
 pub(super) fn total(text: &str, gpu_type: Option<&str>) -> Result<usize, String> {
     let entries = entries(text)?;
-    // A request may have the total beside the number of each type: gres/gpu=4,gres/gpu:a100=4.
+    // A request may state the total in addition to the number of each type: gres/gpu=4,gres/gpu:a100=4.
     let of = |kind: Option<&str>| -> Option<usize> {
         let mut some = entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.count).peekable();
         some.peek().is_some().then_some(())?;
@@ -47,7 +47,7 @@ pub(super) fn types(text: &str) -> Vec<String> {
     entries.map(|entry| entry.kind.unwrap_or_default().to_owned()).collect()
 }
 
-/// Returns the GPUs of one node in an allocation; with `gpu_type`, those of that type.
+/// Returns the GPUs of one node in an allocation. With `gpu_type`, only GPUs of that type are returned.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
@@ -69,7 +69,7 @@ pub(super) fn held(text: &str, gpu_type: Option<&str>) -> Result<Held, String> {
             None => is_listed = false,
         }
     }
-    // Of several types, the second may be listed by indices that begin at 0 again.
+    // If there are several types, the indices of the second type may begin at 0 again.
     let mut distinct = held.indices.clone();
     distinct.sort_unstable();
     distinct.dedup();

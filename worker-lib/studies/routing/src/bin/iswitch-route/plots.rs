@@ -25,8 +25,8 @@ pub(super) fn delay() -> Quantity {
     Quantity::new("Mean delay", "slots")
 }
 
-/// Draws figures 2 to 5 of the paper: a value for each policy iteration, with the values of policies that do not learn
-/// for reference.
+/// Draws figures 2 to 5 of the paper: a value for each policy iteration and, for reference, the values of policies that
+/// do not learn.
 pub(super) fn learning(
     title: String,
     quantity: Quantity,

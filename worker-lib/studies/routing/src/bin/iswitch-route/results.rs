@@ -24,7 +24,7 @@ pub(super) struct Summary {
     pub(super) delay: Mean,
     /// Delay in slots, averaged over the packets that left the network.
     pub(super) tracked_delay: Mean,
-    /// Lower bounds under any policy, for the same arrivals.
+    /// Lower bound on `queued` under any policy, for the same arrivals.
     pub(super) bound_queued: Mean,
     pub(super) bound_delay: Mean,
     /// Excess of `queued` over its bound as a fraction of the bound, computed from the means over all runs.
