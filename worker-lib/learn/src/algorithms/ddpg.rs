@@ -43,11 +43,11 @@ pub struct DdpgConfig {
     pub buffer_size: usize,
     /// Number of samples in one minibatch, over all environments.
     pub batch_size: usize,
-    /// Environment steps before learning starts; until then, actions are uniformly random.
+    /// Number of environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,
-    /// Environment steps between two groups of updates.
+    /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,
-    /// Number of updates in a group; 0 for one update per environment step.
+    /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
     /// Adam learning rate of the actor.
     pub actor_learning_rate: f32,

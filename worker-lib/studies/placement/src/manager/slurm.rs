@@ -75,7 +75,7 @@ struct ListedJob {
     tasks: Option<Amount>,
     /// Minutes.
     time_limit: Option<Amount>,
-    /// Seconds since 1970.
+    /// Time in seconds since the Unix epoch.
     start_time: Option<Amount>,
     #[serde(default)]
     restart_cnt: u32,
