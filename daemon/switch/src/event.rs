@@ -304,11 +304,7 @@ impl Event {
         }
     }
 
-<<<<<<< HEAD
     /// Returns the limit for which this switch refused a Join, or its parent refused this switch, if any.
-=======
-    /// Returns the limit of the switch because of which a Join was refused, if any.
->>>>>>> s41-j
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
             Self::JoinRefused { exceeded, .. } | Self::ParentRefused { exceeded, .. } => *exceeded,
@@ -409,34 +405,6 @@ impl fmt::Display for Event {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// Text for the limit or the expected value of a refusal; empty if the status has neither.
-struct Expected(Status, u32, Option<Exceeded>);
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(status, expected, exceeded) = self;
-        if let Some(exceeded) = exceeded {
-            write!(f, ": {exceeded}")?;
-            return match status {
-                Status::NoCapacity if *expected > 0 => write!(f, "; the job could get {expected} KiB"),
-                _ => Ok(()),
-            };
-        }
-        match status {
-            Status::Malformed
-            | Status::UnknownMember
-            | Status::UnknownJob
-            | Status::BadLayout
-            | Status::Halted
-            | Status::StaleRound => Ok(()),
-            _ => write!(f, " (expected {expected})"),
-        }
-    }
-}
-
->>>>>>> s41-j
 /// Queue of events that wait to be logged. If the queue is full, further events are only counted.
 #[derive(Debug)]
 pub(crate) struct EventQueue {

@@ -85,7 +85,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let sweep = Sweep::of(args, workload.condition())?;
-    let runs = Runs::of(&contest, &workload, &sweep.conditions(), Recording::default(), args.output.results.quiet)?;
+    let runs =
+        Runs::of(&contest, &workload, &sweep.conditions(), Recording::default(), args.output.results.quiet)?;
     let names = &contest.names;
     let groups = runs.policies.chunks(names.len());
     let summaries: Vec<_> = groups
