@@ -171,8 +171,8 @@ struct Settings {
     lease_ms: Option<u32>,
     /// Time after which a worker is logged as slow, in milliseconds
     ///
-    /// If a worker has not contributed to a round this long after the first contribution to the round, the switch logs
-    /// a warning that names the worker. The default is 1000.
+    /// If a worker has not contributed to a round when this time has passed since the round's first contribution, the
+    /// switch logs a warning that names the worker. The default is 1000.
     #[arg(long, value_name = "MS")]
     slow_ms: Option<u32>,
     /// Memory for the sums of all jobs, in MiB

@@ -315,7 +315,7 @@ fn serve(command: &mut std::process::Command, interfaces: &[String], before: &st
     }
 }
 
-/// A log whose `Debug` output keeps its line breaks, for messages of tests.
+/// A log whose `Debug` output keeps its line breaks, so that panic messages are readable.
 struct Log(String);
 
 impl std::fmt::Debug for Log {

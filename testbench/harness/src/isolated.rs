@@ -2,7 +2,7 @@
 //! its own namespaces, where it may create networks.
 //!
 //! A process with several threads, such as a test program, cannot enter a user namespace. A test that needs networks
-//! therefore starts its own program again inside a user namespace, for this test only, and adopts the outcome.
+//! therefore starts its test program again inside a user namespace to run only this test, and passes or fails with it.
 
 use std::env;
 use std::ffi::OsString;

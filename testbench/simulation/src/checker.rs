@@ -109,7 +109,7 @@ pub(crate) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
     Err(Violation { rule, detail })
 }
 
-/// Generator of the contributions of lives. It also determines which lives a sum contains.
+/// Generator of the contributions of each life. It also determines which lives contributed to a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Witness {
     layout: VectorLayout,
@@ -142,8 +142,8 @@ impl Witness {
         mix(place) as u32 & ((1 << tag_bits(self.layout.elements())) - 1)
     }
 
-    /// Returns the lives contained in the sum of a segment, given the gradient that each life has offered. `element` is
-    /// the element type of the packet that carried the sum.
+    /// Returns the lives that contributed to the sum of a segment, given the gradient that each life has offered.
+    /// `element` is the element type of the packet that carried the sum.
     fn read(
         &self,
         offers: &[Option<u64>],

@@ -20,7 +20,8 @@ const LONG_SEGMENT_FLOATS: u16 = 366;
 /// Number of floats in a short segment. Jobs with short segments take the memory for the state of segments.
 const SHORT_SEGMENT_FLOATS: u16 = 1;
 
-/// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.
+/// Lets the attacker take capacity with `take`, which returns the members that the switch admitted. Then checks that
+/// the workers, which have the key, aggregate undisturbed.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let testbed = Testbed::new();
     // With this limit, one address can stand in for as many addresses as the attack needs.

@@ -210,7 +210,8 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as one worker that sums `vectors`. For `supervised`, see [`Self::switch_options`].
+    /// Joins the aggregator as the worker with the rank in `world`. `vectors` describes the vectors to sum. The effect of
+    /// `supervised` is documented at [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,

@@ -51,14 +51,14 @@ struct Video {
     seconds: f64,
 }
 
-/// Recorder of an evaluation. The first picture determines the size and the rate of the video.
+/// Video recorder of an evaluation. The first image determines the image size and the frame rate of the video.
 struct Recorder {
     path: PathBuf,
     format: Format,
     recording: Option<Recording>,
 }
 
-/// Video whose size and rate are known.
+/// Video whose image size and frame rate are known.
 struct Recording {
     file: VideoFile,
     size: [usize; 2],

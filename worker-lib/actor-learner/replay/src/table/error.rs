@@ -12,9 +12,7 @@ pub enum Refusal {
         priority: f64,
     },
     /// A priority is negative, or its weight is too large for the sum of weights.
-    #[error(
-        "priority is {priority}, expected 0 to 2^40 after raising it to the power of the exponent of {selector}"
-    )]
+    #[error("priority is {priority}, expected 0 to 2^40 when raised to the exponent of {selector}")]
     PriorityOutOfRange {
         /// Invalid priority.
         priority: f64,

@@ -5,7 +5,7 @@
 //! - for each stage except the first, the numbers of queues with 1, 2, ... packets; queues with [`LENGTHS`] or more
 //!   packets are counted together;
 //! - for each of these stages, the total number of packets beyond [`LENGTHS`] in such queues;
-//! - the number of packets of the first stage, over which no decision is made;
+//! - the total number of packets in the first stage, which packets enter only as arrivals, never by a decision;
 //! - the constant 1.
 //!
 //! The value is therefore a sum over queues of a function of their length, and evaluating a candidate link costs one
