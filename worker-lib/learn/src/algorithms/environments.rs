@@ -1,4 +1,4 @@
-//! This worker's environments, with their random streams and the state kept between steps.
+//! The environments that this worker runs, each with its random streams and the state that persists between steps.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Function that creates the given number of environments of the job. The environments may share a process.
+/// Function that creates the given number of environments for this worker. The environments may share a child process.
 pub type EnvFactory = dyn Fn(usize) -> Result<Vec<Box<dyn Environment>>, EnvError>;
 
-/// One environment of the job.
+/// One of the job's environments, with its random streams and the state of its current episode.
 pub struct EnvironmentSlot {
-    /// Global number of the environment.
+    /// Index of the environment among all environments of the job.
     pub index: usize,
     /// The environment.
     pub env: Box<dyn Environment>,
-    /// Random stream of the actions.
+    /// Random stream from which actions are sampled.
     pub action_rng: ChaCha8Rng,
-    /// Random stream of the start states.
+    /// Random stream that determines the start state of each episode.
     pub reset_rng: ChaCha8Rng,
-    /// Random stream of the order of samples in minibatches.
+    /// Random stream that determines the order in which this environment's samples enter minibatches.
     pub minibatch_rng: ChaCha8Rng,
-    /// Current observation, not normalised, `[observation_dim]`.
+    /// Current observation before normalisation, `[observation_dim]`.
     pub observation: Vec<f32>,
     /// Sum of the rewards of the current episode.
     pub episode_return: f64,
@@ -42,9 +42,10 @@ pub struct EnvironmentSlot {
     /// State of a recurrent policy after the preceding step, `[state_len]`: zero at the start of an episode, and empty
     /// if the policy is not recurrent.
     pub memory: Vec<f32>,
-    /// Deviations of this rollout's observations from their previous mean, `[observation_dim]`.
+    /// For each element of the observation, its deviations in this rollout from the mean before the rollout,
+    /// `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,
-    /// Deviations of this rollout's discounted returns from their previous mean.
+    /// Deviations of the discounted return in this rollout from its mean before the rollout.
     pub return_deviations: Deviations,
 }
 
@@ -79,8 +80,9 @@ impl EnvironmentSlot {
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
 
-    /// Takes one step. Afterwards, `observation` is the observation after the step, even if the step ended the episode,
-    /// because the caller may need the value of that observation before it invokes [`Self::reset`].
+    /// Takes one step. Afterwards, `observation` holds the observation that the step produced. If the step ended the
+    /// episode, this is the final observation: the caller may need its value, so the next episode starts only with a
+    /// call of [`Self::reset`].
     pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
         self.begin_step(action)?;
         self.finish_step(action, gamma, return_mean)
@@ -112,7 +114,7 @@ impl EnvironmentSlot {
         Ok(step)
     }
 
-    /// Adds the current observation to the statistics.
+    /// Adds the deviations of the current observation from `means` to the statistics of the rollout.
     pub fn count_observation(&mut self, means: &[f64]) {
         for (i, deviations) in self.observation_deviations.iter_mut().enumerate() {
             deviations.add(f64::from(self.observation[i]), means[i]);
@@ -125,7 +127,7 @@ impl EnvironmentSlot {
         self.return_deviations = Deviations::default();
     }
 
-    /// Returns the episode that ended with the last step, which was step `step` of the rollout.
+    /// Returns the record of the episode that the last step ended; `step` is the index of that step in the rollout.
     pub fn finished_episode(&self, step: usize) -> Episode {
         Episode {
             step,
@@ -148,8 +150,8 @@ pub fn local_slots(
     slots(share.local_environments(), seed, factory)
 }
 
-/// Creates the environments with the given global numbers, of which there must be at least one. Each is at the start of
-/// its first episode.
+/// Creates the environments with the given indices among all environments of the job, each at the start of its first
+/// episode. There must be at least one index.
 ///
 /// # Errors
 /// See [`local_slots`].

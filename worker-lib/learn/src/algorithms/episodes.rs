@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub struct Episode {
     /// Step of the rollout at which the episode ended, in `0..steps_per_env`.
     pub step: usize,
-    /// Global number of the episode's environment.
+    /// Index of the episode's environment among all environments of the job.
     pub environment: usize,
     /// Sum of the unscaled rewards.
     pub episode_return: f32,
@@ -27,12 +27,12 @@ impl RecentReturns {
     /// Maximum number of episodes kept.
     pub const WINDOW: usize = 100;
 
-    /// Restores the returns that [`Self::to_vec`] returned.
+    /// Creates the collection from the returns that [`Self::to_vec`] returned.
     pub fn from_saved(returns: &[f32]) -> Self {
         Self { returns: returns.iter().copied().collect() }
     }
 
-    /// Returns the return of each episode, oldest first.
+    /// Returns the sum of rewards of each episode kept, oldest episode first.
     pub fn to_vec(&self) -> Vec<f32> {
         self.returns.iter().copied().collect()
     }
@@ -45,7 +45,7 @@ impl RecentReturns {
         self.returns.drain(..surplus);
     }
 
-    /// Returns the mean return of up to 100 episodes; `None` before the first episode has ended.
+    /// Returns the mean return of the episodes kept (at most 100), or `None` before the first episode has ended.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.returns.iter().map(|x| f64::from(*x)).sum();
         (!self.returns.is_empty()).then(|| sum / self.returns.len() as f64)

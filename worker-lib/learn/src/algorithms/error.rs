@@ -36,13 +36,14 @@ pub enum TrainError {
     /// The replay shards rejected the learner's credentials; the text states the reason and the next step.
     #[error("{0}")]
     Replay(String),
-    /// The workers of one job run with different settings or states; the text names the worker and the difference.
+    /// The workers of one job have different settings or states; the text names the worker that differs and the
+    /// difference.
     #[error("the workers disagree: {0}")]
     Disagreement(String),
     /// Workers were lost in a run that requires all of them.
     #[error("{contributors} of {workers} workers contributed to a gradient, expected all; restart the job")]
     Lost {
-        /// Number of workers that contributed.
+        /// Number of workers that contributed to the gradient.
         contributors: usize,
         /// World size of the job.
         workers: usize,
@@ -52,7 +53,7 @@ pub enum TrainError {
     Checkpoint {
         /// The file or directory.
         path: PathBuf,
-        /// Problem with the checkpoint.
+        /// Why the checkpoint cannot be used.
         reason: String,
     },
     /// A file could not be written or read.

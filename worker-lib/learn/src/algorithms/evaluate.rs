@@ -19,7 +19,7 @@ pub struct EvaluationEpisode {
     pub truncated: bool,
 }
 
-/// Policy that acts in an environment, step by step.
+/// A policy and the environment in which it acts, advanced one step at a time.
 pub struct Evaluator<'a> {
     policy: &'a mut dyn Policy,
     env: &'a mut dyn Environment,
@@ -32,9 +32,9 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Creates an evaluator that takes the most probable action of the policy, or samples actions if `stochastic`.
-    /// Start states and samples come from the evaluation stream of `seed`, so that the same arguments give the same
-    /// episodes.
+    /// Creates an evaluator that samples actions from the policy if `stochastic`, and otherwise takes the most probable
+    /// action. Start states and sampled actions are drawn from the evaluation stream of `seed`, so the same arguments
+    /// produce the same episodes.
     pub fn new(
         policy: &'a mut dyn Policy,
         env: &'a mut dyn Environment,
@@ -65,7 +65,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// Takes one step. Returns the episode if the step ended it.
+    /// Takes one step. Returns the outcome of the episode if this step ended it, otherwise `None`.
     ///
     /// # Errors
     /// Fails if the environment fails.
@@ -122,10 +122,10 @@ pub fn evaluate(
     (0..episodes).map(|_| one()).collect()
 }
 
-/// Runs the same episodes as [`evaluate`] with the most probable actions, but in parallel: each environment runs one
-/// episode at a time, with a separate policy. Episodes begin in order, so their start states are the same as in
-/// [`evaluate`], unless an environment draws random numbers from a source of its own, as EnvPool does. `policies` and
-/// `environments` have the same length.
+/// Runs the episodes that [`evaluate`] would run with the most probable actions, but in parallel: each environment runs
+/// one episode at a time and has a separate policy. Episodes begin in the same order and therefore have the same start
+/// states as in [`evaluate`], unless an environment uses a random source of its own, as EnvPool does. `policies` and
+/// `environments` must have the same length.
 ///
 /// # Errors
 /// Fails if an environment fails.
@@ -173,7 +173,7 @@ pub fn evaluate_parallel(
     }
 }
 
-/// An environment with its policy and the number of the episode that runs in it.
+/// An environment, its policy, and the index of the episode that runs in it.
 struct Seat<'a> {
     evaluator: Evaluator<'a>,
     episode: Option<usize>,

@@ -1,9 +1,9 @@
-//! Exact sums of integers with an aggregator of floats.
+//! Exact sums of integers, computed by an aggregator that sums floats.
 //!
-//! A number is split into limbs, each written as one float. The limbs are short enough that the elements of the packets
-//! represent each limb and each sum of limbs exactly. The aggregator's sums are then exact in any order and through any
-//! number of switches. Negative numbers are in two's complement; a carry out of the top limb is dropped, as in any
-//! wrapping addition.
+//! Each number is split into limbs, and each limb is sent as one float. A limb has so few bits that the elements of the
+//! packets represent both the limb and any sum of limbs exactly. The aggregator's sums are therefore exact, regardless
+//! of the order of addition and of the number of switches. Negative numbers are represented in two's complement; a
+//! carry out of the top limb is dropped, as in any wrapping addition.
 
 use super::TrainError;
 use iswitch::{AggregateError, ElementType, ElementTypes, GradientAggregator};
@@ -23,17 +23,17 @@ const RETRIES_MAX: usize = 8;
 /// Scale factor of [`to_fixed`]: sums have a resolution of 5e-20 and a range from -9e18 to 9e18.
 const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
-/// Lengths of limbs that the element types of an aggregator represent exactly.
+/// Lengths of limbs that are represented exactly by all element types of an aggregator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limbs {
-    /// Length, in bits, of a limb to which all workers contribute.
+    /// Length, in bits, of a limb that is summed over all workers.
     summed_bits: u32,
-    /// Length, in bits, of a limb that only one worker writes.
+    /// Length, in bits, of a limb that only one worker contributes; the others contribute zero.
     single_bits: u32,
 }
 
 impl Limbs {
-    /// Limbs in 32-bit elements.
+    /// Limb lengths for 32-bit elements.
     pub const F32: Self = Self { summed_bits: LIMB_BITS_MAX, single_bits: LIMB_BITS_MAX };
 
     /// Returns the limb lengths for a job of `workers` workers whose packets have the given element types.
@@ -68,28 +68,30 @@ impl Limbs {
         if self.is_wide() { 1 } else { u32::BITS.div_ceil(self.single_bits) as usize }
     }
 
-    /// Writes the limbs of this worker's contribution to a sum, lowest first, to `floats` (`[of_sum]`).
+    /// Splits this worker's contribution to a sum into limbs and writes them to `floats` (`[of_sum]`), lowest limb
+    /// first.
     pub fn write_sum(self, value: i128, floats: &mut [f32]) {
         write(value, self.summed_bits, floats);
     }
 
-    /// Returns the sum, modulo 2^128, whose summed limbs are `floats`.
+    /// Returns the sum, modulo 2^128, from `floats`, the sums of its limbs over all workers.
     pub fn read_sum(self, floats: &[f32]) -> i128 {
         read(floats, self.summed_bits)
     }
 
-    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers contribute
-    /// zeros.
+    /// Writes the limbs of a number to `floats` (`[of_u64]`), lowest limb first. All other workers must contribute
+    /// zeros at these positions.
     pub fn write_u64(self, value: u64, floats: &mut [f32]) {
         write(i128::from(value), self.single_bits, floats);
     }
 
-    /// Returns the number whose limbs are `floats`.
+    /// Returns the number that [`Self::write_u64`] wrote as limbs to `floats`.
     pub fn read_u64(self, floats: &[f32]) -> u64 {
         read(floats, self.single_bits) as u64
     }
 
-    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers contribute zeros.
+    /// Writes a float without loss of precision to `floats` (`[of_f32]`). All other workers must contribute zeros at
+    /// these positions.
     pub fn write_f32(self, value: f32, floats: &mut [f32]) {
         if self.is_wide() {
             floats[0] = value;
@@ -98,18 +100,19 @@ impl Limbs {
         }
     }
 
-    /// Returns the float that [`Self::write_f32`] wrote.
+    /// Returns the float that [`Self::write_f32`] wrote to `floats`.
     pub fn read_f32(self, floats: &[f32]) -> f32 {
         if self.is_wide() { floats[0] } else { f32::from_bits(read(floats, self.single_bits) as u32) }
     }
 
-    /// Returns whether the elements represent every finite [`f32`] exactly.
+    /// Returns whether the packets' elements can represent every finite [`f32`] exactly.
     fn is_wide(self) -> bool {
         self.single_bits == LIMB_BITS_MAX
     }
 }
 
-/// Returns the size of a type's significand, in bits. For size `n`, the type represents all integers up to 2^n exactly.
+/// Returns the number of bits `n` in an element type's significand. The type represents every integer up to 2^n
+/// exactly.
 fn significand_bits(element: ElementType) -> u32 {
     match element {
         ElementType::F32 => f32::MANTISSA_DIGITS,
@@ -130,13 +133,13 @@ fn read(floats: &[f32], bits: u32) -> i128 {
     floats.iter().enumerate().map(limb).fold(0, i128::wrapping_add)
 }
 
-/// Converts `value` to a fixed-point number with 64 fraction bits. A sum of such numbers does not depend on the order
-/// of addition. Values out of range saturate; NaN becomes zero.
+/// Converts `value` to a fixed-point number with 64 fraction bits. Sums of such numbers do not depend on the order of
+/// addition. Values out of range saturate; NaN becomes zero.
 pub fn to_fixed(value: f64) -> i128 {
     (value * FRACTION) as i128
 }
 
-/// Adds one value to each of the fixed-point `sums`.
+/// Adds each of `values`, converted to fixed point, to the corresponding element of `sums`.
 pub fn add_fixed(sums: &mut [i128], values: impl IntoIterator<Item = f64>) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += to_fixed(value));
 }
@@ -146,12 +149,13 @@ pub fn from_fixed(fixed: i128) -> f64 {
     fixed as f64 / FRACTION
 }
 
-/// Sums, over all workers, the values that `write` puts into `values` (zeroed first), in as many rounds as their number
-/// requires. If a worker is lost during the rounds, the values may have different numbers of contributions, so that the
-/// limbs of a number no longer match. All workers detect this identically and repeat the rounds.
+/// Sums values over all workers. Each attempt sets `values` to zero, calls `write` to fill in this worker's
+/// contributions, and sums them in as many rounds as they require. If a worker is lost during an attempt, some values
+/// may contain its contribution and others may not, which corrupts numbers that are split into limbs. All workers
+/// detect this identically and make another attempt.
 ///
 /// # Errors
-/// Fails if the aggregation fails or the contributions remain unequal.
+/// Fails if the aggregation fails, or if the contributions are unequal in each of [`RETRIES_MAX`] attempts.
 pub fn all_reduce_uniform(
     aggregator: &mut dyn GradientAggregator,
     values: &mut [f32],
@@ -169,7 +173,7 @@ pub fn all_reduce_uniform(
     )))
 }
 
-/// Sums `values` over all workers. Returns whether all of them have the same number of contributions.
+/// Sums `values` over all workers. Returns whether every value is the sum of the same number of contributions.
 fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Result<bool, TrainError> {
     let len = aggregator.gradient_len();
     if len == 0 {
@@ -191,8 +195,8 @@ fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Re
     Ok(is_uniform)
 }
 
-/// Exchanges the `values` of every worker and returns them by rank. All workers must pass the same number of values.
-/// The values of a worker that did not take part are zero.
+/// Exchanges the `values` of all workers and returns each worker's values, by rank. All workers must pass the same
+/// number of values. The values of a worker that did not take part are zero.
 ///
 /// # Errors
 /// Fails if the aggregation fails, or if its elements cannot hold exact sums of this number of workers.

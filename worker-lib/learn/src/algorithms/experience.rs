@@ -1,5 +1,5 @@
-//! Shared parts of the off-policy algorithms: environments that fill replay buffers, and the schedule of acting and
-//! learning.
+//! Code shared by the off-policy algorithms: environments that fill replay buffers, and the schedule by which acting
+//! and learning alternate.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ use super::trainer::World;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
-/// Schedule of acting and learning. Sizes are totals over all environments of the job.
+/// Schedule by which acting and learning alternate. Sizes are totals over all environments of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Number of environment steps before learning begins.
     pub learning_starts: u64,
-    /// Number of environment steps from one group of updates to the next.
+    /// Number of environment steps between two consecutive groups of updates.
     pub train_every: u64,
     /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
@@ -37,14 +37,14 @@ pub struct ExperienceOptions {
     pub batch_size: usize,
     /// Schedule of acting and learning.
     pub schedule: Schedule,
-    /// Settings of prioritised replay. If absent, sampling is uniform.
+    /// Settings of prioritised replay; `None` for uniform sampling.
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
 }
 
 impl ExperienceOptions {
-    /// Returns the equivalent requirements on a replay that remote actors fill.
+    /// Returns the same settings as requirements on the replay shards that remote actors fill.
     pub fn demand(&self) -> Demand {
         let Schedule { learning_starts, train_every, updates } = self.schedule;
         let updates = if updates == 0 { train_every } else { updates };
@@ -79,14 +79,14 @@ macro_rules! uniform_experience {
 
 pub(super) use uniform_experience;
 
-/// This worker's environments, each with a separate replay buffer, so that the samples drawn do not depend on the
-/// division of the environments among workers.
+/// This worker's environments. Each has its own replay buffer, so the samples drawn do not depend on which worker runs
+/// which environment.
 pub struct Experience {
     acting: VectorEnv,
     replays: Vec<Replay>,
     environments: usize,
     batch_per_env: usize,
-    /// Number of steps of each environment from one group of updates to the next.
+    /// Number of steps that each environment takes between two consecutive groups of updates.
     steps_per_phase: u64,
     updates_per_phase: u64,
     /// Number of steps of each environment so far.
@@ -164,18 +164,19 @@ impl Experience {
         self.batch_per_env * self.replays.len()
     }
 
-    /// Returns the number of environment steps so far over all environments of the job, assuming that all environments
-    /// have taken the same number of steps.
+    /// Returns the number of environment steps taken so far over all environments of the job, assuming that each
+    /// environment has taken the same number of steps.
     pub fn steps(&self) -> u64 {
         self.steps * self.environments as u64
     }
 
-    /// Returns whether the next batch requires a call of [`Self::act`] first.
+    /// Returns whether [`Self::act`] must be called before the next batch is sampled.
     pub fn is_acting(&self) -> bool {
         self.updates_left == 0
     }
 
-    /// Takes one step in each environment with its row of `actions`; see [`VectorEnv::step`].
+    /// Takes one step in each environment; row `i` of `actions` is the action of environment `i`. See
+    /// [`VectorEnv::step`].
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -202,7 +203,7 @@ impl Experience {
         &self.batch
     }
 
-    /// Updates priorities from the errors of the last batch, one for each sample.
+    /// Updates the priorities of the transitions in the last batch from their `errors`, one for each sample.
     pub fn update_priorities(&mut self, errors: &[f32]) {
         let _phase = Phase::Sample.enter();
         let rows = self.batch.indices.chunks_exact(self.batch_per_env);
@@ -229,7 +230,8 @@ impl Experience {
         writer.text("updates_left", self.updates_left.to_string());
     }
 
-    /// Restores the state that [`Self::write`] wrote. Returns the numbers of the environments that no file contains.
+    /// Restores the state that [`Self::write`] wrote. Returns the indices of the environments that none of `files`
+    /// contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match the environments and buffers.

@@ -1,11 +1,13 @@
-//! The two halves of a learner, and the data that each gradient carries with it.
+//! The two halves of a learner, and the statistics that accompany each gradient.
 //!
 //! The local half of a worker acts in its environments and computes gradients for a *model*: the parameters and
-//! everything else that gradients depend on, such as target networks. The shared half applies a mean gradient to the
-//! model; it depends on sums only, so that it is identical on all workers. Synchronous training runs the two halves
-//! alternately around an aggregation; asynchronous training runs them concurrently ([`pipeline`](iswitch::pipeline)).
+//! everything else on which gradients depend, such as target networks. The shared half applies a mean gradient to the
+//! model; it depends only on the aggregated sums, so it is identical on all workers. Synchronous training alternates
+//! between the local half, an aggregation and the shared half; asynchronous training runs the halves concurrently
+//! ([`pipeline`](iswitch::pipeline)).
 //!
-//! In each vector, a [`Tail`] follows the gradient: the worker's statistics and its stop request.
+//! Each vector that a worker sends consists of the gradient and a [`Tail`], which holds the worker's statistics and its
+//! stop request.
 
 use std::collections::VecDeque;
 
@@ -23,13 +25,13 @@ pub const LOSSES: usize = 4;
 /// Statistics that a worker sends with each gradient. The aggregator sums them along with the gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tail {
-    /// Environment steps since the last gradient.
+    /// Number of environment steps since the last gradient.
     pub steps: f32,
-    /// Episodes that ended since the last gradient.
+    /// Number of episodes that ended since the last gradient.
     pub episodes: f32,
-    /// Sum of the returns of the episodes that ended.
+    /// Sum of the returns of those episodes.
     pub returns: f32,
-    /// Sum of the lengths of the episodes that ended, in steps.
+    /// Sum of the lengths of those episodes, in steps.
     pub lengths: f32,
     /// 1 if the worker requests that all workers stop, otherwise 0.
     pub stop: f32,
@@ -41,7 +43,7 @@ impl Tail {
     /// Number of floats in a tail.
     pub const LEN: usize = 5 + LOSSES;
 
-    /// Returns the lengths of a vector that consists of a gradient and a tail.
+    /// Returns the shape of a vector that consists of a gradient of `gradient` floats and a tail.
     pub const fn after(gradient: usize) -> VectorShape {
         VectorShape { gradient, exact: Self::LEN }
     }
@@ -67,14 +69,14 @@ impl Tail {
         Self { steps, episodes, returns, lengths, stop, losses: std::array::from_fn(|i| tail[5 + i]) }
     }
 
-    /// Counts the episode of an environment that has just ended.
+    /// Counts the episode that has just ended in `slot`.
     pub fn count_episode(&mut self, slot: &EnvironmentSlot) {
         self.episodes += 1.0;
         self.returns += slot.episode_return as f32;
         self.lengths += slot.episode_length as f32;
     }
 
-    /// Adds the steps and episodes of another tail; keeps the losses of this one.
+    /// Adds the steps and episodes of another tail. The losses remain those of this tail.
     pub fn add_experience(&mut self, other: &Self) {
         self.steps += other.steps;
         self.episodes += other.episodes;
@@ -88,8 +90,8 @@ pub trait LocalHalf: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's
-    /// share of a batch. Returns the tail, in which the caller sets `stop`.
+    /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's share
+    /// of a batch. Returns the tail of the gradient; the caller then sets its `stop` field.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -98,14 +100,14 @@ pub trait LocalHalf: Send {
     /// Receives the global counters after each update of a synchronous run.
     fn observe(&mut self, _counters: &Counters) {}
 
-    /// Informs this half that the last gradient, including any statistics in it, was not aggregated.
+    /// Notifies this half that the last gradient and its tail were not aggregated.
     fn skipped(&mut self) {}
 
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the saved state from the files of all workers. Returns the numbers of the local environments that no
-    /// file contains.
+    /// Restores the saved state from the files of all workers. Returns the indices of the local environments that none
+    /// of the files contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match this half.
@@ -114,11 +116,11 @@ pub trait LocalHalf: Send {
 
 /// The half of a learner that is identical on all workers.
 pub trait SharedHalf: Send {
-    /// Applies a mean `gradient`, which it may modify, to the model. The result must depend only on the arguments and
-    /// on earlier calls.
+    /// Applies a mean `gradient` to the model; may modify `gradient` in the process. The result must depend only on the
+    /// arguments and on earlier calls.
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters);
 
-    /// Returns the names of the losses in the tail, as used in training curves; at most [`LOSSES`].
+    /// Returns the names of the losses in the tail, at most [`LOSSES`], as training curves show them.
     fn loss_names(&self) -> &'static [&'static str];
 
     /// Writes the state of this half and the model.
@@ -147,15 +149,16 @@ pub struct Halves {
     pub replica: Replica,
 }
 
-/// Returns of the last 100 episodes, grouped by the aggregated sum that carried them.
+/// Returns of the last 100 episodes or slightly more, in groups: one for each aggregated sum that reported finished
+/// episodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReturnWindow {
-    /// Number of episodes of each group and the sum of their returns, oldest first.
+    /// For each group, oldest first, the number of its episodes and the sum of their returns.
     groups: VecDeque<(f32, f32)>,
 }
 
 impl ReturnWindow {
-    /// Adds a group. Removes the oldest groups as long as at least 100 episodes remain.
+    /// Adds a group. Then removes the oldest groups, as long as the remaining ones have at least 100 episodes.
     pub fn push(&mut self, episodes: f32, returns: f32) {
         if episodes <= 0.0 {
             return;
@@ -172,21 +175,21 @@ impl ReturnWindow {
         self.groups.iter().map(|(episodes, _)| f64::from(*episodes)).sum()
     }
 
-    /// Returns the mean return; `None` before the first episode.
+    /// Returns the mean return over all episodes in the window, or `None` before the first episode has ended.
     pub fn mean(&self) -> Option<f64> {
         let returns: f64 = self.groups.iter().map(|(_, returns)| f64::from(*returns)).sum();
         (!self.groups.is_empty()).then(|| returns / self.count())
     }
 }
 
-/// Counters of a run, accumulated from the tails of all sums; identical on all workers.
+/// Counters of a run, accumulated from the tails of all aggregated sums. They are identical on all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
     /// Environment steps, over all workers.
     pub steps: u64,
     /// Number of gradients aggregated and applied.
     pub iterations: u64,
-    /// Returns of the last 100 episodes.
+    /// Returns of the most recent episodes.
     pub returns: ReturnWindow,
     /// Whether a worker requested a stop.
     pub stop: bool,
@@ -197,17 +200,17 @@ pub struct Counters {
 /// Statistics collected between two calls of [`Counters::take_recent`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recent {
-    /// Mean return of the episodes that ended, if any did.
+    /// Mean return of the episodes that ended in this period; `None` if none did.
     pub episodic_return: Option<f64>,
-    /// Mean length of the episodes that ended, in steps.
+    /// Mean length of the episodes that ended in this period, in steps; `None` if none did.
     pub episodic_length: Option<f64>,
-    /// Losses, as means over iterations.
+    /// Losses, averaged over the iterations of this period.
     pub losses: [f64; LOSSES],
 }
 
 impl Counters {
-    /// Adds the tail of a sum of `contributions` contributions to the counters. Must be called before the update, which
-    /// uses the counters.
+    /// Adds `sum`, a tail summed over `contributions` contributions, to the counters. Must be called before the update,
+    /// which uses the counters.
     pub fn absorb(&mut self, sum: &Tail, contributions: u16) {
         self.steps += sum.steps as u64;
         self.iterations += 1;

@@ -1,12 +1,12 @@
-//! Running mean and variance of observations and returns; identical on all workers.
+//! Running mean and variance of observations and returns. They are identical on all workers.
 
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 
-/// Sums, over a rollout, of a quantity's deviations from its previous mean and of the squared deviations. Because the
-/// deviations are small, the sums are accurate even if the mean is large.
+/// Sum of a quantity's deviations in a rollout from its mean before the rollout, and sum of the squared deviations.
+/// Because the deviations are small, the sums are accurate even if the mean is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Deviations {
     /// Sum of `x - mean`.
@@ -24,8 +24,8 @@ impl Deviations {
     }
 }
 
-/// Mean and variance of all samples so far, per element. They do not change within a rollout: workers collect
-/// [`Deviations`] and merge their global sums at the end of the rollout.
+/// Mean and variance of each element over all samples so far. They are constant during a rollout: workers collect
+/// [`Deviations`], whose sums over all workers are merged at the end of the rollout.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Mean of each element, `[dim]`.
@@ -36,19 +36,19 @@ pub struct Moments {
     pub count: f64,
 }
 
-/// Constant added to a variance before taking the square root.
+/// Constant added to a variance before its square root is taken.
 const VARIANCE_MIN: f64 = 1e-8;
 /// Bound on the absolute value of normalised elements.
 pub const CLIP: f64 = 10.0;
 
 impl Moments {
-    /// Creates moments with mean 0, variance 1 and negligible weight.
+    /// Creates moments with mean 0, variance 1 and a negligible sample count.
     pub fn new(dim: usize) -> Self {
         Self { mean: vec![0.0; dim], variance: vec![1.0; dim], count: 1e-4 }
     }
 
-    /// Merges `count` samples whose deviations from the current means sum to `deviations` (`[dim]`), with the
-    /// pairwise update of Chan, Golub and LeVeque. A count of zero has no effect.
+    /// Merges `count` samples, given the sums of their deviations from the current means (`[dim]`). Uses the pairwise
+    /// update of Chan, Golub and LeVeque. Has no effect if `count` is zero.
     pub fn merge(&mut self, count: f64, deviations: &[Deviations]) {
         if count <= 0.0 {
             return;
@@ -74,7 +74,7 @@ impl Moments {
     /// Reads moments of `dim` elements that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// Fails if the moments are missing or have a different length.
+    /// Fails if the moments are missing, or if their length is not `dim`.
     pub fn read(name: &str, dim: usize, reader: &Reader<'_>) -> Result<Self, TrainError> {
         Ok(Self {
             mean: reader.doubles(&format!("{name}.mean"), dim)?,
@@ -89,7 +89,7 @@ impl Moments {
     }
 }
 
-/// A normalisation that is fixed for a rollout: `clip((x - mean) * scale)`.
+/// A normalisation that is constant during a rollout: `clip((x - mean) * scale)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normaliser {
     mean: Vec<f64>,
@@ -110,7 +110,7 @@ impl Normaliser {
     }
 }
 
-/// Writes the normalised observation, or the raw observation if there is no normaliser.
+/// Normalises an observation, or copies it unchanged if there is no normaliser.
 pub fn normalise_or_copy(normaliser: Option<&Normaliser>, raw: &[f32], observation: &mut [f32]) {
     match normaliser {
         Some(normaliser) => normaliser.apply(raw, observation),

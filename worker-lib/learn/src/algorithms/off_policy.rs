@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from replayed transitions. This module combines a behaviour and a learner into
-//! the local half of a worker, or into a remote actor and a remote learner.
+//! The family of algorithms that learn from replayed transitions. This module combines an algorithm's behaviour (its
+//! choice of actions) and its learner into the local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -20,14 +20,14 @@ use crate::env::EnvSpec;
 
 /// Action selection during training.
 pub(super) trait Behaviour: Send {
-    /// Chooses actions (`[environments, action_dim]`) for the current observations after `steps` environment steps of
-    /// the run. `parameters` is the part of the model that is needed for acting.
+    /// Chooses actions (`[environments, action_dim]`) for the current observations of `acting`. `parameters` is the
+    /// part of the model that acting requires; `steps` is the number of environment steps that the run has taken.
     fn choose(&mut self, parameters: &[f32], steps: u64, acting: &mut VectorEnv, actions: &mut Vec<f32>);
 }
 
 /// A learner that can also learn from batches of this worker's own environments.
 pub(super) trait ReplayLearner: BatchLearner {
-    /// Draws the random numbers for the next gradient, which covers `samples` samples, from the streams of the
+    /// Draws the random numbers for the next gradient, which covers `samples` samples, from the random streams of the
     /// environments.
     fn draw(&mut self, _samples: usize, _acting: &mut VectorEnv) {}
 }
@@ -37,13 +37,13 @@ pub(super) trait ReplayLearner: BatchLearner {
 pub(super) enum Source {
     /// This worker's own environments.
     Own(Mode),
-    /// Remote actors; the number is the rank of the learner.
+    /// Remote actors. The number is the rank of this learner.
     Elsewhere(usize),
 }
 
 impl Source {
-    /// Returns the random stream of a learner whose actors are remote; `None` for a learner with its own environments,
-    /// which uses their streams.
+    /// Returns the random stream of a learner with remote actors, or `None` for a learner that uses the random streams
+    /// of its own environments.
     pub(super) fn rng(self, seed: u64) -> Option<ChaCha8Rng> {
         match self {
             Self::Own(_) => None,
@@ -59,7 +59,7 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
 
     fn experience(&self) -> ExperienceOptions;
 
-    /// Returns the range of the model that is needed for acting.
+    /// Returns the range of the model's parameters that acting requires.
     fn acting(&self, spec: &EnvSpec) -> Result<Range<usize>, TrainError>;
 
     fn behaviour(&self, spec: &EnvSpec, environments: usize) -> Result<Self::Behaviour, TrainError>;
@@ -67,7 +67,7 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
     /// Creates a learner for batches of up to `samples` samples.
     fn learner(&self, spec: &EnvSpec, samples: usize, source: Source) -> Result<Self::Learner, TrainError>;
 
-    /// Creates all fields of the halves except for the local half.
+    /// Returns everything that the halves of a learner need in addition to the local half.
     fn rest(self, spec: &EnvSpec) -> Result<Rest, TrainError>;
 }
 
@@ -124,7 +124,7 @@ struct LocalReplay<B, L> {
     experience: Experience,
     behaviour: B,
     learner: L,
-    /// Range of the model that is needed for acting.
+    /// Range of the model's parameters that acting requires.
     acting: Range<usize>,
     /// Actions of all environments, `[environments, action_dim]`.
     actions: Vec<f32>,
@@ -188,7 +188,7 @@ impl<B: Behaviour> StepActor for Actor<B> {
     }
 }
 
-/// Moves `target` towards `parameters` by the fraction `tau`.
+/// Moves `target` towards `parameters` by the fraction `tau` of their difference.
 pub(super) fn follow(target: &mut [f32], parameters: &[f32], tau: f32) {
     if tau >= 1.0 {
         target.copy_from_slice(parameters);

@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from rollouts of the current policy. This module combines an actor and a learner
-//! into the local half of a worker, or into a remote actor and a remote learner.
+//! The family of algorithms that learn from rollouts of the current policy. This module combines an algorithm's actor
+//! and learner into the local half of a worker, or into a remote actor and a remote learner.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::share::Share;
 use super::trainer::{Algorithm, Family, Mode, World};
 use crate::env::EnvSpec;
 
-/// Access to environments whose state can be saved.
+/// Access to environments, for saving and restoring their state.
 pub(super) trait HasSlots {
     /// Returns the environments.
     fn slots(&self) -> &[EnvironmentSlot];
@@ -38,7 +38,7 @@ pub(super) trait OnPolicyAlgorithm: Algorithm {
         0
     }
 
-    /// Creates all fields of the halves except for the local half.
+    /// Returns everything that the halves of a learner need in addition to the local half.
     fn rest(self, spec: &EnvSpec) -> Rest;
 }
 
@@ -83,15 +83,15 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
     }
 }
 
-/// Divides the job among its workers and fixes the number of its environments, so that a run resumed with more workers
-/// keeps that number.
+/// Computes this worker's share of the job and stores the job's number of environments in `config`, so that a run that
+/// is resumed with more workers keeps that number.
 fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Result<Share, TrainError> {
     let share = config.share_of(world)?;
     *config.common().environments = Some(share.environments);
     Ok(share)
 }
 
-/// Local half that alternates between acting for a rollout and learning from it.
+/// Local half that alternates between acting, until a rollout is complete, and learning from that rollout.
 struct LocalRollouts<A, L> {
     actor: A,
     learner: L,

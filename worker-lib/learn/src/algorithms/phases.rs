@@ -1,10 +1,10 @@
-//! Timing of the phases of an iteration: `tracing` spans at level TRACE. The time of a nested span does not count
-//! towards the enclosing one. If no subscriber enables the spans, each costs one memory load.
+//! Timing of the phases of an iteration, as `tracing` spans at level TRACE. The time spent in a nested span is not
+//! counted in the enclosing span. If no subscriber enables the spans, each costs one memory load.
 
 use tracing::Level;
 use tracing::span::EnteredSpan;
 
-/// `tracing` target of the spans; their names are those of [`Phase::name`].
+/// `tracing` target of the spans, which are named by [`Phase::name`].
 pub const TARGET: &str = "iswitch::phase";
 
 /// Phases of an iteration, in the order of execution.
@@ -33,7 +33,7 @@ impl Phase {
         self.into()
     }
 
-    /// Enters the phase, which ends when the returned guard is dropped.
+    /// Enters the span of this phase. The phase ends when the returned guard is dropped.
     pub fn enter(self) -> EnteredSpan {
         macro_rules! span {
             ($name:literal) => {

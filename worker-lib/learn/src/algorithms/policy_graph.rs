@@ -6,16 +6,16 @@ use crate::nn::{Activation, Image, Network, Operation};
 
 /// The computation of an action from an observation: preprocessing, layers, and the meaning of the outputs.
 ///
-/// Unlike in [`Network`], images are stored channels first, as in PyTorch and ONNX: the layers take `[channels, height,
-/// width]`, and their weights are arranged accordingly.
+/// Images are stored channels first, as in PyTorch and ONNX, whereas [`Network`] stores them channels last: the layers
+/// take `[channels, height, width]`, and their weights are arranged accordingly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyGraph {
     /// Preprocessing of observations.
     pub preprocessing: Preprocessing,
     /// Layers, from input to output.
     pub layers: Vec<GraphLayer>,
-    /// In a duelling network, the layers of the value stream and those of the advantage stream, both of which follow
-    /// [`Self::layers`]. The outputs are then `value + advantages - mean(advantages)`.
+    /// The layers of the value stream and those of the advantage stream, if the network is duelling. Both streams take
+    /// the output of [`Self::layers`] as their input; the outputs are `value + advantages - mean(advantages)`.
     pub streams: Option<[Vec<GraphLayer>; 2]>,
     /// Meaning of the outputs.
     pub outputs: Outputs,
@@ -59,12 +59,13 @@ pub enum Outputs {
     QValues,
     /// Unnormalised log-probabilities of the discrete actions; the policy takes the first of the most probable actions.
     Logits,
-    /// The action itself, for an environment that clips it to [-1, 1].
+    /// The action itself. The environment clips it to [-1, 1].
     Action,
 }
 
 impl Outputs {
-    /// Returns the meaning of the outputs of a stochastic policy: logits, or the means of a distribution.
+    /// Returns the meaning of the outputs of a stochastic policy: logits for discrete actions, and the means of a
+    /// distribution for continuous ones.
     pub(super) fn of_policy(action: ActionSpec) -> Self {
         match action {
             ActionSpec::Discrete { .. } => Self::Logits,
@@ -101,8 +102,8 @@ impl GraphLayer {
     }
 }
 
-/// Returns the layers of a network with its `parameters`. `image` is the shape of the input if a convolution precedes
-/// the network.
+/// Returns the layers of a network with the given `parameters`. `image` is the shape of the network's input if that
+/// input is the output of a convolution.
 pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<Image>) -> Vec<GraphLayer> {
     let mut preceding = image;
     let mut layers = Vec::with_capacity(network.layers().len());
@@ -128,12 +129,12 @@ pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<
     layers
 }
 
-/// Returns the shape of the image that a network produces, if its last layer is a convolution.
+/// Returns the shape of the network's output if its last layer is a convolution, otherwise `None`.
 pub(super) fn last_image(network: &Network) -> Option<Image> {
     network.layers().last().and_then(|layer| output_image(layer.operation))
 }
 
-/// Keeps only the first `count` outputs of a network that ends with a dense layer.
+/// Removes all but the first `count` outputs of a network that ends with a dense layer.
 pub(super) fn keep_outputs(layers: &mut [GraphLayer], count: usize) {
     let Some(last) = layers.last_mut() else { return };
     if let Operation::Dense { inputs, outputs } = &mut last.operation {
@@ -150,8 +151,8 @@ fn output_image(operation: Operation) -> Option<Image> {
     }
 }
 
-/// Rearranges each image of a sequence from `[height, width, channels]` to `[channels, height, width]`. A remainder
-/// shorter than an image is dropped.
+/// Converts each of the consecutive `images` from `[height, width, channels]` to `[channels, height, width]`. Trailing
+/// floats that do not make up a whole image are dropped.
 pub fn channels_first(images: &[f32], image: Image) -> Vec<f32> {
     let rearranged = images.chunks_exact(image.len()).flat_map(|values| {
         (0..image.channels).flat_map(|channel| values[channel..].iter().step_by(image.channels))

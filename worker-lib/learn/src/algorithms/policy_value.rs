@@ -11,9 +11,9 @@ use super::q_network::image_trunk;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
-/// Shapes of the networks, without parameters. For vector observations, the parameters are those of [`ActorCritic`].
-/// For image observations, they are those of the shared network (whose last output is the value), followed by the log
-/// standard deviations of continuous actions.
+/// Shapes of the networks, without parameters. For vector observations, the parameters are laid out as in
+/// [`ActorCritic`]. For image observations, the parameters of the shared network, whose last output is the value, are
+/// followed by the log standard deviations of continuous actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyValue {
     networks: Networks,
@@ -35,15 +35,15 @@ pub struct PolicyValueWorkspace {
     pub outputs: Vec<f32>,
     /// Values, `[batch_max]`.
     pub values: Vec<f32>,
-    /// Loss gradient with respect to `outputs`.
+    /// Gradient of the loss with respect to `outputs`.
     pub by_outputs: Vec<f32>,
-    /// Loss gradient with respect to `values`.
+    /// Gradient of the loss with respect to `values`.
     pub by_values: Vec<f32>,
 }
 
 impl PolicyValue {
-    /// Creates the networks for an environment. `hidden` gives the widths of the hidden layers, which follow the
-    /// convolutions or make up each of the two networks.
+    /// Creates the networks for an environment. `hidden` lists the widths of the hidden layers: those that follow the
+    /// convolutions for image observations, or those of each of the two networks for vector observations.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         let networks = if env.image.is_some() {
             let outputs = outputs_of(env.action) + 1;
@@ -133,9 +133,9 @@ impl PolicyValue {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient with
-    /// respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. The preceding call must
-    /// be [`Self::forward`] with the same arguments.
+    /// Overwrites `gradient` (`[parameter_count]`), except for its log standard deviations, with the gradient of the
+    /// loss with respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. The preceding
+    /// call on the workspace must be [`Self::forward`] with the same parameters and observations.
     pub fn backward(
         &self,
         parameters: &[f32],
@@ -172,8 +172,8 @@ impl PolicyValue {
         }
     }
 
-    /// Returns the initial parameters: orthogonal weights with a gain of sqrt(2), or of 0.01 for the policy output and
-    /// 1 for the value output; zero biases; and the given log standard deviation.
+    /// Returns the initial parameters: orthogonal weights (with a gain of 0.01 for the policy output, 1 for the value
+    /// output, and sqrt(2) for all other layers), zero biases, and the given log standard deviation.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.initial_parameters(log_std, rng),
@@ -206,7 +206,7 @@ impl PolicyValue {
         }
     }
 
-    /// Returns the names and shapes of all parameters, as stored in files.
+    /// Returns the name and shape of each parameter tensor, as used in model files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.tensors(),

@@ -9,9 +9,9 @@ use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
 /// A network with one output for each action. Images first pass through the convolutions of Mnih et al. (2015). The
-/// duelling variant (Wang et al., 2016) has two streams, each as wide as the last hidden layer: one for the value and
-/// one for the advantages, from which their mean is subtracted. The type holds only the shapes; the parameters of the
-/// trunk come first, followed by those of the value stream and the advantage stream.
+/// duelling variant (Wang et al., 2016) has two streams, each as wide as the last hidden layer: one computes the value,
+/// and the other the advantages, whose mean is subtracted from each of them. The type holds only the shapes. The
+/// parameters are those of the trunk, followed by those of the value stream and of the advantage stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QNetwork {
     trunk: Network,
@@ -25,7 +25,7 @@ pub struct QWorkspace {
     trunk: Workspace,
     streams: Option<[Workspace; 2]>,
     values: Vec<f32>,
-    /// Loss gradient with respect to the trunk's outputs, for each stream.
+    /// Gradient of the loss with respect to the outputs of the trunk, as computed by the backward pass of each stream.
     by_trunk: [Vec<f32>; 2],
 }
 
@@ -92,7 +92,7 @@ impl QNetwork {
         }
     }
 
-    /// Returns the values (`[batch, actions]`) of all actions for `observations` (`[batch, observation_dim]`).
+    /// Returns the values of all actions (`[batch, actions]`) for each of `observations` (`[batch, observation_dim]`).
     pub fn values<'w>(
         &self,
         parameters: &[f32],
@@ -121,9 +121,9 @@ impl QNetwork {
         joined
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient with respect to the parameters. `delta`
-    /// (`[batch, actions]`) is the loss gradient with respect to the values of the preceding [`Self::values`] call,
-    /// which must have had the same `observations`.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the loss with respect to the parameters.
+    /// `delta` (`[batch, actions]`) is the gradient of the loss with respect to the values that the preceding call of
+    /// [`Self::values`] returned for the same `observations`.
     pub fn backward(
         &self,
         parameters: &[f32],
@@ -160,7 +160,8 @@ impl QNetwork {
         self.trunk.backward(of_trunk, observations, trunk, by_trunk);
     }
 
-    /// Returns the initial parameters: uniform, with a bound that depends on the fan-in, as in PyTorch's layers.
+    /// Returns the initial parameters, drawn uniformly within a bound that depends on the fan-in, as in PyTorch's
+    /// layers.
     pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         let mut start = 0;
@@ -192,7 +193,7 @@ impl QNetwork {
         (graph_layers(&self.trunk, of_trunk, None), streams)
     }
 
-    /// Returns the names and shapes of all parameters, as stored in files.
+    /// Returns the name and shape of each parameter tensor, as used in model files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("q", &self.trunk, 0);
         let mut start = self.trunk.parameter_count();
@@ -204,8 +205,9 @@ impl QNetwork {
     }
 }
 
-/// Computes the loss gradient with respect to the outputs of one stream: for the value, the sum over actions; for the
-/// advantages, the deviations from the mean over actions.
+/// Converts `delta`, the gradient of the loss with respect to the action values, to the gradient with respect to the
+/// outputs of one stream. For the value stream, this is the sum over actions; for the advantage stream, it is each
+/// action's deviation from the mean over actions.
 fn split_delta(delta: &[f32], actions: usize, by_stream: &mut [f32], outputs: usize) {
     for (row, by) in delta.chunks_exact(actions).zip(by_stream.chunks_exact_mut(outputs)) {
         let sum = row.iter().sum::<f32>();

@@ -1,8 +1,9 @@
-//! Actors and learners of an algorithm that run in separate processes.
+//! Actors and learners of an algorithm, run in separate processes.
 //!
-//! Off-policy algorithms learn from single transitions, each drawn repeatedly; on-policy algorithms learn from
-//! rollouts, each used once. An actor owns environments and a slightly stale model; a learner has no environments and
-//! does not control when the actors act. The crate `iswitch-actor-learner` connects the two.
+//! Off-policy algorithms learn from single transitions, each of which may be drawn repeatedly; on-policy algorithms
+//! learn from rollouts, each of which is used once. An actor has environments and a slightly stale copy of the model; a
+//! learner has no environments and does not control when the actors act. The crate `iswitch-actor-learner` connects the
+//! two.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// Requirements of an algorithm on the replay between actors and learners. Sizes are totals over all learners.
+/// An algorithm's requirements on the replay between actors and learners. Sizes are totals over all learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -30,20 +31,20 @@ pub enum Demand {
         capacity: u64,
         /// Number of transitions per gradient.
         batch_size: usize,
-        /// Number of transitions before the first gradient.
+        /// Number of transitions collected before the first gradient is computed.
         learning_starts: u64,
         /// Mean number of times that each transition is drawn.
         samples_per_insert: f64,
-        /// Prioritised replay by error, if enabled.
+        /// Settings of prioritised replay; `None` for uniform sampling.
         prioritisation: Option<Prioritisation>,
     },
     /// Rollouts, each of a single environment; each rollout is drawn once, in order.
     Rollouts {
-        /// Number of rollouts per update, divided among the learners.
+        /// Number of rollouts for each update, divided among the learners.
         per_update: usize,
         /// Number of environment steps in each rollout.
         steps: usize,
-        /// Number of floats in the statistics of [`RolloutActor::roll_out`].
+        /// Number of floats in the statistics that [`RolloutActor::roll_out`] writes.
         statistics: usize,
     },
 }
@@ -53,8 +54,8 @@ pub trait StepActor: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Takes one step in each environment. `model` is the part of the learner's model that is needed for acting, as it
-    /// was after `steps` environment steps of the run.
+    /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
+    /// the number of environment steps of the run after which the learner had this model.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -74,7 +75,8 @@ pub trait RolloutActor: Send {
         0
     }
 
-    /// Fills `buffer`, except for advantages and returns, and overwrites the `statistics` that belong to the rollout.
+    /// Acts for one rollout and records it in `buffer`, except for advantages and returns. Overwrites `statistics` with
+    /// the statistics of the rollout.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -88,7 +90,7 @@ pub trait RolloutActor: Send {
 
 /// A learner that learns from transitions.
 pub trait BatchLearner: Send {
-    /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the parts of the loss.
+    /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES];
 
     /// Returns the temporal-difference errors of the last batch, `[batch]`.
@@ -114,14 +116,14 @@ pub trait RolloutLearner: Send {
     /// Returns the buffer for the next rollout, which the caller fills except for advantages and returns.
     fn buffer_mut(&mut self) -> &mut RolloutBuffer;
 
-    /// Begins to learn from the new rollout in the buffer with the current `model`; `statistics` are the summed
-    /// statistics of the rollout.
+    /// Starts learning, with the current `model`, from the rollout that the caller has written to the buffer.
+    /// `statistics` are the sums of the statistics that [`RolloutActor::roll_out`] wrote.
     fn begin(&mut self, model: &[f32], statistics: &[f32]);
 
-    /// Overwrites `gradient` with the next gradient from the rollout. Returns the parts of the loss.
+    /// Overwrites `gradient` with the next gradient from the rollout. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Reports that the last gradient was not aggregated.
+    /// Notifies the learner that the last gradient was not aggregated.
     fn skipped(&mut self) {}
 }
 
@@ -141,17 +143,17 @@ pub enum RemoteLearner {
     Rollouts(Box<dyn RolloutLearner>),
 }
 
-/// A learner without a source of experience.
+/// A learner without its source of experience.
 pub struct RemoteHalves {
     /// The learning part.
     pub learner: RemoteLearner,
-    /// Range of the model that actors need.
+    /// Range of the model's parameters that acting requires.
     pub acting: Range<usize>,
     /// Requirements on the replay.
     pub demand: Demand,
     /// The environment's shapes and limits.
     pub spec: EnvSpec,
-    /// All other fields of [`Halves`], for [`Self::with_source`].
+    /// All other fields of [`Halves`]; [`Self::with_source`] uses them.
     pub(super) rest: Rest,
 }
 
@@ -194,8 +196,8 @@ impl RemoteHalves {
         &self.rest.config
     }
 
-    /// Creates both halves of a learner. `source` receives the learner and the shapes of the environment, and returns a
-    /// local half that computes gradients from remote experience.
+    /// Creates both halves of a learner. `source` takes the learner and the shapes of the environment, and returns a
+    /// local half that computes gradients from the experience of remote actors.
     ///
     /// # Errors
     /// Fails if `source` fails.
@@ -208,7 +210,7 @@ impl RemoteHalves {
     }
 }
 
-/// Returns the number of samples that each of `workers` workers contributes to a batch; at least 1.
+/// Returns the number of samples that each of `workers` workers contributes to a batch: at least 1.
 pub fn batch_share(batch_size: usize, workers: usize) -> usize {
     batch_size.div_ceil(workers.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! The shared half of a learner with its counters. It applies sums of vectors to a model.
+//! The shared half of a learner, with the counters of the run. It applies aggregated sums to the model.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::halves::{Counters, SharedHalf, Tail};
 use super::phases::Phase;
 use super::trainer::{Progress, Report};
 
-/// Replicated state of a run. Each worker has an instance if the job is synchronous or uses a switch; an asynchronous
-/// parameter server has the only instance of its job.
+/// Replicated state of a run. In a synchronous job and in a job that uses a switch, each worker has an instance; in a
+/// job with an asynchronous parameter server, only the server has one.
 pub struct Replica {
     shared: Box<dyn SharedHalf>,
     counters: Counters,
@@ -24,7 +24,7 @@ impl Replica {
         Self { shared, counters: Counters::default(), total_steps, advances: 0, gradient: Vec::new() }
     }
 
-    /// Applies a sum of `contributions` gradients and tails to the model.
+    /// Applies `sum`, the sum of `contributions` gradients with their tails, to the model.
     pub fn apply(&mut self, model: &mut [f32], sum: &[f32], contributions: u16) {
         let _phase = Phase::Update.enter();
         self.counters.absorb(&Tail::read(sum), contributions);
@@ -61,7 +61,7 @@ impl Replica {
         self.counters.stop || self.counters.steps >= self.total_steps
     }
 
-    /// Counts an advance that took `elapsed`. Returns a report on the time since the previous report.
+    /// Counts an advance of the run, which took `elapsed`. Returns a report on the time since the previous report.
     pub fn report(&mut self, elapsed: Duration) -> Report {
         self.advances += 1;
         let recent = self.counters.take_recent();

@@ -1,4 +1,4 @@
-//! The samples of one rollout, and generalised advantage estimation.
+//! The samples of one rollout, and the estimation of generalised advantages from them.
 
 /// Samples of this worker's environments in one rollout. Sample `env * steps + t` is step `t` of environment `env`.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct RolloutBuffer {
     pub observations: Vec<f32>,
     /// Actions, `[samples, action_dim]`; a discrete action is its index.
     pub actions: Vec<f32>,
-    /// Log-probabilities of the actions at the time of acting, `[samples]`.
+    /// Log-probabilities of the actions under the policy that chose them, `[samples]`.
     pub log_probs: Vec<f32>,
     /// Scaled rewards, `[samples]`; the last reward of a truncated episode includes the discounted value of the final
     /// observation.
@@ -25,7 +25,7 @@ pub struct RolloutBuffer {
     pub states: Vec<f32>,
     /// Advantages, computed by [`Self::estimate_advantages`], `[samples]`.
     pub advantages: Vec<f32>,
-    /// Value targets: advantage plus value, `[samples]`.
+    /// Value targets, each the sum of advantage and value, `[samples]`.
     pub returns: Vec<f32>,
 }
 
@@ -48,20 +48,19 @@ impl RolloutBuffer {
         }
     }
 
-    /// Adds space for the states of a recurrent policy; each state has `state_len` floats.
+    /// Adds space for the states of a recurrent policy, each of `state_len` floats.
     #[must_use]
     pub fn with_states(self, state_len: usize) -> Self {
         let environments = self.last_values.len();
         Self { states: vec![0.0; environments * state_len], ..self }
     }
 
-    /// Returns whether an episode began between sample `i` and the preceding one of the same rollout.
+    /// Returns whether an episode begins with sample `i`; false for the first sample of an environment's rollout.
     pub fn starts(&self, i: usize) -> bool {
         !i.is_multiple_of(self.steps) && self.dones[i - 1]
     }
 
-    /// Normalises `advantages` to mean 0 and variance 1, given their mean and variance over this worker or over all
-    /// workers.
+    /// Normalises `advantages` to mean 0 and variance 1, given their mean and variance.
     pub fn normalise_advantages(&mut self, mean: f64, variance: f64) {
         let scale = 1.0 / (variance.sqrt() + 1e-8);
         self.advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);

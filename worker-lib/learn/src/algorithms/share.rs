@@ -7,17 +7,17 @@ use super::TrainError;
 /// Minimum of the default number of environments of a job.
 pub(super) const ENVIRONMENTS_MIN: usize = 4;
 
-/// Returns the number of environments of a job: `given`, or else the smallest multiple of `workers` that is at least
-/// `least`.
+/// Returns the number of environments of a job: `given`, if present; otherwise the smallest multiple of `workers` that
+/// is at least `least`.
 pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize) -> usize {
     given.unwrap_or_else(|| least.next_multiple_of(workers.max(1)))
 }
 
-/// A worker's share of a job.
+/// A worker's share of a job's batches and environments.
 ///
-/// Sizes are global and divided among the environments, so that the number of workers does not change what is
-/// learned. A size that does not divide evenly is rounded so that all shares are equal; the accessors return the
-/// rounded sizes.
+/// Sizes are totals over the job and are divided among its environments, so that the number of workers does not affect
+/// what is learned. A size that does not divide evenly is rounded so that all shares are equal; the accessors return
+/// the rounded sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Rank of this worker, from 0.
@@ -67,7 +67,7 @@ impl Share {
         Ok(Self { rank, workers, environments, steps_per_env, minibatch_per_env })
     }
 
-    /// Returns the global numbers of this worker's environments.
+    /// Returns the indices of this worker's environments among all environments of the job.
     pub fn local_environments(&self) -> Range<usize> {
         let each = self.environments / self.workers;
         self.rank * each..(self.rank + 1) * each

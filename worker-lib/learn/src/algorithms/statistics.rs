@@ -1,8 +1,8 @@
 //! The statistics that workers exchange once per rollout, through the gradient aggregator.
 //!
-//! The exchanged values begin with sums, each a fixed-point number split into limbs (see [`exact`](super::exact)). They
-//! are followed by one span for each environment of the job, which only the environment's worker writes. In packets
-//! with 32-bit elements:
+//! The exchanged values begin with sums, each a fixed-point number that is split into limbs (see
+//! [`exact`](super::exact)). The sums are followed by one span for each environment of the job, to which only the
+//! worker that runs the environment contributes. With 32-bit elements in the packets, the layout is:
 //!
 //! | floats | content |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | remainder | zero |
 //!
 //! With 16-bit elements, each of these numbers takes more floats. `episodes_max` is the smaller of 100 and the number
-//! of steps of an environment in a rollout, so that the spans always contain the last 100 episodes of the job. Sums are
-//! added as integers, environment by environment, so that they depend neither on the order of arrival nor on the
-//! assignment of environments to workers.
+//! of steps of an environment in a rollout, so that the spans always contain the last 100 episodes of the job. Workers
+//! add each environment's contribution to a sum as an integer, so the sum depends neither on the order of arrival nor
+//! on the assignment of environments to workers.
 
 use super::TrainError;
 use super::episodes::{Episode, RecentReturns};
@@ -22,7 +22,7 @@ use super::exact::{Limbs, all_reduce_uniform, from_fixed, to_fixed};
 use super::share::Share;
 use iswitch::{ElementTypes, GradientAggregator};
 
-/// Number of values that describe one episode.
+/// Number of values that describe an episode.
 const EPISODE: usize = 3;
 
 /// Statistics that workers exchange once per rollout.
@@ -36,7 +36,8 @@ pub struct RolloutStatistics {
 }
 
 impl RolloutStatistics {
-    /// Allocates `sums` sums and space for the episodes of `share`'s job, for an aggregator with these element types.
+    /// Allocates space for `sums` sums and for the episodes of `share`'s job, for an aggregator whose packets have the
+    /// element types `elements`.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the elements cannot hold exact sums of the job's workers.
@@ -59,8 +60,8 @@ impl RolloutStatistics {
         self.episodes.clear();
     }
 
-    /// Adds one environment's contribution to a sum. Must be called once per environment and sum, so that the result
-    /// does not depend on the assignment of environments to workers.
+    /// Adds one environment's contribution to sum number `sum`. Must be called once for each environment and sum, so
+    /// that the result does not depend on the assignment of environments to workers.
     pub fn add(&mut self, sum: usize, value: f64) {
         self.sums[sum] = self.sums[sum].wrapping_add(to_fixed(value));
     }

@@ -15,8 +15,8 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Creates the file; see [`super::MetricsWriter::create`]. If a file with different columns exists, it is replaced
-    /// by an empty one. A crash during this call does not lose any row that is to be kept.
+    /// Creates the file; see [`super::MetricsWriter::create`]. If the file exists but has different columns, it is
+    /// replaced by a file without rows. A crash during this call does not lose any row that is to be kept.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.

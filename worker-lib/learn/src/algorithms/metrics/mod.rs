@@ -10,7 +10,7 @@ pub use tensorboard::EventWriter;
 
 use super::TrainError;
 
-/// Writer of named values per step, to `progress.csv` and to a TensorBoard event file.
+/// Writer of training curves: named values, one row per step, in `progress.csv` and in a TensorBoard event file.
 #[derive(Debug)]
 pub struct MetricsWriter {
     csv: CsvWriter,
@@ -20,8 +20,8 @@ pub struct MetricsWriter {
 
 impl MetricsWriter {
     /// Creates the files in `directory`, which must exist. `resume_step` is the step from which a resumed run
-    /// continues: rows of the CSV file up to this step are kept; later rows, which the run will write again, are
-    /// dropped. Without `resume_step`, the CSV file starts empty.
+    /// continues: the CSV file keeps its rows up to and including this step and drops later rows, which the resumed run
+    /// will write again. Without `resume_step`, the CSV file starts empty.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -38,7 +38,7 @@ impl MetricsWriter {
         Ok(Self { csv, events, tags: tags.to_vec() })
     }
 
-    /// Writes the settings of the run, given as name-value pairs, to the event file. They form a table with the tag
+    /// Writes the settings of the run, given as name-value pairs, to the event file, as a table with the tag
     /// `hyperparameters`, as in CleanRL.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl MetricsWriter {
             .map_err(|error| TrainError::File { path: self.events.path().to_owned(), error })
     }
 
-    /// Writes one row. `values` are in the order of the tags; absent values are omitted.
+    /// Writes one row. `values` must be in the order of the tags; values that are `None` are omitted.
     ///
     /// # Errors
     /// Fails if a file cannot be written.

@@ -1,10 +1,10 @@
 //! TensorBoard event files: TFRecord frames around protocol-buffer messages. The encoding is hand-written because
 //! scalars and texts need only a few fields.
 //!
-//! A record consists of its length (u64), the masked CRC-32C of the length, the data, and the masked CRC-32C of the
-//! data, in little-endian byte order. The data is an `Event` of TensorFlow's `event.proto`: the wall time, the step,
-//! and a `Summary` of values, each with a tag and a number. A text is a string tensor whose metadata names the plugin
-//! `text`. The first record contains `brain.Event:2`.
+//! A record consists of the length of its data (u64), the masked CRC-32C of the length, the data, and the masked
+//! CRC-32C of the data, all in little-endian byte order. The data is an `Event` of TensorFlow's `event.proto`: the wall
+//! time, the step, and a `Summary` of values, each with a tag and a number. A text is a string tensor whose metadata
+//! names the plugin `text`. The first record contains `brain.Event:2`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ const TENSOR_STRING: u64 = 8;
 const SHAPE_DIMENSION: u64 = 2;
 const DIMENSION_SIZE: u64 = 1;
 
-/// `DT_STRING` of TensorFlow's `types.proto`.
+/// Value of `DT_STRING` in TensorFlow's `types.proto`.
 const STRING: u64 = 7;
 /// Suffix that TensorFlow and PyTorch add to the tags of texts.
 const TEXT_SUFFIX: &str = "/text_summary";
@@ -48,7 +48,8 @@ const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
 impl EventWriter {
-    /// Creates a file in `directory`, with the time and the process id in its name, as TensorBoard expects.
+    /// Creates an event file in `directory`. As TensorBoard expects, the file name contains the time and the process
+    /// id.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -169,7 +170,8 @@ fn record(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Computes the masked CRC. A CRC of data that contains CRCs is weak, so TFRecord rotates it and adds a constant.
+/// Computes the masked CRC. A CRC over data that itself contains CRCs detects errors poorly, so TFRecord rotates each
+/// CRC and adds a constant.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -8,7 +8,7 @@ use crate::nn::{Lstm, LstmWorkspace, Network, Sequences, Workspace};
 /// Observations of sequences of equal length or, if the policy is not recurrent, of individual samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed<'a> {
-    /// Normalised observations, `[sequences * steps, observation_dim]`, sequence by sequence.
+    /// Normalised observations, `[sequences * steps, observation_dim]`, ordered by sequence and then by step.
     pub(super) observations: &'a [f32],
     /// State of the policy before each sequence, `[sequences, state_len]`; empty if the policy is not recurrent.
     pub(super) states: &'a [f32],
@@ -28,7 +28,7 @@ pub(super) struct Branch {
 struct Memory {
     layer: Lstm,
     range: Range<usize>,
-    /// Range of this branch's part of the policy state.
+    /// Range of this branch in the policy state, which holds the states of all branches.
     part: Range<usize>,
     /// States of this branch before each sequence, `[sequences, layer.state_len]`.
     states: Vec<f32>,
@@ -36,9 +36,9 @@ struct Memory {
 }
 
 impl Branch {
-    /// Creates a branch for batches of up to `batch_max` samples. `range` is the range of the network's parameters;
-    /// `memory` holds the LSTM layer, the range of its parameters, and the range of the branch's part of the policy
-    /// state.
+    /// Creates a branch for batches of up to `batch_max` samples. `range` is the range of the network's parameters. For
+    /// a recurrent policy, `memory` holds the LSTM layer, the range of its parameters, and the range of this branch in
+    /// the policy state.
     pub(super) fn new(
         (network, range): (Network, Range<usize>),
         memory: Option<(Lstm, Range<usize>, Range<usize>)>,
@@ -60,12 +60,13 @@ impl Branch {
         self.network.forward(&parameters[self.range.clone()], inputs, &mut self.work)
     }
 
-    /// Returns the outputs of the last [`Self::forward`] and the buffer for their gradient, both with `len` floats.
+    /// Returns the outputs of the last [`Self::forward`], and the buffer into which the caller writes the gradient of
+    /// the loss with respect to them. Both have `len` floats.
     pub(super) fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         self.work.output_and_delta(len)
     }
 
-    /// Overwrites this branch's parts of `gradient` (`[parameter_count]` of the whole policy) with the gradient of the
+    /// Overwrites this branch's part of `gradient` (`[parameter_count]` of the whole policy) with the gradient of the
     /// loss. The preceding call must be [`Self::forward`] with the same arguments.
     pub(super) fn backward(&mut self, parameters: &[f32], observed: &Observed<'_>, gradient: &mut [f32]) {
         let _phase = Phase::Backward.enter();
@@ -83,7 +84,8 @@ impl Branch {
         memory.layer.backward(&parameters[memory.range.clone()], &sequences, &mut memory.work, by_memory);
     }
 
-    /// Advances `states` (`[sequences, state_len]`) to the end of the observed sequences, if the policy is recurrent.
+    /// If the policy is recurrent, advances `states` (`[sequences, state_len]`) from the beginning to the end of the
+    /// observed sequences.
     pub(super) fn remember(&mut self, parameters: &[f32], observed: &Observed<'_>, states: &mut [f32]) {
         if let Some(memory) = &mut self.memory {
             memory.forward(parameters, observed);
@@ -91,7 +93,7 @@ impl Branch {
         }
     }
 
-    /// Writes this branch's part of the states after the last [`Self::forward`].
+    /// Writes this branch's part of the policy states at the end of the last [`Self::forward`] to `states`.
     pub(super) fn write_states(&self, states: &mut [f32]) {
         if let Some(memory) = &self.memory {
             memory.write_states(states);

@@ -1,9 +1,9 @@
-//! Both halves of a PPO learner for asynchronous jobs.
+//! Local and shared halves of a PPO learner for asynchronous jobs.
 //!
-//! This variant is the same as [`ppo`](super) except for the parts that require all workers at the same time: each
-//! worker collects rollouts of its own environments and normalises advantages over its own rollout. The probability
-//! ratio and its clipping account for a model that has changed since the rollout. The statistics of observations and
-//! returns, and the discount factor, are part of the model; the statistics of a rollout follow the gradient of its
+//! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
+//! collects rollouts from its own environments and normalises advantages over its own rollout. The probability ratio
+//! and its clipping account for changes of the model since the rollout. The model includes the statistics of
+//! observations and returns and the discount factor. The statistics of a rollout are sent with the gradient of its
 //! first minibatch, as a count, sums and sums of squares.
 
 use rand_chacha::ChaCha8Rng;
@@ -67,9 +67,9 @@ impl OnPolicyAlgorithm for PpoConfig {
     }
 }
 
-/// Layout of the model, `[parameters | means | variances | discount factor]`, and of the gradient,
-/// `[parameters | count | sums | sums of squares]`. Each group of statistics holds the elements of the observation and
-/// then the discounted return.
+/// Layout of the model, `[parameters | means | variances | discount factor]`, and of the gradient, `[parameters | count
+/// | sums | sums of squares]`. Each group of statistics has one entry for each element of the observation, followed by
+/// one for the discounted return.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     parameters: usize,
@@ -85,7 +85,7 @@ impl Layout {
         self.gamma_at() + 1
     }
 
-    /// Returns the index of the discount factor in the model.
+    /// Returns the position of the discount factor in the model.
     fn gamma_at(self) -> usize {
         self.parameters + 2 * (self.dim + 1)
     }
@@ -138,7 +138,8 @@ impl Sums {
         floats.iter_mut().zip(values).for_each(|(float, value)| *float = value as f32);
     }
 
-    /// Reads the sums that [`Self::write`] wrote. Returns the count and the deviations of each element from its mean.
+    /// Reads the sums that [`Self::write`] wrote. Returns the count, and the deviations of each quantity from its mean
+    /// in `means`.
     fn read(floats: &[f32], means: impl Iterator<Item = f64>) -> (f64, Vec<Deviations>) {
         let (count, rest) = (f64::from(floats[0]), &floats[1..]);
         let (sums, squares) = rest.split_at(rest.len() / 2);
@@ -199,7 +200,7 @@ impl PpoActor {
         Self { config, collector, layout, tally }
     }
 
-    /// Returns the observation normaliser and the reward scale from the statistics in the model.
+    /// Returns the observation normaliser and the factor for rewards that follow from the statistics in the model.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
         let statistics: Vec<_> =
@@ -260,11 +261,11 @@ pub(in crate::algorithms) struct PpoLearner {
     buffer: RolloutBuffer,
     minibatches: Minibatches,
     position: Position,
-    /// Random streams for the sample order, one for each environment.
+    /// Random streams that determine the order of the samples, one for each environment.
     streams: Vec<ChaCha8Rng>,
     /// Statistics of the rollout.
     statistics: Vec<f32>,
-    /// Whether the statistics still have to be sent; if so, the next gradient carries them.
+    /// Whether the statistics of the rollout have not been sent yet; if so, the next gradient carries them.
     statistics_unsent: bool,
     sends_statistics: bool,
 }
@@ -302,7 +303,7 @@ impl PpoLearner {
     }
 }
 
-/// Normalises the advantages over this worker's rollout only.
+/// Normalises the advantages to the mean and variance of this worker's rollout alone.
 fn normalise_advantages(buffer: &mut RolloutBuffer) {
     let advantages = &buffer.advantages;
     let count = advantages.len() as f64;
@@ -378,7 +379,7 @@ impl PpoShared {
         model[self.layout.gamma_at()] = self.config.gamma_after(self.part(steps));
     }
 
-    /// Returns `steps` environment steps as a fraction of the run.
+    /// Returns the fraction of the run that is complete after `steps` environment steps.
     fn part(&self, steps: u64) -> f64 {
         steps as f64 / self.config.total_steps as f64
     }

@@ -22,7 +22,7 @@ pub struct Minibatch {
     pub returns: Vec<f32>,
     /// Value estimates at the time of acting, `[b]`.
     pub values: Vec<f32>,
-    /// Whether an episode began with the sample, other than at the start of a rollout, `[b]`.
+    /// Whether an episode began with the sample, `[b]`; false at the start of a rollout.
     pub starts: Vec<bool>,
     /// State of the policy before each sequence, `[sequences, state_len]`; empty if the policy is not recurrent.
     pub states: Vec<f32>,
@@ -70,9 +70,10 @@ pub struct Losses {
     pub policy: f64,
     /// Half the squared error of the values, clipped if configured.
     pub value: f64,
-    /// Entropy of the policy, in nats.
+    /// Entropy of the policy, in nats, averaged over observations.
     pub entropy: f64,
-    /// Estimated KL divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
+    /// Estimate of the KL divergence between the policy that acted and the current policy: the mean of Schulman's `(r -
+    /// 1) - ln r`.
     pub approx_kl: f64,
     /// Fraction of samples whose ratio was clipped.
     pub clip_fraction: f64,
@@ -138,7 +139,7 @@ impl PpoLoss {
         losses
     }
 
-    /// Returns the values of observations, `[batch]`.
+    /// Returns the value estimates of the observations, `[batch]`.
     pub(super) fn values(&mut self, parameters: &[f32], observed: &Observed<'_>) -> &[f32] {
         self.critic.forward(parameters, observed)
     }
@@ -148,14 +149,14 @@ impl PpoLoss {
         self.actor.forward(parameters, observed)
     }
 
-    /// Writes the states of the policy after the last [`Self::values`] and [`Self::policy`] of the same observations,
-    /// `[sequences, state_len]`.
+    /// Writes the states of the policy after the observed sequences to `states` (`[sequences, state_len]`). The
+    /// preceding calls must be [`Self::values`] and [`Self::policy`] with the same observations.
     pub(super) fn write_states(&self, states: &mut [f32]) {
         self.actor.write_states(states);
         self.critic.write_states(states);
     }
 
-    /// Writes the states of the policy after the observed sequences, `[sequences, state_len]`.
+    /// Advances `states` (`[sequences, state_len]`) to the states of the policy after the observed sequences.
     pub(super) fn remember(&mut self, parameters: &[f32], observed: &Observed<'_>, states: &mut [f32]) {
         self.actor.remember(parameters, observed, states);
         self.critic.remember(parameters, observed, states);
@@ -208,7 +209,7 @@ impl PpoLoss {
         losses.scaled(1.0 / samples as f64)
     }
 
-    /// Writes the critic's part of the gradient. Returns the value loss.
+    /// Overwrites the critic's part of the gradient. Returns the value loss.
     fn value_gradient(
         &mut self,
         config: &PpoConfig,

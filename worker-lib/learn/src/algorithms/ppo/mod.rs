@@ -24,8 +24,8 @@
 //!    consecutive steps from each environment instead of single samples. Gradients flow within a sequence, which starts
 //!    from the policy's state at that point of the rollout. Checkpoints contain the states.
 //!
-//! A rollout requires `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
-//! also carries the stop request, so that all workers stop after the same rollout.
+//! A rollout requires `epochs * minibatches` aggregations of gradients and one aggregation of statistics. The
+//! statistics include the stop request, so all workers stop after the same rollout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,11 +211,11 @@ impl Algorithm for PpoConfig {
     }
 }
 
-/// A trained policy with the observation statistics of its training.
+/// A trained policy, with the statistics that normalised observations during its training.
 struct PpoPolicy {
     agent: ActorCritic,
     parameters: Vec<f32>,
-    /// Moments of the observations, if they are normalised.
+    /// Moments of the observations, if the policy normalises them.
     moments: Option<Moments>,
     normaliser: Option<Normaliser>,
     networks: PpoLoss,
@@ -337,7 +337,7 @@ impl Replica {
         })
     }
 
-    /// Returns a digest of the whole replica: two workers have equal digests if and only if their replicas are equal.
+    /// Returns a digest of the whole replica. Workers compare their digests to check that their replicas are equal.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
         let floats = [&self.parameters, &self.adam.first_moment, &self.adam.second_moment];
@@ -352,8 +352,8 @@ impl Replica {
     }
 }
 
-/// Outcome of one rollout and its update. Counters and episodes cover all workers; losses cover this worker's share
-/// of the minibatches.
+/// Outcome of one rollout and of the update that follows it. Counters and episodes cover all workers; losses cover this
+/// worker's share of the minibatches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RolloutReport {
     /// Number of rollouts so far.
@@ -364,19 +364,19 @@ pub struct RolloutReport {
     pub iterations: u64,
     /// Number of episodes that ended in this rollout.
     pub episodes: usize,
-    /// Mean return of the episodes that ended, if any did.
+    /// Mean return of the episodes that ended in this rollout; `None` if none did.
     pub episodic_return: Option<f64>,
-    /// Mean length of the episodes that ended, in steps.
+    /// Mean length of the episodes that ended in this rollout, in steps; `None` if none did.
     pub episodic_length: Option<f64>,
     /// Mean return of the last 100 episodes.
     pub mean_return: Option<f64>,
     /// Learning rate of this rollout's update.
     pub learning_rate: f32,
-    /// Means over the update's minibatches.
+    /// Losses, averaged over the minibatches of the update.
     pub losses: Losses,
     /// Time spent acting.
     pub rollout_time: Duration,
-    /// Time spent learning, aggregation included.
+    /// Time spent learning, including the aggregations.
     pub update_time: Duration,
     /// Whether a worker requested a stop; all workers stop at this point.
     pub stopped: bool,
@@ -408,12 +408,12 @@ pub struct PpoTrainer {
 }
 
 impl PpoTrainer {
-    /// Creates a trainer at the start of a run, for worker `rank` of `workers`. `factory` creates its environments;
-    /// `aggregator` must aggregate vectors with one float per network parameter.
+    /// Creates a trainer at the start of a run, for worker `rank` of `workers`. `factory` creates this worker's
+    /// environments. `aggregator` must aggregate vectors with one float for each network parameter.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range, an environment cannot be created, or the aggregator's vectors have a
-    /// different length.
+    /// Fails if a hyper-parameter is out of range, if an environment cannot be created, or if the length of the
+    /// aggregator's vectors is not the number of network parameters.
     pub fn new(
         mut config: PpoConfig,
         (rank, workers): (usize, usize),
@@ -483,7 +483,7 @@ impl PpoTrainer {
         Arc::clone(&self.stop)
     }
 
-    /// Returns the number of rollouts of the whole run.
+    /// Returns the total number of rollouts in the run.
     pub fn rollouts_total(&self) -> u64 {
         self.config.total_steps.div_ceil(self.rollouts.share.rollout_steps() as u64)
     }
@@ -569,8 +569,8 @@ impl PpoTrainer {
         self.rollouts.collect(&with, &mut tally)
     }
 
-    /// Exchanges the rollout's statistics with the other workers and applies the result to the moments, the recent
-    /// episodes, and the moments that normalise the advantages.
+    /// Exchanges the rollout's statistics with the other workers, then updates the moments and the recent episodes and
+    /// determines the mean and variance by which advantages are normalised.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
         let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.collector.spec.observation_dim);
         let advantages = self.rollouts.buffer.advantages.chunks_exact(steps);
@@ -610,7 +610,7 @@ impl PpoTrainer {
         Ok(())
     }
 
-    /// Makes all passes over the rollout, and returns the mean losses.
+    /// Trains on the rollout for all epochs. Returns the mean losses.
     fn learn(&mut self, learning_rate: f32) -> Result<Losses, TrainError> {
         self.aggregation_times.clear();
         let mut losses = Losses::default();
@@ -623,7 +623,8 @@ impl PpoTrainer {
         Ok(losses.scaled(1.0 / (self.config.epochs * self.rollouts.share.minibatches()) as f64))
     }
 
-    /// Processes one minibatch: computes the gradient of this worker's share, aggregates it, and applies the update.
+    /// Trains on minibatch `number`: computes the gradient of this worker's share, aggregates it with the other
+    /// workers, and applies the update.
     fn learn_once(&mut self, number: usize, learning_rate: f32) -> Result<Losses, TrainError> {
         let sampling = Phase::Sample.enter();
         let parameters = &mut self.replica.parameters;
@@ -644,7 +645,7 @@ impl PpoTrainer {
     }
 }
 
-/// Tally of a rollout: deviations from the means of the previous rollouts, and finished episodes.
+/// Tally of a rollout: records deviations from the means before the rollout, and the episodes that ended.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,
@@ -743,7 +744,7 @@ impl Trainer for PpoTrainer {
         self.replica.digest()
     }
 
-    /// Describes the sizes if they were rounded because the requested ones do not divide evenly.
+    /// Describes how sizes were rounded, or returns `None` if the requested sizes divide evenly.
     fn note(&self) -> Option<String> {
         let (config, share) = (&self.config, &self.rollouts.share);
         let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());

@@ -14,7 +14,7 @@ use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::share::Share;
 use crate::env::EnvSpec;
 
-/// Parameters and statistics that stay fixed during a rollout.
+/// Parameters and statistics that are constant during a rollout.
 pub(super) struct Frozen<'a> {
     /// Parameters of the networks.
     pub(super) parameters: &'a [f32],
@@ -26,13 +26,13 @@ pub(super) struct Frozen<'a> {
     pub(super) gamma: f32,
 }
 
-/// Tally of the events of a rollout.
+/// Receiver of the events of a rollout.
 pub(super) trait Tally {
-    /// Returns the mean of the discounted return, from which its deviations are measured.
+    /// Returns the mean of the discounted return before the rollout; deviations are measured from it.
     fn return_mean(&self) -> f64;
     /// Records an environment's observation before the policy acts on that observation.
     fn observed(&mut self, slot: &mut EnvironmentSlot);
-    /// Records that an environment has taken a step.
+    /// Records the step that an environment has just taken.
     fn stepped(&mut self, slot: &EnvironmentSlot);
     /// Records that the episode of an environment ended with step `step` of the rollout.
     fn ended(&mut self, slot: &EnvironmentSlot, step: usize);
@@ -67,7 +67,8 @@ impl Rollouts {
         self.collector.collect(with, &mut self.buffer, tally)
     }
 
-    /// Computes advantages and value targets with discount factor `gamma`, and resets the order of the samples.
+    /// Computes advantages and value targets with discount factor `gamma`, and restores the original order of the
+    /// samples.
     pub(super) fn estimate_advantages(&mut self, gamma: f32) {
         self.minibatches.begin(&mut self.buffer, gamma);
     }
@@ -77,12 +78,12 @@ impl Rollouts {
         self.minibatches.shuffle(self.collector.slots.iter_mut().map(|slot| &mut slot.minibatch_rng));
     }
 
-    /// Draws minibatch `number` in the current order.
+    /// Assembles minibatch `number` from the samples in their current order.
     pub(super) fn draw(&mut self, number: usize, parameters: &[f32]) {
         self.minibatches.draw(number, parameters, &self.buffer);
     }
 
-    /// Computes the gradient of the loss over the minibatch that was drawn last.
+    /// Computes the gradient of the loss over the minibatch that was assembled last.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,
@@ -100,7 +101,7 @@ pub(super) fn new_buffer(share: &Share, agent: &ActorCritic) -> RolloutBuffer {
     RolloutBuffer::new(environments, share.steps_per_env, dims.0, dims.1).with_states(agent.state_len())
 }
 
-/// Environments and the networks that act in them.
+/// A worker's environments, and the networks that act in them.
 pub(super) struct Collector {
     pub(super) spec: EnvSpec,
     pub(super) agent: ActorCritic,
@@ -110,8 +111,8 @@ pub(super) struct Collector {
     normalised: Vec<f32>,
     /// States of a recurrent policy, `[environments, state_len]`.
     states: Vec<f32>,
-    /// Always false, because acting proceeds step by step, and the state of an environment that starts an episode is
-    /// already zero.
+    /// Episode starts for the networks; always false, because acting proceeds step by step and the state of an
+    /// environment that starts an episode has already been set to zero.
     starts: Vec<bool>,
 }
 
@@ -156,7 +157,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Collects the normalised observations and the states of all environments.
+    /// Gathers the observations of all environments, normalised, and their policy states.
     fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
         let rows = self.normalised.chunks_exact_mut(self.spec.observation_dim);
         for (slot, row) in self.slots.iter().zip(rows) {
@@ -166,7 +167,7 @@ impl Collector {
         self.slots.iter().for_each(|slot| self.states.extend_from_slice(&slot.memory));
     }
 
-    /// Begins step `t` of every environment, from the observations in `self.normalised`.
+    /// Chooses actions from the observations in `self.normalised` and begins step `t` of every environment with them.
     fn act(
         &mut self,
         parameters: &[f32],
@@ -253,17 +254,17 @@ impl Collector {
     }
 }
 
-/// Minibatches of a rollout, and the loss over them. A minibatch has single samples from each environment or, if the
-/// policy is recurrent, one sequence from each.
+/// Minibatches of a rollout, and the loss over them. From each environment, a minibatch contains several single samples
+/// or, if the policy is recurrent, one sequence.
 pub(super) struct Minibatches {
     loss: PpoLoss,
     minibatch: Minibatch,
-    /// Order of the samples, or of the sequences, of each environment.
+    /// Order in which the samples, or the sequences, of each environment enter minibatches.
     permutations: Vec<Vec<u32>>,
-    /// Number of samples per entry of `permutations`.
+    /// Number of samples for each entry of `permutations`: 1, or the length of a sequence.
     unit: usize,
     per_env: usize,
-    /// States before each sequence, `[sequences per environment, environments, state_len]`.
+    /// Policy states before each sequence, `[sequences per environment, environments, state_len]`.
     states: Vec<f32>,
     /// Whether `states` have been computed for the current rollout.
     states_are_known: bool,
@@ -288,8 +289,8 @@ impl Minibatches {
         }
     }
 
-    /// Computes advantages and value targets of a new rollout with discount factor `gamma`, and resets the order of the
-    /// samples.
+    /// Prepares for a new rollout: computes advantages and value targets with discount factor `gamma`, and restores the
+    /// original order of the samples.
     pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer, gamma: f32) {
         buffer.estimate_advantages(gamma, self.gae_lambda);
         self.states_are_known = false;
@@ -303,7 +304,7 @@ impl Minibatches {
         self.permutations.iter_mut().zip(streams).for_each(|(permutation, rng)| permutation.shuffle(rng));
     }
 
-    /// Draws minibatch `number` in the current order.
+    /// Assembles minibatch `number` from the samples in their current order.
     pub(super) fn draw(&mut self, number: usize, parameters: &[f32], buffer: &RolloutBuffer) {
         if !std::mem::replace(&mut self.states_are_known, true) && !self.states.is_empty() {
             self.find_states(parameters, buffer);
@@ -317,7 +318,8 @@ impl Minibatches {
         }
     }
 
-    /// Copies a sample or a sequence of environment `k` to the minibatch as the environment's unit `to`.
+    /// Copies sample or sequence `chosen` of environment `k` to position `to` among that environment's samples or
+    /// sequences in the minibatch.
     fn copy_unit(&mut self, k: usize, to: usize, chosen: usize, buffer: &RolloutBuffer) {
         for i in 0..self.unit {
             let from = k * buffer.steps + chosen * self.unit + i;
@@ -330,8 +332,8 @@ impl Minibatches {
         state.copy_from_slice(&self.states[from..from + state_len]);
     }
 
-    /// Computes the states before all sequences of a new rollout, with the parameters before the first update. All
-    /// updates of the rollout start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
+    /// Computes the policy states before all sequences of a new rollout with the parameters before its first update.
+    /// All updates for this rollout start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
     fn find_states(&mut self, parameters: &[f32], buffer: &RolloutBuffer) {
         let len = buffer.states.len();
         self.states[..len].copy_from_slice(&buffer.states);
@@ -344,7 +346,7 @@ impl Minibatches {
         }
     }
 
-    /// Computes the gradient of the loss over the minibatch that was drawn last.
+    /// Computes the gradient of the loss over the minibatch that was assembled last.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,

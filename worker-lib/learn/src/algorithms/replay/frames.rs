@@ -1,14 +1,14 @@
-//! Transitions whose observations are stacks of the most recent frames; each frame is stored once, as bytes.
+//! Transitions whose observations are stacks of the most recent frames. Each frame is stored only once, as bytes.
 //!
-//! An entry is a frame and the action taken on it. The next entry is the frame that results from the action: either a
-//! frame with a further action, or the last frame of its episode, which has no action.
+//! An entry consists of a frame and the action that the agent chose for it. The entry after it holds the frame that
+//! results from this action; that entry has an action of its own, unless its frame is the last one of the episode.
 
 use super::{Batch, Transition};
 use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::env::ImageShape;
 
-/// Flag: the frame begins an episode; its stack repeats this frame.
+/// Flag: the frame is the first of its episode; its stack consists of copies of this frame.
 const STARTS: u8 = 1;
 /// Flag: the entry has an action.
 const ACTS: u8 = 2;
@@ -17,7 +17,7 @@ const TERMINATES: u8 = 4;
 /// Flag: the frame is the last one of its episode.
 const ENDS: u8 = 8;
 
-/// Minimum capacity; a smaller buffer might contain no transition that can be drawn.
+/// Minimum capacity, in entries; a smaller buffer might contain no transition that can be drawn.
 pub(super) const CAPACITY_MIN: usize = 8;
 
 /// A ring buffer of entries; new entries replace the oldest ones.
@@ -26,7 +26,7 @@ pub(super) struct Frames {
     capacity: usize,
     pixels: usize,
     stack: usize,
-    /// Number of entries added so far; the last one is the result of the last step.
+    /// Number of entries added so far. The newest entry is the frame that resulted from the last step.
     made: u64,
     bytes: Vec<u8>,
     actions: Vec<f32>,
@@ -49,12 +49,13 @@ impl Frames {
         }
     }
 
-    /// Returns the number of entries, which slightly exceeds the number of transitions.
+    /// Returns the number of entries. It slightly exceeds the number of transitions, because the last frame of an
+    /// episode is an entry too.
     pub(super) fn len(&self) -> usize {
         self.flags.len()
     }
 
-    /// Adds a transition and returns its index. Calls `lost` with each index that can no longer be drawn.
+    /// Adds a transition and returns its index. Calls `lost` with the index of each entry that can no longer be drawn.
     pub(super) fn push(&mut self, transition: &Transition<'_>, mut lost: impl FnMut(usize)) -> usize {
         let is_new = self.made == 0 || self.flags[self.slot(self.made - 1)] & ENDS != 0;
         if is_new {
@@ -71,7 +72,7 @@ impl Frames {
         at
     }
 
-    /// Returns the index of an entry, given its number.
+    /// Returns the position in the buffer of the entry that was added as number `number`, counted from 0.
     fn slot(&self, number: u64) -> usize {
         (number % self.capacity as u64) as usize
     }
@@ -91,7 +92,7 @@ impl Frames {
         self.made += 1;
     }
 
-    /// Returns whether the entry at an index is a transition whose frames are all still stored.
+    /// Returns whether the entry at index `at` has an action and all frames of its transition are still stored.
     pub(super) fn is_drawable(&self, at: usize) -> bool {
         let newest = self.slot(self.made - 1);
         // Number of entries from this one to the newest.
@@ -114,8 +115,8 @@ impl Frames {
         }
     }
 
-    /// Writes the stack whose newest frame is at index `newest`, with values in [0, 1]; each pixel has the oldest frame
-    /// first.
+    /// Writes the stack whose newest frame is at index `newest` to `stack`, with values in [0, 1]. The frames' values
+    /// of a pixel are adjacent, oldest frame first.
     fn copy_stack(&self, newest: usize, stack: &mut [f32]) {
         let mut at = newest;
         for channel in (0..self.stack).rev() {
@@ -151,8 +152,8 @@ impl Frames {
         if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 
-    /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, sampling
-    /// would never end.
+    /// Returns whether at least one entry can be drawn and all entries that can be drawn have their frames. If not,
+    /// sampling would not terminate.
     fn is_sound(&self) -> bool {
         let len = self.len();
         if len == 0 {

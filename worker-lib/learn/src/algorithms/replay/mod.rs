@@ -18,11 +18,11 @@ use rows::Rows;
 pub struct Transition<'a> {
     /// Observation before the action, `[observation_dim]`.
     pub observation: &'a [f32],
-    /// Action, `[action_dim]`; a discrete action is its index.
+    /// Action, `[action_dim]`; a discrete action is represented by its index.
     pub action: &'a [f32],
     /// Reward, scaled for the learner.
     pub reward: f32,
-    /// Observation after the step, even at the end of an episode, `[observation_dim]`.
+    /// Observation that the step produced, `[observation_dim]`; at the end of an episode, its final observation.
     pub next_observation: &'a [f32],
     /// Whether the episode terminated, so that the next state has no value. False if the time limit truncated the
     /// episode.
@@ -31,7 +31,7 @@ pub struct Transition<'a> {
     pub episode_ends: bool,
 }
 
-/// Transitions drawn from a buffer; row `i` of each field belongs to transition `i`.
+/// Transitions drawn from a buffer. Row `i` of each field belongs to transition `i`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// Index of each transition in the buffer, `[batch]`.
@@ -42,7 +42,7 @@ pub struct Batch {
     pub actions: Vec<f32>,
     /// Rewards, `[batch]`.
     pub rewards: Vec<f32>,
-    /// Observations after the steps, `[batch, observation_dim]`.
+    /// Observations that the steps produced, `[batch, observation_dim]`.
     pub next_observations: Vec<f32>,
     /// 0 if the episode terminated, otherwise 1, `[batch]`.
     pub goes_on: Vec<f32>,
@@ -70,7 +70,7 @@ impl Batch {
         self.weights.extend_from_slice(&other.weights);
     }
 
-    /// Divides importance weights by their maximum (Schaul et al., 2016).
+    /// Divides the importance weights by their maximum, so that the greatest is 1 (Schaul et al., 2016).
     pub fn normalise_weights(&mut self) {
         let greatest = self.weights.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
         self.weights.iter_mut().for_each(|weight| *weight /= greatest);
@@ -95,7 +95,7 @@ enum Store {
     Frames(Frames),
 }
 
-/// Prioritised sampling of transitions with large errors (Schaul et al., 2016).
+/// Prioritised sampling, which draws transitions with large errors more often (Schaul et al., 2016).
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prioritisation {
@@ -108,15 +108,15 @@ pub struct Prioritisation {
 }
 
 impl Prioritisation {
-    /// Returns the unnormalised importance weight of a transition that was drawn with this probability from `len`
-    /// transitions.
+    /// Returns the unnormalised importance weight of a transition that was drawn with probability `probability` from
+    /// `len` transitions.
     pub fn weight(&self, len: f64, probability: f64) -> f32 {
         (len * probability).powf(-f64::from(self.beta)) as f32
     }
 }
 
 impl Replay {
-    /// Creates a buffer for `capacity` transitions; memory is allocated as transitions arrive.
+    /// Creates a buffer for `capacity` transitions. Memory is allocated as transitions are added.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the capacity is 0.
@@ -131,8 +131,9 @@ impl Replay {
         Ok(Self { store, priorities: prioritisation.map(|how| Priorities::new(capacity, how)) })
     }
 
-    /// Creates a buffer for an environment. For images, the channels are the last frames, with values in [0, 1]. Each
-    /// frame is then stored once, as bytes, and actions must be discrete.
+    /// Creates a buffer for an environment. If the observations are images, their channels must be the most recent
+    /// frames, with values in [0, 1], and actions must be discrete; the buffer then stores each frame only once, as
+    /// bytes.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the capacity is too small.
@@ -150,7 +151,7 @@ impl Replay {
         Ok(Self { store, priorities: prioritisation.map(|how| Priorities::new(capacity, how)) })
     }
 
-    /// Returns the number of stored entries. For images, it slightly exceeds the number of transitions.
+    /// Returns the number of stored entries. For image observations, it slightly exceeds the number of transitions.
     pub fn len(&self) -> usize {
         match &self.store {
             Store::Rows(rows) => rows.len(),
@@ -166,7 +167,7 @@ impl Replay {
     /// Adds a transition. If the buffer is full, the transition replaces the oldest one.
     ///
     /// # Panics
-    /// Panics if a length differs from the one given at construction.
+    /// Panics if the length of the observation or action is not the one given at construction.
     pub fn push(&mut self, transition: Transition<'_>) {
         let Self { store, priorities } = self;
         let at = match store {
@@ -212,8 +213,8 @@ impl Replay {
         }
     }
 
-    /// Updates priorities from the errors of drawn transitions, one error for each index. Does nothing if replay is not
-    /// prioritised.
+    /// Updates the priorities of transitions that were drawn, given the index and the error of each. Does nothing if
+    /// replay is not prioritised.
     pub fn update_priorities(&mut self, indices: &[usize], errors: &[f32]) {
         if let Some(priorities) = &mut self.priorities {
             indices.iter().zip(errors).for_each(|(index, error)| priorities.set(*index, *error));
@@ -231,7 +232,7 @@ impl Replay {
         }
     }
 
-    /// Returns whether a file contains a buffer of that name.
+    /// Returns whether a checkpoint file contains a buffer with the given name.
     pub fn is_in(name: &str, reader: &Reader<'_>) -> bool {
         reader.has(&format!("{name}.rewards"))
     }

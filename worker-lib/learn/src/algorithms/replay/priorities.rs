@@ -35,17 +35,19 @@ impl Priorities {
         self.tree.set(index, priority);
     }
 
-    /// Assigns the maximum priority so far to a new transition, so that it is drawn soon.
+    /// Gives a new transition the highest priority that any transition has had so far, so that it is likely to be drawn
+    /// soon.
     pub(super) fn set_greatest(&mut self, index: usize) {
         self.tree.set(index, self.greatest);
     }
 
-    /// Excludes an index that can no longer be drawn.
+    /// Sets the priority at an index to zero, so that it is not drawn any more.
     pub(super) fn clear(&mut self, index: usize) {
         self.tree.set(index, 0);
     }
 
-    /// Draws one transition from each of `count` equal parts of the priority sum. `len` is the number of transitions.
+    /// Divides the sum of the priorities into `count` equal parts and draws one transition from each part. `len` is the
+    /// number of transitions.
     pub(super) fn sample(&self, count: usize, len: usize, rng: &mut impl Rng, batch: &mut Batch) {
         let total = self.tree.total();
         for part in 0..count as u128 {
@@ -60,8 +62,8 @@ impl Priorities {
         batch.normalise_weights();
     }
 
-    /// Returns the priorities of all slots, followed by the maximum so far, for a checkpoint. Priorities are below
-    /// 2^53, so that f64 is exact.
+    /// Returns the priorities of all slots, followed by the highest priority so far, for a checkpoint. Priorities are
+    /// integers below 2^53, which f64 represents exactly.
     pub(super) fn save(&self) -> Vec<f64> {
         self.tree.weights().iter().chain([&self.greatest]).map(|priority| *priority as f64).collect()
     }

@@ -105,7 +105,7 @@ fn row(values: &[f32], at: usize, dim: usize) -> &[f32] {
     &values[at * dim..(at + 1) * dim]
 }
 
-/// Writes a row at an index; the column grows as needed.
+/// Copies a row into a column at index `at`; the column grows as needed.
 fn put(column: &mut Vec<f32>, at: usize, row: &[f32]) {
     let start = at * row.len();
     if start == column.len() {

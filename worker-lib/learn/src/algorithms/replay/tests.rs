@@ -75,8 +75,8 @@ fn a_replay_buffer_of_capacity_zero_is_refused() {
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };
 
-/// Returns the stack with the given newest frame, in an episode that begins with frame `start`. The values are ordered
-/// by pixel, and within a pixel from the oldest frame to the newest.
+/// Returns the stack whose newest frame is `newest`, in an episode that begins with frame `start`. The values are
+/// ordered by pixel, and within each pixel from the oldest frame to the newest.
 fn stack(start: u8, newest: u8) -> Vec<f32> {
     let frame = |back: u8| newest.saturating_sub(back).max(start);
     let pixels = [0, 100].map(|offset| [2, 1, 0].map(|back| f32::from(frame(back) + offset) / 255.0));
@@ -96,8 +96,8 @@ fn image_replay(capacity: usize, prioritised: bool) -> Replay {
 }
 
 proptest! {
-    /// Frames are numbered. Each transition encodes the first frame of its episode in the reward and its own frame in
-    /// the action.
+    /// Frames are numbered. Each transition's reward is the number of its episode's first frame, and its action is the
+    /// number of its own frame.
     #[test]
     fn frame_stacks_do_not_cross_episodes(
         lengths in prop::collection::vec(1_u8..9, 1..8),

@@ -6,11 +6,11 @@ use crate::algorithms::phases::Phase;
 use crate::algorithms::replay::Batch;
 use crate::nn::{SquashedGaussian, Workspace};
 
-/// Parts of the loss, as means over samples.
+/// Components of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// Log-probability of the policy's actions, multiplied by the temperature, minus the smaller of the two critics'
-    /// values.
+    /// Log-probability of the policy's actions multiplied by the temperature, minus the smaller of the values that the
+    /// two critics assign to the actions.
     pub policy: f64,
     /// Squared error of the first critic's values.
     pub value: f64,
@@ -18,7 +18,7 @@ pub struct Losses {
     pub mean_value: f64,
     /// Entropy of the policy, estimated from one action for each observation, in nats.
     pub entropy: f64,
-    /// Temperature: the weight of the entropy.
+    /// Temperature: the weight of the entropy in the objective.
     pub temperature: f32,
 }
 
@@ -70,9 +70,9 @@ impl SacLoss {
         self.critics.errors()
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the gradients of the losses of the critics, the policy and the
-    /// logarithm of the temperature. Each loss treats the parameters of the others as constants. `target_entropy` is
-    /// the policy entropy, in nats, that the temperature is adjusted to reach.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradients of the losses of the critics, of the policy, and
+    /// of the logarithm of the temperature. Each loss treats the parameters of the others as constants.
+    /// `target_entropy` is the policy entropy, in nats, that the temperature is adjusted to reach.
     pub fn gradient(
         &mut self,
         gamma: f32,
@@ -104,7 +104,7 @@ impl SacLoss {
         }
     }
 
-    /// Computes the actions of the policy at `observations`, and their log-probabilities.
+    /// Samples actions of the policy for `observations` with the given noise, and computes their log-probabilities.
     fn act(&mut self, actor: &[f32], observations: &[f32], noise: &[f32]) {
         let (network, dim) = (self.agent.actor(), self.agent.action_dim());
         let outputs = network.forward(actor, observations, &mut self.actor);
@@ -115,8 +115,8 @@ impl SacLoss {
         self.log_probs.extend(rows.map(|(row, action)| SquashedGaussian::from_output(row).transform(action)));
     }
 
-    /// Writes the gradient of the policy. Returns the negated mean, over the batch, of the smaller of the two critics'
-    /// values.
+    /// Overwrites the policy's part of the gradient. Returns the negated mean, over the batch, of the smaller of the
+    /// two critics' values.
     fn policy_gradient(
         &mut self,
         temperature: f32,

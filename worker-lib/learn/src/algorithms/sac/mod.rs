@@ -101,8 +101,8 @@ pub struct SacConfig {
 }
 
 impl SacConfig {
-    /// Returns hyper-parameters for continuous control: those of CleanRL and the paper. The critics' learning rate,
-    /// which differs between the two, is that of the paper and of Stable-Baselines3.
+    /// Returns hyper-parameters for continuous control, on which CleanRL and the paper agree except for the critics'
+    /// learning rate; that rate is the one of the paper and of Stable-Baselines3.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,
@@ -238,7 +238,7 @@ impl OffPolicyAlgorithm for SacConfig {
     }
 }
 
-/// Action selection: samples of the policy, or uniformly random actions before learning starts.
+/// Action selection: samples of the policy, or uniformly random actions until learning starts.
 pub(super) struct SacBehaviour {
     agent: SoftActorCritic,
     work: Workspace,
@@ -262,7 +262,7 @@ impl Behaviour for SacBehaviour {
     }
 }
 
-/// Appends `count` standard normal numbers.
+/// Draws `count` standard normal numbers and appends them to `noise`.
 fn draw_normal(count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
     noise.extend((0..count).map(|_| -> f32 { StandardNormal.sample(rng) }));
 }
@@ -363,7 +363,7 @@ impl SharedHalf for SacShared {
     }
 }
 
-/// The policy of a trained actor: the squashed mean, or a sample if it receives a random generator.
+/// The policy of a trained actor. It chooses the squashed mean or, if it is given a random generator, a sample.
 struct SacPolicy {
     agent: SoftActorCritic,
     parameters: Vec<f32>,

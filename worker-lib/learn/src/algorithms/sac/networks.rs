@@ -13,8 +13,8 @@ use crate::nn::{Activation, Network};
 /// Architecture of all networks.
 const ARCHITECTURE: Architecture = Architecture::Plain;
 
-/// Actor, twin critics and temperature. The type holds only the shapes; the layout of the parameters is `[actor |
-/// critic | second critic | logarithm of the temperature]`.
+/// Actor, twin critics and temperature. The type holds only the shapes. The parameters are laid out as `[actor | critic
+/// | second critic | logarithm of the temperature]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoftActorCritic {
     actor: Network,
@@ -68,13 +68,13 @@ impl SoftActorCritic {
         start..start + self.critics.parameter_count()
     }
 
-    /// Returns the index of the logarithm of the temperature.
+    /// Returns the position of the logarithm of the temperature in the parameter vector.
     pub fn temperature_index(&self) -> usize {
         self.critic_range().end
     }
 
-    /// Returns the initial parameters: uniform, with a bound that depends on the fan-in, as in PyTorch; and the given
-    /// temperature.
+    /// Returns the initial parameters: weights and biases drawn uniformly within a bound that depends on the fan-in, as
+    /// in PyTorch, and the given temperature.
     pub fn initial_parameters(&self, temperature: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         ARCHITECTURE.initialise(&self.actor, &mut parameters[self.actor_range()], rng);
@@ -83,7 +83,7 @@ impl SoftActorCritic {
         parameters
     }
 
-    /// Returns the names and shapes of all parameters, as stored in files.
+    /// Returns the name and shape of each parameter tensor, as used in model files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("actor", &self.actor, 0);
         tensors.extend(self.critics.tensors(self.critic_range().start));
