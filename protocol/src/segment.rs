@@ -41,8 +41,9 @@ impl Round {
         Self(value & ROUND_MASK)
     }
 
-    /// Returns the number of a member's first vector in an asynchronous job. It depends on the epoch as well, because
-    /// two consecutive incarnations of a job may admit the same instance (requirement V-2).
+    /// Returns the number of a member's first vector in an asynchronous job. The number depends not only on the
+    /// instance but also on the epoch, because two consecutive incarnations of a job may admit the same instance
+    /// (requirement V-2).
     #[inline]
     pub const fn first_vector(instance: u32, epoch: u64) -> Self {
         Self::new(instance.wrapping_add(epoch as u32))
@@ -95,7 +96,7 @@ impl Round {
         self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
-    /// Returns the generation of slots that the round uses: 0 or 1.
+    /// Returns which of the two generations of slots the round uses: 0 or 1.
     #[inline]
     pub const fn parity(self) -> usize {
         (self.0 & 1) as usize
@@ -127,7 +128,8 @@ pub struct Seg {
     pub contributions: u16,
 }
 
-/// Encoding of zero contributions, because a zero on the wire means one contribution.
+/// Value of `contributions` on the wire that stands for zero contributions. Zero itself cannot be used, because on the
+/// wire it means one contribution.
 const NO_CONTRIBUTIONS: u16 = MAX_CONTRIBUTIONS + 1;
 
 impl Seg {
@@ -163,8 +165,8 @@ pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
     elements: ElementTypes,
-    /// Number of segments. It is stored, not recomputed, because every packet is checked against it and a division
-    /// costs as much as 40 additions.
+    /// Number of segments. It is stored, because every packet is checked against it, and recomputing it would take a
+    /// division, which costs as much as 40 additions.
     segment_count: u32,
 }
 
@@ -173,7 +175,7 @@ pub struct VectorLayout {
 pub enum LayoutError {
     /// The vector is empty; it needs at least one float.
     EmptyVector,
-    /// The segment size is zero, or a segment does not fit in the longest packet.
+    /// The segment size is zero, or is so large that a segment does not fit in a packet of maximum length.
     SegmentSize {
         /// Number of floats in a segment.
         floats: u16,
@@ -275,15 +277,15 @@ impl VectorLayout {
         start as usize..(start + size).min(end) as usize
     }
 
-    /// Returns the length, in bytes and including Seg, of the data packet that carries a segment as elements of the
-    /// given type.
+    /// Returns the length of the data packet that carries a segment as elements of the given type. The length is in
+    /// bytes and includes Seg.
     #[inline]
     pub const fn packet_len(&self, index: SegmentIndex, element: ElementType) -> usize {
         SEG_LEN_BYTES + self.float_count(index) * element.len_bytes()
     }
 
-    /// Returns the length, in bytes and including Seg, of the data packet that carries a full segment as elements of
-    /// the given type.
+    /// Returns the length of the data packet that carries a full segment as elements of the given type. The length is
+    /// in bytes and includes Seg.
     #[inline]
     pub const fn full_packet_len(&self, element: ElementType) -> usize {
         SEG_LEN_BYTES + self.segment_floats as usize * element.len_bytes()
@@ -296,7 +298,7 @@ impl VectorLayout {
     }
 }
 
-/// Returns the maximum number of floats in a segment, for packets in both directions.
+/// Returns the maximum number of floats for which a segment fits in the packets of both directions.
 const fn max_segment_floats(elements: ElementTypes) -> u16 {
     MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / elements.longest_len_bytes()) as u16
 }

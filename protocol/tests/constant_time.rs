@@ -1,5 +1,5 @@
-//! Section 8, A-2: the comparison of tags takes constant time. Valgrind counts the instructions of a verification, so
-//! that other processes do not affect the result.
+//! Section 8, A-2: the comparison of tags takes constant time. The test counts the instructions of a verification under
+//! Valgrind, because other processes do not affect that count.
 
 use std::io::Write as _;
 use std::process::Command;

@@ -72,7 +72,8 @@ fn a_packet_without_a_checksum_is_refused() {
     assert_eq!(verify(&bytes), Err(WireError::BadChecksum));
 }
 
-/// Returns the code and the name in each row of the first table in the section whose heading begins with this text.
+/// Returns the code and the name in each row of the first table of a section; `heading` is the beginning of the
+/// section's heading.
 fn codes(heading: &str) -> Vec<(u8, String)> {
     let table = SPECIFICATION.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
     let rows = table.take_while(|line| line.starts_with('|'));
@@ -163,7 +164,7 @@ fn status_codes_match_the_specification() {
     assert_eq!(Status::from_code(statuses.len() as u8), None);
 }
 
-/// Section 4, M-8: the example in the text.
+/// Section 4, M-8: checks the example in the text of the requirement.
 #[test]
 fn histories_match_the_example_in_the_specification() {
     let example = "job 1 of epoch 0x0123456789ABCDEF begins at round 0 with 8874051391050643150, and the sum of \

@@ -48,7 +48,8 @@ fn bench(criterion: &mut Criterion, group: &str, shapes: &[Shape]) {
     group.finish();
 }
 
-/// Returns the time for `packets` packets, scaled from the time of the rounds that contain them.
+/// Returns the time for `packets` packets. It runs as many whole rounds as contain them and scales the measured time
+/// down.
 fn time(packets: u64, shape: &Shape, mut round: impl FnMut() -> Duration) -> Duration {
     let rounds = packets.div_ceil(shape.contributions() as u64);
     let total: Duration = (0..rounds).map(|_| round()).sum();

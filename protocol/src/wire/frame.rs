@@ -187,8 +187,8 @@ fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, udp_len: u16) -> u
 
 /// Returns the one's complement sum of the big-endian 16-bit words. An odd last byte is padded with zero.
 ///
-/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), because
-/// this is four times as fast.
+/// The words are added in native byte order, two at a time, and the bytes of the sum are swapped at the end (RFC 1071,
+/// section 2). This is four times as fast as converting each word.
 fn ones_complement_sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();

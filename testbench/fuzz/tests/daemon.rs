@@ -109,7 +109,7 @@ fn control_socket_request() {
     let _ = running.join();
 }
 
-/// The client prints any answer of a daemon without a panic, even if the daemon has another version.
+/// Whatever a daemon answers, the client prints the answer without a panic, even if the daemon has another version.
 #[test]
 fn control_socket_answer() {
     bolero::check!().with_iterations(1000).for_each(|text: &[u8]| {

@@ -121,8 +121,8 @@ fn placement_request() {
     });
 }
 
-/// For each GPU, its state, its rate and the time until it is free; then the number of GPUs and the duration of the
-/// job.
+/// State of the cluster and the job to place: for each GPU, its state, its rate and the time until it is free; then the
+/// number of GPUs and the duration of the job.
 type State = ([(u8, u32, Option<u32>); GPUS], u8, u32);
 
 #[test]

@@ -49,7 +49,8 @@ fn segments_of<'a>(repr: &ControlRepr<'a>) -> Option<SegmentSetRepr<'a>> {
     }
 }
 
-/// Checks that a parsed data packet is emitted as the same bytes, except for the count that a paper-style sender omits.
+/// Checks that a parsed data packet is emitted as the same bytes. An exception is the number of contributions, which
+/// senders that follow the paper leave zero.
 fn check_data(bytes: &[u8]) {
     let Ok(packet) = DataPacket::new_checked(bytes) else { return };
     let seg = packet.seg();
@@ -193,11 +194,11 @@ fn layout() {
 
 #[derive(Clone, Debug, bolero::TypeGenerator)]
 enum Turn {
-    /// The member sends a packet.
+    /// The member sends a packet to the switch.
     Sends { joins: bool },
     /// A challenge gives the member a new nonce.
     OpensSession,
-    /// The switch sends a packet in the session or outside it.
+    /// The switch sends a packet, either inside or outside the session.
     Hears { in_session: bool, counter: u8 },
     /// An earlier packet arrives again.
     Repeated { age: u8 },

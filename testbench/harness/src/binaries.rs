@@ -101,7 +101,7 @@ pub fn testbench() -> &'static Path {
     path("testbench")
 }
 
-/// Returns the path of the asynchronous pipeline on a toy problem.
+/// Returns the path of the program that runs the asynchronous pipeline on a toy problem.
 ///
 /// # Panics
 /// Panics if the program cannot be built.
@@ -202,12 +202,12 @@ fn cargo(subcommand: &str) -> Command {
     command
 }
 
-/// Returns the programs that a build has produced.
+/// Runs a cargo command, and returns the programs that it has built.
 fn built(command: Command) -> Paths {
     output(command).lines().filter_map(executable).collect()
 }
 
-/// Returns cargo's output for a build.
+/// Runs a cargo command, and returns its output.
 fn output(mut command: Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -21,19 +21,19 @@ pub const SOON: Duration = Duration::from_secs(20);
 /// Kind of port on which a daemon receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
-    /// The ports of the bridge.
+    /// Raw packet sockets on the ports of the bridge.
     Raw,
     /// A UDP socket at the bridge's address.
     Udp,
-    /// The ports of the bridge, with AF_XDP in driver mode.
+    /// AF_XDP sockets in driver mode on the ports of the bridge.
     Xdp,
-    /// The ports of the bridge, with AF_XDP in generic mode, as for a driver without XDP support. Workers must not send
-    /// super-frames.
+    /// AF_XDP sockets in generic mode on the ports of the bridge, as for a driver without XDP support. Workers must not
+    /// send super-frames.
     XdpGeneric,
 }
 
 impl PortKind {
-    /// The kinds that need no special kernel support.
+    /// The kinds of port that need no special kernel support.
     pub const ALL: [Self; 2] = [Self::Raw, Self::Udp];
 }
 
@@ -78,8 +78,8 @@ impl Daemon {
         Self::start(command.args(arguments), Some(address), Some(stderr.into()))
     }
 
-    /// Starts a daemon in a namespace, on the given interfaces or at the given address. Workers reach it at that
-    /// address in both cases.
+    /// Starts a daemon in a namespace, either on the given interfaces or at the given address. In both cases, workers
+    /// reach the daemon at that address.
     ///
     /// # Panics
     /// Panics if the daemon does not become ready.
@@ -171,7 +171,7 @@ impl Daemon {
         run(command(binaries::iswitchctl()).args(["status", "--socket"]).arg(self.control_socket()))
     }
 
-    /// Returns whether the parent of the daemon's only job is lost, as reported by `iswitchctl jobs`.
+    /// Returns whether the daemon's only job has lost its parent, as reported by `iswitchctl jobs`.
     ///
     /// # Panics
     /// Panics if there is no job with a parent.
@@ -180,7 +180,7 @@ impl Daemon {
         jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("expected a job with a parent, got {jobs}"))
     }
 
-    /// Waits until the parent of the daemon's only job is lost (`is_lost`) or reachable again.
+    /// Waits until the daemon's only job has lost its parent (if `is_lost` is true) or reaches it again (if false).
     ///
     /// # Panics
     /// Panics if the parent does not reach this state in time.
@@ -267,7 +267,7 @@ impl Daemon {
         log.0
     }
 
-    /// Stops the daemon as a service manager does, and checks that its control socket is gone.
+    /// Stops the daemon with SIGTERM, as a service manager does, and checks that its control socket is gone.
     ///
     /// # Panics
     /// Panics if the daemon fails or does not stop in time.
@@ -324,7 +324,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// Polls `ask` until `is_good` accepts the answer, and returns the answer.
+/// Calls `ask` repeatedly until `is_good` accepts the answer, and returns that answer.
 ///
 /// # Panics
 /// Panics if no answer is accepted in time.
@@ -478,13 +478,14 @@ pub fn total(results: &[Value], field: &str) -> u64 {
     results.iter().map(|result| result[field].as_u64().expect("the field must be a number")).sum()
 }
 
-/// Formats the times of rank 0 for a report.
+/// Formats the round times and the goodput of rank 0 for a report.
 pub fn times(results: &[Value]) -> String {
     let of = |field| results[0][field].as_f64().unwrap_or(f64::NAN);
     format!("p50 {:.0} us, p99 {:.0} us, {:.0} Mbit/s", of("us_p50"), of("us_p99"), of("goodput_mbit_s"))
 }
 
-/// Formats the cost of a fault for a report.
+/// Formats the effects of a fault for a report: the longest round, and the numbers of incomplete and missed rounds and
+/// of rejoins.
 pub fn costs(results: &[Value]) -> String {
     let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
     let of = |field| total(results, field);

@@ -18,10 +18,10 @@ const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 pub struct Faults {
     /// Packets lost.
     pub loss_permille: u32,
-    /// Packets duplicated, towards the switch only.
+    /// Rate at which packets are duplicated, in the direction of the switch only.
     pub duplication_permille: u32,
-    /// Packets corrupted in one byte, towards the switch only; the checksum is not updated. The worker's kernel must
-    /// compute checksums; see [`complete_checksums`].
+    /// Rate at which packets are corrupted in one byte, in the direction of the switch only; the checksum is not
+    /// updated. The worker's kernel must compute checksums; see [`complete_checksums`].
     pub corruption_permille: u32,
 }
 

@@ -62,8 +62,8 @@ pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
 }
 
-/// Returns whether the test may run. It has the requirements of [`root_and`]. In addition, ordinary users must be able
-/// to create user namespaces, because the test becomes such a user.
+/// Returns whether the test may run. The test has the requirements of [`root_and`]. In addition, ordinary users must be
+/// able to create user namespaces, because the test changes to such a user.
 ///
 /// # Panics
 /// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
@@ -169,13 +169,13 @@ pub fn report(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Availability of network namespaces to the tests of this process.
+/// Where the tests of this process can use network namespaces.
 enum Networks {
     /// In this process.
     Here,
-    /// In a separate process inside a user namespace.
+    /// Only in a separate process, which runs inside a user namespace.
     Inside,
-    /// Nowhere; the value names the missing requirement.
+    /// Network namespaces are not available; the value names the missing requirement.
     Missing(String),
 }
 
@@ -203,7 +203,7 @@ fn networks() -> &'static Networks {
 #[derive(Debug)]
 pub struct Alone {
     _threads: RwLockWriteGuard<'static, ()>,
-    /// Locked until the file is closed.
+    /// Program file of this process; it stays locked until it is closed.
     _program: File,
 }
 
@@ -211,7 +211,7 @@ pub struct Alone {
 #[derive(Debug)]
 pub struct Together {
     _threads: RwLockReadGuard<'static, ()>,
-    /// Locked until the file is closed.
+    /// Program file of this process; it stays locked until it is closed.
     _program: File,
 }
 

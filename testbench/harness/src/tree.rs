@@ -72,7 +72,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates racks with the given numbers of workers and waits until the cables carry frames.
+    /// Creates racks with the given numbers of workers and waits until all cables carry frames.
     ///
     /// # Panics
     /// Panics if a step fails; call [`crate::requirements::networks_and`] first.
@@ -233,7 +233,7 @@ impl TreeJob {
         });
     }
 
-    /// Waits until results arrive, stops all workers after the same round, and returns their results.
+    /// Waits until each rack has new results, stops all workers after the same round, and returns their results.
     ///
     /// # Panics
     /// Panics if a sum is wrong or a round does not complete.

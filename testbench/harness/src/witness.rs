@@ -56,7 +56,7 @@ pub struct Witness {
     elements: ElementTypes,
     /// The part of this worker's contribution to each element that is the same in all rounds.
     own: Vec<f32>,
-    /// Sums of the constant parts over the workers in a segment, for each set of workers found so far.
+    /// Cached sums of the parts that are the same in all rounds, for each set of workers that was found in a segment.
     sums: HashMap<Ranks, Vec<f32>>,
 }
 
@@ -90,7 +90,7 @@ pub enum Wrong {
     },
     /// An element is not the sum over the workers in its segment.
     Element {
-        /// Position in the vector.
+        /// Index of the element in the vector.
         element: usize,
         /// The element.
         got: f32,
@@ -153,8 +153,9 @@ impl Witness {
         }
     }
 
-    /// Checks each segment of a sum, which may be shorter than the vector: the segment contains this worker, contains
-    /// no worker twice, and all its elements are the sum over the workers it contains.
+    /// Checks each segment of a sum, which may be shorter than the vector. Each segment must contain this worker's
+    /// contribution and no contribution twice, and each of its elements must be the sum over the workers that it
+    /// contains.
     ///
     /// # Errors
     /// Returns the first error found.

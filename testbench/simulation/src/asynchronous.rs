@@ -3,8 +3,8 @@
 //! applied.
 //!
 //! One seed determines the whole run. Vectors consist of integers, so every sum is exact, and a result reveals any
-//! vector that was counted twice, in part or in two aggregates. The workers are members of one switch, or of a tree of
-//! switches.
+//! vector that was counted twice, only in part or in two aggregates. The workers are members of one switch, or of a
+//! tree of switches.
 
 mod census;
 mod learner;
@@ -108,7 +108,7 @@ struct Simulation<'a> {
     switches: Vec<Switch>,
     /// Time at which the last turn of each switch ended.
     turn_ends: Vec<Instant>,
-    /// Members of each switch.
+    /// Members, thresholds and sent aggregates of each switch, as the checker knows them.
     censuses: Vec<Census>,
     workers: Vec<SimulatedWorker>,
     /// Number of worker processes started so far.

@@ -30,7 +30,7 @@ const PACING: Duration = Duration::from_nanos(1_500);
 const PATIENCE_PER_ROUND: Duration = Duration::from_millis(30);
 const PACKET_LEN_BYTES: usize = 1_500;
 
-/// Protocol of the comparison, named by how the switch identifies contributions.
+/// Protocol in the comparison. The variants differ in how the switch identifies contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
@@ -49,7 +49,8 @@ const fn loss(probability: f64) -> LinkModel {
     LinkModel { loss: Some(Loss::Bernoulli { probability }), ..LINK }
 }
 
-/// Adds reordering to a link: by microseconds for most packets, and by up to 3 ms for the share `late` of the packets.
+/// Adds random delays to a link, which reorder its packets: microseconds for most packets, and up to 3 ms for the
+/// fraction `late` of the packets.
 const fn reordering(link: LinkModel, late: f64) -> LinkModel {
     LinkModel { fifo: false, late, late_by: Duration::from_millis(3), ..link }
 }
@@ -99,7 +100,7 @@ impl Outcome {
         self.packets as f64 / (2 * self.results.max(1)) as f64
     }
 
-    /// Adds the counts of another run.
+    /// Adds the counts of another run to these.
     pub fn add(&mut self, other: &Self) {
         self.results += other.results;
         self.wrong += other.wrong;
@@ -142,7 +143,7 @@ fn run_real(link: LinkModel, rounds: u32, seed: u64) -> Outcome {
     }
 }
 
-/// A packet of a model, or a deadline.
+/// Event of a model: a packet arrives, or a deadline expires.
 #[derive(Clone, Copy, Debug)]
 enum ScheduledEvent {
     AtSwitch(Packet),

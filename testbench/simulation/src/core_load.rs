@@ -218,7 +218,7 @@ impl Load {
         }
     }
 
-    /// Passes the Join to a real parent switch, and passes the answers back.
+    /// Passes the switch's Join to a real parent switch, and the parent's answers back to the switch.
     fn join_parent(&mut self) {
         let mut root =
             Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });
@@ -290,7 +290,7 @@ impl Load {
         drain(&mut self.switch)
     }
 
-    /// Drains the switch repeatedly until no work is left, because it adds a long vector in several turns.
+    /// Drains the switch repeatedly until it has no work left, because a switch adds a long vector in several turns.
     fn drain_in_turns(&mut self) -> usize {
         let mut results = drain(&mut self.switch);
         while self.switch.poll_timeout().is_some_and(|due| due <= self.now) {
@@ -300,7 +300,8 @@ impl Load {
         results
     }
 
-    /// Checks that the given number of rounds have run since the start: every packet was summed and every result sent.
+    /// Checks that exactly the given number of rounds has run since the start, and that all their packets were summed
+    /// and all their results computed.
     ///
     /// # Panics
     /// Panics if the counters do not match.
@@ -344,7 +345,8 @@ pub struct Adder {
 impl Adder {
     /// The loop `sum[i] += payload[i]`, compiled for the target CPU of the build.
     pub const PLAIN: Self = Self { add: plain_add, add_into: plain_add_into };
-    /// The core's own addition for the CPU it runs on, without the preceding NaN check.
+    /// The addition routines that the core selects for this CPU, without the NaN check that the core performs before
+    /// each addition.
     pub const CORE: Self = Self {
         add: |sum, payload| assert!(accumulate::accumulate(sum, payload, NonFinite::Sum)),
         add_into: |sum, payload, packet| {

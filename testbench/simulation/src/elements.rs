@@ -22,7 +22,8 @@ pub enum Elements {
     F16WithWideResults,
 }
 
-/// Salt of the random numbers that draw the element types. It keeps the other random numbers of a scenario unchanged.
+/// Salt that is combined with the seed to draw the element types, so that this choice does not change the other random
+/// numbers of a scenario.
 const SALT: u64 = 0x656c_656d_656e_7473;
 
 impl Elements {

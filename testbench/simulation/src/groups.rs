@@ -23,11 +23,12 @@ pub struct Groups {
     pub loss: f64,
 }
 
-/// Salt of the random numbers that draw the groups. It keeps the other random numbers of a scenario unchanged.
+/// Salt that is combined with the seed to draw the groups, so that this choice does not change the other random numbers
+/// of a scenario.
 const SALT: u64 = 0x6772_6f75_7073_2121;
 
 impl Groups {
-    /// Groups that all workers hear.
+    /// All workers declare that they can receive from groups, and the groups reach all of them.
     pub const ALL: Self = Self { able: u64::MAX, deaf: 0, fading: 0, fades_at: Duration::ZERO, loss: 0.0 };
 
     /// Draws the groups for a seed: none for half of the seeds.

@@ -90,7 +90,7 @@ impl LinkModel {
         ..Self::PERFECT
     };
 
-    /// Returns the same link without its faults.
+    /// Returns a copy of the model without faults.
     #[must_use]
     pub fn healed(&self) -> Self {
         Self { delay: self.delay, ..Self::PERFECT }
@@ -108,17 +108,17 @@ impl LinkModel {
 pub struct LinkCounters {
     /// Packets sent.
     pub sent: u64,
-    /// Packets lost at random.
+    /// Number of packets lost at random.
     pub lost: u64,
-    /// Packets dropped because a queue was full.
+    /// Number of packets dropped because a queue was full.
     pub overflowed: u64,
-    /// Packets dropped by a partition.
+    /// Number of packets dropped by a partition.
     pub blocked: u64,
     /// Packets duplicated.
     pub duplicated: u64,
-    /// Packets that took the longer path.
+    /// Number of packets that took the longer path.
     pub late: u64,
-    /// Packets with flipped bits.
+    /// Number of packets with flipped bits.
     pub corrupted: u64,
 }
 

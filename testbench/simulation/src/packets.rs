@@ -34,7 +34,7 @@ impl Packets {
         &mut self.slots[slot as usize]
     }
 
-    /// Takes a packet out; [`Self::give_back`] returns its buffer.
+    /// Takes the bytes of a packet out of its slot; [`Self::give_back`] puts the buffer back.
     pub(super) fn take(&mut self, slot: u32) -> Packet {
         let packet = &mut self.slots[slot as usize];
         Packet { class: packet.class, bytes: std::mem::take(&mut packet.bytes), stride: packet.stride }

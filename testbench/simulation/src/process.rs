@@ -270,7 +270,7 @@ impl WorkerNode {
         }
     }
 
-    /// Returns the group that the process receives.
+    /// Returns the group that the process is subscribed to, if any.
     pub(super) fn group(&self) -> Option<SocketAddrV4> {
         self.worker.as_ref().and_then(Worker::group)
     }
@@ -393,7 +393,7 @@ impl WorkerNode {
 }
 
 impl Training {
-    /// Returns a time between 0.5 and 1.5 times the mean.
+    /// Returns the time to compute a gradient, between 0.5 and 1.5 times the mean.
     fn compute_time(&self, life: usize, gradient: u64) -> Duration {
         let share = mix(gradient << 8 | life as u64) % 1024;
         self.compute / 2 + self.compute * share as u32 / 1024

@@ -10,13 +10,13 @@ use super::network::LinkCounters;
 /// Counts from one simulation or the total of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Rounds delivered and checked, over all workers.
+    /// Number of rounds delivered and checked, over all workers.
     pub rounds: u64,
-    /// Segments of the delivered rounds.
+    /// Number of segments of the delivered rounds.
     pub segments: u64,
-    /// Data packets put on the wire, counted once per recipient.
+    /// Number of data packets put on the wire, counted once per recipient.
     pub data_packets: u64,
-    /// Control packets put on the wire.
+    /// Number of control packets put on the wire.
     pub control_packets: u64,
     /// Events processed.
     pub events: u64,
@@ -25,9 +25,9 @@ pub struct Report {
     pub elapsed: Duration,
     /// Network faults and packets sent.
     pub network: LinkCounters,
-    /// Packets dropped because the receive buffer of a paused process was full.
+    /// Number of packets dropped because the receive buffer of a paused process was full.
     pub buffer_overflows: u64,
-    /// Worker processes killed.
+    /// Number of worker processes killed.
     pub worker_crashes: u64,
     /// Number of times that the root switch was killed.
     pub switch_crashes: u64,
@@ -39,39 +39,39 @@ pub struct Report {
     pub clock_jumps: u64,
     /// Partitions of workers.
     pub partitions: u64,
-    /// Cuts of a link between two switches.
+    /// Number of cuts of a link between two switches.
     pub uplink_cuts: u64,
     /// Members that left.
     pub leaves: u64,
-    /// Members expelled because their lease expired.
+    /// Number of members expelled because their lease expired.
     pub expelled: u64,
-    /// Members that rejoined after the switch had lost their membership.
+    /// Number of members that rejoined after the switch had lost their membership.
     pub rejoins: u64,
-    /// Jobs resumed after a restart of the switch.
+    /// Number of jobs resumed after a restart of the switch.
     pub resumed: u64,
-    /// Rounds that a worker had to repeat.
+    /// Number of rounds that a worker had to repeat.
     pub repeated_rounds: u64,
-    /// Contributions refused because they contained a NaN.
+    /// Number of contributions refused because they contained a NaN.
     pub poisoned: u64,
-    /// SetH requests that the switch carried out.
+    /// Number of SetH requests that the switch carried out.
     pub thresholds: u64,
-    /// Halt requests that the switch carried out.
+    /// Number of Halt requests that the switch carried out.
     pub halts: u64,
-    /// Reset requests that the switch carried out.
+    /// Number of Reset requests that the switch carried out.
     pub resets: u64,
     /// FBcast requests sent.
     pub forced: u64,
-    /// Simulations in which corruption could pass the checksums, so that sums could not be checked.
+    /// Number of simulations in which corruption could pass the checksums, so that sums could not be checked.
     pub unchecked: u64,
-    /// Simulations with switches below the root.
+    /// Number of simulations with switches below the root.
     pub trees: u64,
-    /// Simulations of a job with a key.
+    /// Number of simulations of a job with a key.
     pub authenticated: u64,
-    /// Simulations in which sums were computed in rank order.
+    /// Number of simulations in which sums were computed in rank order.
     pub ordered: u64,
-    /// Simulations with workers that can hear a group.
+    /// Number of simulations with workers that can hear a group.
     pub grouped: u64,
-    /// Data packets sent to groups.
+    /// Number of data packets sent to groups.
     pub group_packets: u64,
     /// Number of times that a member began to receive results through a group.
     pub group_members: u64,

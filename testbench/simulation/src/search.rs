@@ -110,7 +110,7 @@ where
     ExitCode::from(u8::from(failure.is_some()))
 }
 
-/// Takes seeds until none are left or one has failed. If several fail, the lowest is kept.
+/// Runs seeds until none are left or one has failed. If several seeds fail, only the lowest is kept.
 fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
     while !shared.has_failed.load(Ordering::Relaxed) {
         let first = shared.next.fetch_add(BATCH, Ordering::Relaxed);

@@ -41,7 +41,7 @@ pub struct Scenario {
     pub switch_buffer_bytes: usize,
     /// Receive buffer of each worker, in bytes.
     pub worker_buffer_bytes: usize,
-    /// Silence after which the switch expels a member, in milliseconds.
+    /// Time without packets from a member after which the switch expels the member, in milliseconds.
     pub lease_ms: u32,
     /// Whether a super-frame crosses the network as one unit.
     pub offload: bool,
@@ -49,9 +49,9 @@ pub struct Scenario {
     pub link: LinkModel,
     /// Bit mask of the workers whose links are faulty; all other links are perfect.
     pub faulty_workers: u64,
-    /// Whether these links are faulty towards the switch.
+    /// Whether the links in `faulty_workers` are faulty in the direction of the switch.
     pub faulty_up: bool,
-    /// Whether these links are faulty towards the workers.
+    /// Whether the links in `faulty_workers` are faulty in the direction of the workers.
     pub faulty_down: bool,
     /// Time at which the faults end.
     pub duration: Duration,
@@ -125,19 +125,19 @@ pub enum Action {
         worker: usize,
         /// Delay until a new process replaces it; `None` if none does.
         restart_after: Option<Duration>,
-        /// Whether the new process sends from another UDP port.
+        /// Whether the new process sends from a different UDP port than the killed one.
         new_port: bool,
     },
     /// The switch is killed and restarts without its state.
     CrashSwitch {
-        /// Delay until it restarts.
+        /// Delay until the switch restarts.
         restart_after: Duration,
     },
     /// A switch below the root is killed and restarts without its state.
     CrashRack {
         /// Index of the switch, from 1.
         rack: usize,
-        /// Delay until it restarts.
+        /// Delay until the switch restarts.
         restart_after: Duration,
     },
     /// A process is paused.
@@ -240,7 +240,7 @@ impl Scenario {
         }
     }
 
-    /// Draws the scenario of a seed.
+    /// Draws a scenario at random; `seed` determines it.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };

@@ -8,7 +8,8 @@ use iswitch_protocol::limits::MAX_WORK_COST;
 use crate::checker::mix;
 use crate::swarm::Draw;
 
-/// Salt of the random numbers that draw the turns. It keeps the other random numbers of a scenario unchanged.
+/// Salt that is combined with the seed to draw the turns, so that this choice does not change the other random numbers
+/// of a scenario.
 const SALT: u64 = 0x7475_726e_7475_726e;
 /// Maximum cost of the work in a short turn, which suffices for a few segments.
 const MAX_SHORT_WORK_COST: usize = 100;

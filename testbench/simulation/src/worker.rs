@@ -194,7 +194,7 @@ impl Worker {
         }
     }
 
-    /// Returns the group that the worker receives.
+    /// Returns the group that the worker is subscribed to, if any.
     pub(super) fn group(&self) -> Option<SocketAddrV4> {
         self.session.group()
     }

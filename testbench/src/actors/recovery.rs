@@ -19,14 +19,14 @@ use iswitch_harness::{scratch, wait};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Recovered once actors have stored items.
+    /// Actors; they have recovered once they have stored items.
     #[strum(to_string = "process of actors")]
     Actors,
-    /// Recovered once the cell reports the latest policy.
+    /// Cell; it has recovered once it reports the latest policy.
     Cell,
-    /// Recovered once the shard has restored its items and answers requests.
+    /// Shard; it has recovered once it has restored its items and answers requests.
     Shard,
-    /// Recovered once the learner has published a policy newer than the one before the kill.
+    /// Learner; it has recovered once it has published a policy newer than the last one before the kill.
     Learner,
 }
 

@@ -20,7 +20,7 @@ pub struct Table {
     standings: Standings<Actors, Outcome>,
 }
 
-/// Number of actors, which acts as a contender of the contest.
+/// Number of actors. Each number is a contender of the contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Actors(usize);
 

@@ -27,14 +27,14 @@ const REPEATS: usize = 50;
 /// Pause between packets. Without a pause, the switch would limit its answers to non-members, and an answer that is too
 /// long could go unnoticed.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Time after which no further answer arrives.
+/// Time after which the test assumes that no further answer arrives.
 const QUIET: Duration = Duration::from_millis(100);
 const FULL_SEGMENT_FLOATS: usize = 366;
 /// Numbers of floats in the forged data packets.
 const DATA_FLOATS: [usize; 3] = [1, 27, FULL_SEGMENT_FLOATS];
 const CONTROL_KINDS: usize = 15;
 const KINDS: usize = CONTROL_KINDS + DATA_FLOATS.len();
-/// Maximum length of a payload of random bytes.
+/// Maximum length of a payload of random bytes, in bytes.
 const MAX_RANDOM_LEN: usize = 1472;
 
 /// Packet without its source and destination addresses.

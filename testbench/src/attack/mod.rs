@@ -34,7 +34,7 @@ impl Effort {
     pub const QUICK: Self = Self { duration: Duration::from_millis(700), packets: 1_000, seed: 1 };
 }
 
-/// Result of an attack: a measurement if the promise held, otherwise a description of how it was broken.
+/// Outcome of an attack: a measurement if the promise under test held, otherwise a description of the violation.
 pub type Verdict = Result<String, String>;
 
 /// One attack.

@@ -15,13 +15,13 @@ const FIRST_JOB: u32 = 1000;
 /// Number of floats in the vector of the attacker's first job. Whenever a job is refused, the next one has half as many
 /// floats.
 const FLOATS: u32 = 1 << 28;
-/// Number of floats in a long segment. Jobs with long segments take the memory for sums.
+/// Number of floats in a long segment. Jobs with long segments exhaust the memory for sums.
 const LONG_SEGMENT_FLOATS: u16 = 366;
-/// Number of floats in a short segment. Jobs with short segments take the memory for the state of segments.
+/// Number of floats in a short segment. Jobs with short segments exhaust the memory for the state of segments.
 const SHORT_SEGMENT_FLOATS: u16 = 1;
 
-/// Lets the attacker take capacity with `take`, which returns the members that the switch admitted. Then checks that
-/// the workers, which have the key, aggregate undisturbed.
+/// Lets the attacker occupy the switch with `take`, which returns the members that the switch admitted. Then checks
+/// that the workers, which have the key, aggregate undisturbed.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let testbed = Testbed::new();
     // With this limit, one address can stand in for as many addresses as the attack needs.

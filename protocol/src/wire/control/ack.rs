@@ -36,7 +36,7 @@ pub(super) mod field {
 const FORMED: u8 = 1;
 const ORPHANED: u8 = 2;
 const PINNED: u8 = 4;
-/// Bit position, in the flags, of the number of parts minus one.
+/// Position, within the flags, of the lowest bit of a field that holds the number of parts minus one.
 const PARTS_SHIFT: u32 = 4;
 
 const _: () = assert!(MAX_PARTS - 1 == (u8::MAX >> PARTS_SHIFT) as usize);
@@ -45,16 +45,16 @@ const _: () = assert!(MAX_PARTS - 1 == (u8::MAX >> PARTS_SHIFT) as usize);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Standing {
-    /// The member starts at the given round and does not have the earlier sums.
+    /// The member starts at the round in the Ack and does not have the sums of earlier rounds.
     #[default]
     Fresh = 0,
-    /// The member has missed nothing: its next round is the given one.
+    /// The member has missed nothing: its next round is the one in the Ack.
     Resumed = 1,
-    /// The member has missed nothing, but other members lack the last sum, which it holds. It sends that sum in the
-    /// given round, and then continues with its next round.
+    /// The member has missed nothing, but other members lack the last sum, which this member holds. The member sends
+    /// that sum in the round that the Ack names, and then continues with its next round.
     Supplies = 2,
-    /// The member lacks one sum that others hold and send in the given round. It waits for that sum instead of
-    /// contributing.
+    /// The member lacks one sum that other members hold and send in the round that the Ack names. The member waits for
+    /// that sum instead of contributing.
     Awaits = 3,
 }
 
@@ -84,8 +84,8 @@ pub struct AckRepr<'a> {
     pub members: u16,
     /// Threshold H that applies to the next round.
     pub threshold: u16,
-    /// Answer to a Join: the round to start from. Answer to a Confirm: the aggregate that took the vector, if
-    /// `expected` is 1. Otherwise: the round concerned, see [`Status`].
+    /// Answer to a Join: the round at which the member starts. Answer to a Confirm: the aggregate that includes the
+    /// vector, if `expected` is 1. Otherwise: the round that the status refers to, see [`Status`].
     pub round: Round,
     /// Maximum number of segments that the member may have in flight.
     pub window: u16,
@@ -102,10 +102,10 @@ pub struct AckRepr<'a> {
     pub parts: u8,
     /// Epoch of the job's incarnation, or the boot id of the switch if it does not know the job (requirement M-7).
     pub boot: u64,
-    /// Lease: the silence after which the switch expels a member, in milliseconds.
+    /// Lease: the time without packets from a member after which the switch expels the member, in milliseconds.
     pub lease_ms: u32,
-    /// Expected value of a field that was refused, see [`Status`]. Answer to a granted Confirm: 1 if an aggregate has
-    /// taken the vector, otherwise 0.
+    /// Expected value of a refused field, see [`Status`]. Answer to a successful Confirm: 1 if an aggregate includes
+    /// the vector, otherwise 0.
     pub expected: u32,
     /// Answer to a Join: the history before `round`, or after it if the member supplies or awaits the sum of that
     /// round; see [`crate::history`]. With [`Status::Challenge`]: the nonce. With [`Status::NoCapacity`] and

@@ -5,7 +5,7 @@ use core::ops::Range;
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Checks that the buffer has at least `len` bytes and that only padding follows them.
+/// Checks that the buffer has at least `len` bytes and that all bytes after the first `len` are padding.
 pub(super) fn padded(buffer: &[u8], len: usize) -> Result<(), WireError> {
     at_least(buffer, len)?;
     padding(buffer, len).map(|_| ())
@@ -22,7 +22,7 @@ pub(super) fn padding(buffer: &[u8], len: usize) -> Result<u16, WireError> {
     if padding.iter().any(|byte| *byte != 0) { Err(WireError::Overlong) } else { Ok(padding.len() as u16) }
 }
 
-/// Combines the flags that are set.
+/// Returns the union of the flags whose condition is true.
 pub(super) fn all_set(flags: &[(bool, u8)]) -> u8 {
     flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }

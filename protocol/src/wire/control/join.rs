@@ -1,4 +1,4 @@
-//! Join: the parameters that a member declares, and the history that it resumes with.
+//! Join: the parameters that a member declares, and the aggregation history with which it resumes.
 
 use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
 use crate::element::ElementTypes;
@@ -176,9 +176,9 @@ impl JoinRepr {
 pub struct ResumeRepr {
     /// Number of the member's next round, as far as the member knows.
     pub round: Round,
-    /// Number of members that the switch had; zero if the member does not know it.
+    /// Number of members that the switch had before the interruption; zero if the member does not know it.
     pub members: u16,
-    /// Number of workers that the whole job had.
+    /// Number of workers that the whole job had before the interruption.
     pub weight: u16,
     /// Threshold H if it was pinned, otherwise zero.
     pub threshold: u16,
@@ -186,7 +186,8 @@ pub struct ResumeRepr {
     pub history: u64,
     /// History before the last sum if the member still holds that sum, otherwise zero.
     pub previous: u64,
-    /// History of those members of a switch that seem to lack the last sum; zero if there are none.
+    /// If the member is a switch: history of those of its members that seem to lack the last sum; zero if there are
+    /// none.
     pub behind: u64,
     /// Whether the member received its history when it was admitted as Fresh, and has finished no round since.
     pub fresh: bool,

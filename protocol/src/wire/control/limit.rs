@@ -20,7 +20,7 @@ pub enum Limit {
     JobMemory = 6,
     /// Memory for the sums of jobs without a key, in bytes, if the switch holds keys.
     KeylessMemory = 7,
-    /// Number of segments, over all jobs, whose state the switch can keep.
+    /// Number of segments, in all jobs together, whose state the switch can keep.
     Slots = 8,
     /// The switch is about to stop, so no further job may begin; the value is 0.
     Draining = 9,

@@ -21,7 +21,7 @@ impl<'a> ControlPacket<'a> {
         Ok(packet)
     }
 
-    /// Checks that no accessor can panic.
+    /// Checks that the length of the buffer is valid, so that no accessor can panic.
     pub fn check_len(&self) -> Result<(), WireError> {
         match self.buffer.len() {
             0..HEADER_LEN_BYTES => Err(WireError::Truncated),

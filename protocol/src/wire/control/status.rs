@@ -26,7 +26,8 @@ pub enum Status {
     WorkersMismatch = 8,
     /// The declared layout of the vector is invalid.
     BadLayout = 9,
-    /// The job has as many members as it may have; `expected` is that number, and `history` the limit.
+    /// The job already has the maximum number of members; `expected` is that number, and `history` holds the limit (see
+    /// [`Exceeded`](super::Exceeded)).
     JobFull = 10,
     /// The switch has no capacity for the job; `expected` is the available memory, in KiB, and `history` the limit (see
     /// [`Exceeded`](super::Exceeded)).

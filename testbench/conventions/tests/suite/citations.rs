@@ -76,7 +76,7 @@ static RULES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     lines.filter_map(|line| line.strip_suffix(',')).map(str::to_owned).collect()
 });
 
-/// Returns whether a text contains a test with this name.
+/// Returns whether a source text defines a test with this name.
 pub(crate) fn has_test(text: &str, name: &str) -> bool {
     // pytest recognises a test by its name.
     if name.starts_with("test_") && text.lines().any(|line| line.starts_with(&format!("def {name}("))) {

@@ -8,7 +8,7 @@ use iswitch_conventions::{report, root};
 use crate::citations::{self, cells};
 
 const CONFORMANCE: &str = "protocol/CONFORMANCE.md";
-/// Exclusive upper limit on the length of a restatement, in characters.
+/// Length that the restatement of a requirement in `CONFORMANCE.md` must not reach, in characters.
 const RESTATEMENT_CHARS: usize = 100;
 /// Prefix of the reason why a requirement, or a part of it, has no test.
 const NOT_TESTED: &str = "Not tested: ";

@@ -1,8 +1,8 @@
 //! Marked vectors, whose sums show which contributions they contain, and a ledger of the sums of each job.
 //!
-//! The first float of a segment is a power of 4 for each host, so that the base-4 digits of a sum show how often each
-//! host is in it. The second float is the weight that the packet claims; the third is a hash of the host, job, round
-//! and segment. All floats are integers, and small enough that their sums are exact.
+//! The first float of a segment is a power of 4 that identifies the host, so that the base-4 digits of a sum show how
+//! often each host's contribution is in it. The second float is the weight that the packet claims; the third is a hash
+//! of the host, job, round and segment. All floats are integers that are small enough for their sums to be exact.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,8 @@ use iswitch_protocol::Seg;
 
 use crate::operation::HOSTS;
 
-/// Exclusive upper limit of a mark, so that sums of marks stay below 2^24, up to which f32 is exact.
+/// Exclusive upper bound of the hash in the third float. With this bound, sums of hashes stay below 2^24, up to which
+/// f32 represents every integer exactly.
 const MARKS: u32 = 1 << 14;
 
 /// Subject of a packet of a host: in a synchronous job, the segment and the round; in an asynchronous job, the number
@@ -66,7 +67,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Forgets the sums of a job that starts or moves to a new range of rounds.
+    /// Discards the sums of a job that starts or moves to a new range of rounds.
     pub(crate) fn begin_anew(&mut self, job: u32) {
         self.jobs.remove(&job);
     }
@@ -121,8 +122,9 @@ fn canonical(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(canonical).collect()
 }
 
-/// Checks that a sum of a round contains each host at most once and has the right number of contributions. A partial
-/// sum for the parent may contain no host, if all have left the round (H-8).
+/// Checks that a sum of a round includes each host's contribution at most once and states the right number of
+/// contributions. A partial sum for the parent may include no contributions at all, if all members have left the round
+/// (H-8).
 fn check_round(topic: Topic, goes_up: bool, seg: Seg, floats: &[f32]) {
     let digits = floats[0] as u32;
     assert!(f32::from(u16::MAX) * 4.0 > floats[0] && digits as f32 == floats[0], "{topic:?}: {floats:?}");

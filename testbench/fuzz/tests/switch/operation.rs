@@ -62,15 +62,15 @@ pub(crate) struct Segments {
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) enum Operation {
-    /// A host joins; in a job with a key, after a challenge.
+    /// A host joins a job. If the job has a key, the host first obtains a challenge and answers it.
     Join(Host, Joining),
-    /// A host sends another control request.
+    /// A host sends a control request other than a Join.
     Ask(Host, Request),
     /// A host sends one segment.
     Contribute(Host, Contribution),
     /// A host sends all segments of a vector in one super-frame, in order or in reverse order.
     SendVector(Host, RoundOffset, bool),
-    /// An earlier packet of a host arrives again, possibly changed.
+    /// A packet that a host sent earlier arrives again, possibly changed.
     Again(#[generator(0..32u8)] u8, Change),
     /// A host sends arbitrary bytes.
     Bytes(Host, bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
@@ -255,7 +255,7 @@ pub(crate) enum Saying {
     },
     Challenge(u8),
     Refused(#[generator(1..26u8)] u8, RoundOffset, bool),
-    /// Answer to a Help, with the segments that the parent misses.
+    /// Answer to a Help, with the segments that the parent is still missing.
     Missing(RoundOffset, Segments),
     Result(RoundOffset, #[generator(0..8u8)] u8, u8),
     /// All segments of a round in one super-frame.

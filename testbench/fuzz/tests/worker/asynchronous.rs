@@ -64,7 +64,7 @@ impl World {
         self.settle();
     }
 
-    /// Returns the number from which a turn's offset counts: the next aggregate, or a fixed round for the first Join.
+    /// Returns the number to which a turn's offset is added: the next aggregate, or a fixed round for the first Join.
     fn place(&self, turn: &Turn) -> Round {
         match (turn, self.protocol.membership()) {
             (Turn::Join(_), None) => Round::new(7),
@@ -126,7 +126,8 @@ impl World {
     }
 }
 
-/// For all packets of the switch, nothing panics, sums are in order and equal what was sent, and the driver can sleep.
+/// Checks that, whatever packets the switch sends, nothing panics, sums are in order and equal the results that were
+/// sent, and no deadline that has been handled is still due.
 pub(crate) fn run(scenario: &Scenario) {
     let mut world = World::new(scenario);
     scenario.turns.iter().for_each(|turn| world.perform(turn));

@@ -105,8 +105,8 @@ impl World {
     }
 }
 
-/// For all packets of the switch, nothing panics, a round ends with the results that were sent, and the driver can
-/// sleep.
+/// Checks that, whatever packets the switch sends, nothing panics, a round ends with the results that were sent, and no
+/// deadline that has been handled is still due.
 pub(crate) fn run(scenario: &Scenario) {
     let mut world = World::new(scenario);
     scenario.turns.iter().for_each(|turn| world.perform(turn));

@@ -33,7 +33,7 @@ pub(crate) enum Turn {
     Begin,
     /// The caller abandons the round or takes all available sums.
     Take,
-    /// The caller sends another control packet, such as SetH.
+    /// The caller sends a request that is not part of a round or vector: Leave, SetH or Halt.
     Order(#[generator(0..4u8)] u8),
     Sleep {
         #[generator(0..3000u16)]
@@ -42,7 +42,7 @@ pub(crate) enum Turn {
     /// The switch answers the Join.
     Join(Joined),
     Challenge(#[generator(1..4u8)] u8),
-    /// The switch answers another request.
+    /// The switch answers a request other than the Join.
     Ack(Acknowledged),
     Results {
         round: RoundOffset,
@@ -102,7 +102,7 @@ pub(crate) struct Acknowledged {
     pub(crate) status: u8,
     pub(crate) round: Round,
     pub(crate) formed: bool,
-    /// Whether the Ack comes from another run of the switch.
+    /// Whether the Ack names a run of the switch other than the current one.
     pub(crate) other_boot: bool,
     /// Age of the acknowledged request; 0 is the last one.
     #[generator(0..4u8)]

@@ -1,4 +1,4 @@
-//! Switch, as seen by a worker, that sends arbitrary packets with the right key.
+//! A switch that authenticates its packets with the right key but sends arbitrary packets to the worker under test.
 
 use std::collections::HashMap;
 

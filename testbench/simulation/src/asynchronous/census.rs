@@ -96,7 +96,7 @@ impl Census {
         });
     }
 
-    /// Removes a member. H of an aggregate being filled falls to the number of members unless it is pinned.
+    /// Removes a member. Unless H is pinned, the H of an aggregate being filled falls to the number of members.
     pub(super) fn leave(&mut self, address: SocketAddrV4, is_open: bool) {
         self.change(is_open, |census| {
             census.heard.remove(&address);
@@ -107,7 +107,7 @@ impl Census {
         });
     }
 
-    /// Checks a finished aggregate: it contains H vectors, or more if departures have just lowered H below the number
+    /// Checks that a finished aggregate contains H vectors, or more if departures have just lowered H below the number
     /// of vectors.
     pub(super) fn finish(&mut self, finished: Finished, begun_with: Option<u16>) -> Result<(), Violation> {
         let Finished { number, contributions } = finished;
@@ -136,7 +136,8 @@ impl Census {
         }
     }
 
-    /// Checks a finished aggregate of the root of a tree: without its last vector, it contains fewer than H gradients.
+    /// Checks that a finished aggregate of the root of a tree, without its last vector, contains fewer than H
+    /// gradients.
     pub(super) fn finish_in_tree(
         &mut self,
         finished: Finished,

@@ -21,7 +21,7 @@ const MOST_UNCONFIRMED: usize = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
     pub(super) all: u64,
-    /// Aggregates that contain a vector whose sender received no confirmation.
+    /// Number of aggregates that contain a vector whose sender received no confirmation.
     pub(super) unconfirmed: u64,
 }
 
@@ -246,8 +246,8 @@ impl Simulation<'_> {
 }
 
 impl Simulation<'_> {
-    /// Checks that each sum consists of the vectors that are known to be in it and, possibly, of vectors that may be in
-    /// it.
+    /// Checks that each sum consists of the vectors that are known to be in it and, possibly, of vectors whose senders
+    /// do not know their fate.
     pub(super) fn check_sums(&self) -> Result<Checked, Violation> {
         let mut undecided = self.undecided.clone();
         for (worker, acting) in self.workers.iter().enumerate() {

@@ -26,7 +26,7 @@ const RECV_BUFFER_BYTES: usize = 4 << 20;
 /// A gradient that is being computed or waits to be committed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradient {
-    /// Number among the gradients of its worker.
+    /// Sequence number of the gradient among those of its worker.
     pub(super) number: u64,
     pub(super) done_at: Instant,
     /// Number of aggregates applied to the weights from which the gradient is computed.
@@ -79,10 +79,11 @@ pub(super) struct SimulatedWorker {
     pub(super) inbox: VecDeque<(Path, Class, Vec<u8>)>,
 }
 
-/// Upper bound of the elements of a 16-bit vector: the sum of twelve vectors then has eight bits, and is thus exact.
+/// Upper bound of the elements of a 16-bit vector. With this bound, the sum of twelve vectors fits in eight bits and is
+/// therefore exact.
 const SHORT_BOUND: u64 = 20;
-/// Upper bound of the elements of a 16-bit vector in a tree, whose aggregates may contain more gradients than H: the
-/// sum of 19 vectors is exact.
+/// Upper bound of the elements of a 16-bit vector in a tree, whose aggregates may contain more gradients than H. With
+/// this bound, the sum of 19 vectors is exact.
 const SHORT_BOUND_IN_TREE: u64 = 13;
 
 /// Returns a worker's vector of integers, whose sums are exact.
@@ -177,7 +178,8 @@ pub(super) fn initial_model(scenario: &Scenario) -> Vec<f32> {
     vec![0.0; scenario.gradient_len as usize]
 }
 
-/// Returns the time after which no packet of an ended process is in flight, so that another may use its port.
+/// Returns the time after the end of a process at which none of its packets can be in flight, so that another process
+/// may use its port.
 pub(super) fn quiet_time(scenario: &Scenario) -> Duration {
     scenario.faults.delay + scenario.faults.jitter + Duration::from_nanos(1)
 }

@@ -20,7 +20,7 @@ pub struct WorkerReport {
 /// Report of one simulation.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Restarts of the switch, Resets, and crashes of workers.
+    /// Number of restarts of the switch, Resets, and crashes of workers.
     pub upsets: u64,
     /// Processes that ended and members that departed.
     pub departures: Departures,
@@ -28,13 +28,13 @@ pub struct Report {
     pub is_keyed: bool,
     /// Whether there are switches below the root.
     pub is_tree: bool,
-    /// Aggregates that at least one worker has applied.
+    /// Number of aggregates that at least one worker has applied.
     pub aggregates: u64,
-    /// Aggregates whose sum was compared with the vectors in them.
+    /// Number of aggregates whose sum was compared with the vectors in them.
     pub checked: u64,
-    /// Datagrams put on the wire.
+    /// Number of datagrams put on the wire.
     pub datagrams: u64,
-    /// Data packets that the switch sent to groups.
+    /// Number of data packets that the switch sent to groups.
     pub group_datagrams: u64,
     /// Reports of the last process of each worker.
     pub workers: Vec<WorkerReport>,
@@ -45,64 +45,64 @@ pub struct Report {
 /// Counts of processes that ended and of members that departed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// Worker processes killed.
+    /// Number of worker processes killed.
     pub crashes: u64,
-    /// Worker processes that replaced an earlier one.
+    /// Number of worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins refused because members that had ended still occupied the job's slots.
+    /// Number of Joins refused because members that had ended still occupied the job's slots.
     pub turned_away: u64,
-    /// Members expelled because their lease expired.
+    /// Number of members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state because all workers with a later state had ended.
+    /// Number of workers that continued with their own state because all workers with a later state had ended.
     pub orphans: u64,
-    /// Aggregates with a vector whose sender received no confirmation.
+    /// Number of aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
-    /// Restarts of switches below the root.
+    /// Number of restarts of switches below the root.
     pub rack_restarts: u64,
 }
 
-/// Counts from one simulation or the total of several.
+/// Counts from one simulation, or their totals over several simulations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Aggregates that at least one worker has applied.
+    /// Number of aggregates that at least one worker has applied.
     pub aggregates: u64,
-    /// Aggregates whose sum was compared with the vectors in them.
+    /// Number of aggregates whose sum was compared with the vectors in them.
     pub checked: u64,
-    /// Datagrams put on the wire.
+    /// Number of datagrams put on the wire.
     pub datagrams: u64,
-    /// Data packets that the switch sent to groups.
+    /// Number of data packets that the switch sent to groups.
     pub group_datagrams: u64,
-    /// Vectors admitted to aggregates.
+    /// Number of vectors admitted to aggregates.
     pub admitted: u64,
-    /// Gradients that were too stale to be committed.
+    /// Number of gradients that were too stale to be committed.
     pub skipped: u64,
-    /// Segments retransmitted because the switch lacked them.
+    /// Number of segments retransmitted because the switch lacked them.
     pub retransmitted: u64,
     /// Help packets sent.
     pub helps: u64,
-    /// Times that a worker needed the state of a peer.
+    /// Number of times that a worker needed the state of a peer.
     pub missed: u64,
-    /// Times that a worker rejoined after the switch had lost its membership.
+    /// Number of times that a worker rejoined after the switch had lost its membership.
     pub rejoins: u64,
-    /// Restarts of the switch, Resets, and crashes of workers.
+    /// Number of restarts of the switch, Resets, and crashes of workers.
     pub upsets: u64,
-    /// Worker processes killed.
+    /// Number of worker processes killed.
     pub crashes: u64,
-    /// Worker processes that replaced an earlier one.
+    /// Number of worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins refused because members that had ended still occupied the job's slots.
+    /// Number of Joins refused because members that had ended still occupied the job's slots.
     pub turned_away: u64,
-    /// Members expelled because their lease expired.
+    /// Number of members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state because all workers with a later state had ended.
+    /// Number of workers that continued with their own state because all workers with a later state had ended.
     pub orphans: u64,
-    /// Aggregates with a vector whose sender received no confirmation.
+    /// Number of aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
-    /// Simulations of a job with a key.
+    /// Number of simulations of a job with a key.
     pub authenticated: u64,
-    /// Simulations of a tree of switches.
+    /// Number of simulations of a tree of switches.
     pub trees: u64,
-    /// Restarts of switches below the root.
+    /// Number of restarts of switches below the root.
     pub rack_restarts: u64,
 }
 

@@ -58,8 +58,8 @@ impl Faults {
 pub struct Pace {
     /// Time to compute a gradient.
     pub compute: Duration,
-    /// Length of the periods that divide the worker's time; the worker is stalled in every second one. A stalled worker
-    /// does nothing, and arriving packets wait.
+    /// Length of the periods into which the worker's time is divided; the worker is stalled in every second period. A
+    /// stalled worker does nothing, and the packets that arrive for it wait.
     pub stall: Option<Duration>,
 }
 
@@ -85,7 +85,7 @@ pub struct Scenario {
     /// Number of floats in the vector.
     #[serde(default = "long_vector")]
     pub gradient_len: u32,
-    /// Silence after which the switch expels a member, in milliseconds.
+    /// Time without packets from a member after which the switch expels the member, in milliseconds.
     #[serde(default = "long_lease")]
     pub lease_ms: u32,
     /// Whether the workers declare the world size, so that no vector is summed before all have joined.
@@ -109,7 +109,8 @@ pub struct Scenario {
     pub work_per_turn: u32,
 }
 
-/// Salt of the random numbers that draw a tree. It keeps the other random numbers of a scenario unchanged.
+/// Salt that is combined with the seed to draw the tree, so that this choice does not change the other random numbers
+/// of a scenario.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
 
 /// Returns the vector length of stored scenarios that lack the field `gradient_len`.
@@ -117,18 +118,20 @@ fn long_vector() -> u32 {
     150
 }
 
-/// Returns the lease of jobs whose workers are never killed, in milliseconds.
+/// Returns the lease of stored scenarios that lack the field `lease_ms`, in milliseconds. Their workers are never
+/// killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms
 }
 
-/// Returns true: in jobs whose workers are never killed, the workers declare the world size.
+/// Returns the value of `declared` for stored scenarios that lack this field: their workers are never killed, and
+/// declare the world size.
 fn declared() -> bool {
     true
 }
 
 impl Scenario {
-    /// Draws the scenario of a seed.
+    /// Draws a scenario at random; `seed` determines it.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let count = draw.among(1..=8);

@@ -37,15 +37,15 @@ pub enum Upset {
         worker: usize,
         /// Delay until a new process replaces it; `None` if none does.
         return_after: Option<Duration>,
-        /// Whether the new process sends from another UDP port.
+        /// Whether the new process sends from a different UDP port than the killed one.
         new_port: bool,
     },
 }
 
-/// Time since the start of the job and the upset that occurs then.
+/// A planned upset, and the time since the start of the job at which it occurs.
 pub type PlannedUpset = (Duration, Upset);
 
-/// Creates run number `run` of the switch with index `at`; the root has index 0.
+/// Creates the process for run number `run` of the switch with index `at`; the root has index 0.
 pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Switch {
     let boot = match (at, run) {
         (0, 0) => seed + 1,

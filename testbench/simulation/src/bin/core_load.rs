@@ -1,4 +1,4 @@
-//! Load on the switch core alone, which `testbench instructions` runs under Valgrind.
+//! Program that loads the switch core alone. `testbench instructions` runs it under Valgrind.
 
 use clap::Parser;
 use iswitch_simulation::core_load::{

@@ -21,9 +21,9 @@ use super::super::worker::Options;
 use super::super::{JOB, ScheduledEvent, keys};
 use super::{BEGIN, World, switch_node};
 
-/// Memory of a switch in addition to that for the vector.
+/// Memory of a switch in addition to that for the vector, in bytes.
 const SWITCH_MEMORY_BYTES: usize = 64 << 10;
-/// Maximum memory per segment, for both generations of slots; the switch has one slot per 256 bytes.
+/// Maximum memory per segment, for both generations of slots together, in bytes; the switch has one slot per 256 bytes.
 const SEGMENT_MEMORY_BYTES: usize = 1 << 10;
 /// Port on which a switch serves its members. `UPLINK` is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
