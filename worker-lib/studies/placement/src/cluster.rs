@@ -6,7 +6,7 @@ use iswitch_study::StudyError;
 
 /// Maximum number of GPUs in a cluster, so that a file cannot exhaust memory.
 pub const GPUS_MAX: usize = 1 << 20;
-/// Number of cages in a cabinet of Titan; they are numbered from the coolest to the hottest.
+/// Number of cages in a cabinet of Titan; cages are numbered from the coolest to the hottest.
 pub const CAGES: usize = 3;
 
 /// Node of a cluster.
@@ -14,12 +14,12 @@ pub const CAGES: usize = 3;
 pub struct Node {
     /// Ids of its GPUs.
     pub gpus: Range<usize>,
-    /// Cage that holds the node. GPUs in different cages fail at different rates. (A cabinet of Titan has cages 0 to 2
-    /// from the bottom to the top, and the cooling air passes the lower cages before the upper ones.)
+    /// Cage that holds the node. Failure rates depend on the cage. (A cabinet of Titan has cages 0 to 2 from the bottom
+    /// to the top, and the cooling air passes the lower cages before the upper ones.)
     pub cage: usize,
 }
 
-/// Failure domain larger than a GPU: a failure of the domain stops all of its GPUs at once.
+/// Level of failure domains larger than a GPU. A failure of a domain stops all of its GPUs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Level {
@@ -46,7 +46,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Creates a cluster from the `(gpus, cage)` of each node.
+    /// Creates a cluster from a `(gpus, cage)` pair for each node: its number of GPUs and its cage.
     ///
     /// # Errors
     /// Fails if there are no nodes, a node has no GPUs, or all nodes together have more than [`GPUS_MAX`].
@@ -82,11 +82,10 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Divides the nodes, in the order of their numbers, into racks, and the racks into groups that share a switch. By
-    /// default, all nodes are in one rack.
+    /// Divides the nodes, in the order of their numbers, into racks, and the racks into groups that share a switch.
+    /// Without this call, all nodes are in one rack.
     ///
-    /// # Errors
-    /// Fails if a number is 0.
+    /// Fails if either argument is 0.
     pub fn with_racks(self, nodes_per_rack: usize, racks_per_switch: usize) -> Result<Self, StudyError> {
         for (name, value) in [("nodes per rack", nodes_per_rack), ("racks per switch", racks_per_switch)] {
             if value == 0 {

@@ -1,4 +1,5 @@
-//! Decisions for all jobs of a cluster at one moment: which to suspend, and which to start or resume on which GPUs.
+//! Decisions for all jobs of a cluster at one moment: which jobs to suspend, and which to start or resume on which
+//! GPUs.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,8 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Minimum estimated duration of a job whose request states none, in seconds: one day. The estimate is the larger of
-/// this value and twice the time that the job has run so far.
+/// Minimum estimate, in seconds (one day), of the duration of a job whose request states none. The estimate is the
+/// larger of this value and twice the time that the job has run so far.
 const DURATION_S: f64 = 86_400.0;
 
 /// Job in a request. Times are in seconds.
@@ -48,8 +49,8 @@ pub struct Start {
     pub gpus: Vec<usize>,
 }
 
-/// Decisions in the order in which they must be carried out: all suspensions, then all starts. A job may be suspended
-/// and started again at the same moment, which saves its work.
+/// Decisions in the order in which they must be carried out: all suspensions, then all starts. A job may appear in both
+/// lists: it is suspended, which saves its work, and then restarted at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Decisions {
     /// Names of the jobs to suspend.
@@ -104,7 +105,8 @@ impl Agent {
     }
 }
 
-/// Checks that job names are distinct, that no GPU runs two jobs, and that a job runs on each busy GPU.
+/// Checks that job names are distinct, that no GPU runs two jobs, and that every GPU reported as busy runs one of the
+/// jobs.
 fn check_owners(given: &[Given], jobs: &[JobState]) -> Result<(), StudyError> {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
     names.sort_unstable();

@@ -20,17 +20,16 @@ pub struct Domain {
     gpus: Range<usize>,
     source: Source,
     belief: Belief,
-    /// Whether observed failures change the estimate.
+    /// Whether observed failures update the placers' estimate of the failure rate.
     learns: bool,
     last_repair: f64,
 }
 
 impl Domain {
     /// Creates a domain that fails `per_year` times a year at random and is repaired after `repair` seconds. Placers
-    /// know the rate.
+    /// know this rate.
     ///
-    /// # Errors
-    /// Fails if the rate is negative or above [`RATE_MAX`], or the repair time is not above 0.
+    /// # Errors Fails if the rate is negative or above [`RATE_MAX`], or if `repair` is not above 0.
     pub fn poisson(gpus: Range<usize>, per_year: f64, repair: f64) -> Result<Self, StudyError> {
         check_range("failure rate of a domain", per_year, 0.0..=RATE_MAX, "failures a year")?;
         above_zero("repair time of a domain", repair, "seconds")?;
@@ -44,7 +43,7 @@ impl Domain {
         })
     }
 
-    /// Creates a domain with outages at known times, `(begin, end)` in seconds. Placers know only the belief and the
+    /// Creates a domain with outages at known times, `(begin, end)` in seconds. Placers know only `belief` and the
     /// failures that they observe.
     ///
     /// # Errors
@@ -95,12 +94,13 @@ impl Domain {
         }
     }
 
-    /// Returns the placers' belief, and whether observed failures update it.
+    /// Returns the placers' initial belief about the failure rate, and whether observed failures update it.
     pub(super) fn belief(&self) -> (Belief, bool) {
         (self.belief, self.learns)
     }
 
-    /// Returns the next outage; for outages at known times, `seen` is the number that have already been returned.
+    /// Returns the next outage; for outages at known times, `seen` is the number of outages that have already been
+    /// returned.
     pub(super) fn next(&self, seen: usize) -> Next {
         match &self.source {
             Source::Poisson { per_year, repair } => Next::Random { per_year: *per_year, repair: *repair },

@@ -1,17 +1,17 @@
-//! Expected time of a job on GPUs that fail.
+//! Expected completion time of a job on GPUs that fail.
 
 use super::options::Checkpoint;
 
-/// Returns the expected time, in seconds, to complete `work` seconds of work without interruption. Failures occur at
-/// `rate` (1/s); after each failure, a restart takes `restart` seconds and the work starts over. The result is
-/// `(e^(rate work) - 1) (1/rate + restart)`. No failure occurs during a restart. The result may be infinite.
+/// Returns the expected time, in seconds, to complete `work` seconds of work in one piece. Failures occur at `rate`
+/// (1/s); after each failure, a restart takes `restart` seconds and the work starts over. The result is `(e^(rate work)
+/// - 1) (1/rate + restart)`. The model assumes that no failure occurs during a restart. The result may be infinite.
 pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     let failures = (rate * work).exp_m1();
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }
 }
 
-/// Returns the expected time in seconds of a job with checkpoints. The segments of work between checkpoints are
-/// independent. `rate` may be an estimate.
+/// Returns the expected time in seconds of a job with checkpoints. The result is the sum of the expected times of the
+/// segments between checkpoints, which are independent. `rate` may be an estimate.
 pub fn expected_time_with_checkpoints(rate: f64, work: f64, restart: f64, checkpoint: Checkpoint) -> f64 {
     let (interval, cost) = checkpoint.interval(rate);
     if interval >= work {

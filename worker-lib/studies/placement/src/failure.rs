@@ -1,4 +1,5 @@
-//! Failures of GPUs and of larger failure domains: at random, each with its own rate, or at known times.
+//! Failures of GPUs and of larger failure domains: either random, with a separate rate for each component, or at known
+//! times.
 //!
 //! A cluster consists of components that fail independently of each other. Components 0 to n - 1 are its n GPUs. The
 //! others are the [`Domain`]s (nodes, racks and switches), whose failures stop all of their GPUs at once. A GPU works
@@ -31,12 +32,12 @@ pub struct Outage {
     pub end: f64,
 }
 
-/// Knowledge about a GPU before the simulation: its estimated rate is `events / years`.
+/// What is known about a GPU's failures before the simulation. The estimated failure rate is `events / years`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Observed failures, including the prior's share.
+    /// Observed failures, plus those that the prior counts for.
     pub events: f64,
-    /// Years of observation, including the prior's share.
+    /// Years of observation, plus those that the prior counts for.
     pub years: f64,
 }
 
@@ -47,7 +48,8 @@ impl Belief {
     }
 
     /// Returns the belief from observed failures, shrunk to the mean rate of all components by empirical Bayes. The
-    /// prior is a gamma distribution with this shape: it counts as `shape` failures in `shape / mean` years.
+    /// prior is a gamma distribution with shape `shape` and mean `mean`: it counts as `shape` failures in `shape /
+    /// mean` years.
     pub(super) fn shrunk(events: f64, years: f64, shape: f64, mean: f64) -> Self {
         Self { events: events + shape, years: years + shape / mean }
     }
@@ -57,7 +59,7 @@ impl Belief {
         self.events / self.years
     }
 
-    /// Returns the belief after `seen` more failures in `years` more years.
+    /// Returns the belief updated with `seen` further failures in `years` further years.
     fn after(self, seen: u32, years: f64) -> Self {
         Self { events: self.events + f64::from(seen), years: self.years + years }
     }
@@ -65,7 +67,7 @@ impl Belief {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson processes with these rates, in failures per year.
+    /// Poisson processes with the given rates, in failures per year.
     Poisson(Vec<f64>),
     /// `(begin, end)` of each GPU's outages, in chronological order.
     Trace(Vec<Vec<(f64, f64)>>),
@@ -76,7 +78,7 @@ enum Source {
 pub struct Failures {
     source: Source,
     beliefs: Vec<Belief>,
-    /// Whether observed failures change the estimates.
+    /// Whether observed failures update the placers' estimates of the failure rates.
     learns: bool,
     /// Age of each GPU at the start of the simulation, in years.
     ages: Vec<f64>,
@@ -88,7 +90,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Creates failures that are Poisson processes; a GPU does not fail while it is being repaired. Placers know the
+    /// Creates failures that are Poisson processes. A GPU does not fail while it is being repaired. Placers know these
     /// rates.
     ///
     /// # Errors
@@ -104,8 +106,8 @@ impl Failures {
         Ok(Self::of(Source::Poisson(per_year), beliefs))
     }
 
-    /// Creates failures at known times, such as those of a file. Placers know nothing about these failures, because
-    /// rates estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
+    /// Creates failures at known times, such as those read from a file. Placers know nothing about these failures,
+    /// because rates estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
     ///
     /// # Errors
     /// Fails if an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its
@@ -130,7 +132,7 @@ impl Failures {
         Ok(Self::of(Source::Trace(of_gpu), vec![Belief::certain(0.0); cluster.gpus()]))
     }
 
-    /// Returns failures for a cluster whose GPUs never fail.
+    /// Returns failures for a cluster in which no GPU ever fails.
     pub fn none(cluster: &Cluster) -> Self {
         Self::of(Source::Poisson(vec![0.0; cluster.gpus()]), vec![Belief::certain(0.0); cluster.gpus()])
     }
@@ -141,7 +143,7 @@ impl Failures {
         Self { source, ages, beliefs, learns: false, factor: 1.0, domains, domains_of }
     }
 
-    /// Adds failure domains, whose failures occur in addition to those of single GPUs.
+    /// Adds failure domains, whose failures occur in addition to the failures of individual GPUs.
     ///
     /// # Errors
     /// Fails if a domain contains a GPU that does not exist.
@@ -192,11 +194,11 @@ impl Failures {
         repairs.reduce(f64::max).unwrap_or(0.0) / self.factor
     }
 
-    /// Replaces the placers' knowledge: they know only these beliefs and the failures that they observe. The estimated
-    /// rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
+    /// Replaces what the placers know: from then on, they know only `beliefs` and the failures that they observe. The
+    /// estimated rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
     ///
-    /// # Errors
-    /// Fails if there is not one belief for each GPU, or a belief has negative events or no years.
+    /// # Errors Fails if the number of beliefs is not the number of GPUs, or if a belief has negative `events` or
+    /// `years` that are not above 0.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
         self.check_count("number of beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
@@ -206,10 +208,9 @@ impl Failures {
         Ok(Self { beliefs, learns: true, ..self })
     }
 
-    /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers see.
+    /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers observe.
     ///
-    /// # Errors
-    /// Fails if there is not one age for each GPU, or an age is negative.
+    /// # Errors Fails if the number of ages is not the number of GPUs, or if an age is negative.
     pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
         self.check_count("number of ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {
@@ -218,8 +219,8 @@ impl Failures {
         Ok(Self { ages, ..self })
     }
 
-    /// Makes failures more frequent by `factor`: rates are multiplied by it, and times between known outages are
-    /// divided by it. Estimates change accordingly.
+    /// Makes failures more frequent by `factor`: failure rates are multiplied by `factor`, and the times between known
+    /// outages are divided by it. The placers' estimates are scaled accordingly.
     ///
     /// # Errors
     /// Fails if the factor is not above 0, or a scaled rate is above [`RATE_MAX`].
@@ -286,14 +287,14 @@ pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError>
     ))
 }
 
-/// One random sequence of failures, determined by a seed, a purpose and a number. Each component has its own random
-/// stream, so that the times between its failures do not depend on the placement of jobs.
+/// One random sequence of failures, determined by a seed, a purpose and a sequence number. Each component has its own
+/// random stream, so that the times between its failures do not depend on the placement of jobs.
 #[derive(Clone, Debug)]
 pub struct FailureDraw<'a> {
     failures: &'a Failures,
     /// Random number generator of each component.
     rngs: Vec<ChaCha8Rng>,
-    /// Number of known outages of each component that [`Self::next`] has returned.
+    /// Number of outages at known times , by component, that [`Self::next`] has returned.
     seen: Vec<usize>,
 }
 
@@ -338,7 +339,7 @@ impl<'a> FailureDraw<'a> {
 pub(super) enum Next {
     /// At a random time.
     Random {
-        /// Failure rate; may be 0.
+        /// Failure rate, which may be 0.
         per_year: f64,
         /// Length of the outage.
         repair: f64,
@@ -355,7 +356,7 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// Returns the outage with this number in a list of `(begin, end)` in chronological order.
+    /// Returns outage number `number` of a chronological list of `(begin, end)` times.
     pub(super) fn of_trace(outages: &[(f64, f64)], number: usize) -> Self {
         let Some((begin, end)) = outages.get(number) else { return Self::Never };
         let before = number.checked_sub(1).map_or(0.0, |before| outages[before].1);

@@ -1,4 +1,4 @@
-//! Synthetic jobs and GPU life histories that resemble the real ones of Philly and Titan.
+//! Synthetic jobs and GPU life histories that resemble those recorded on Philly and Titan.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +20,7 @@ const KINDS: [(usize, f64, f64, f64); 4] = [
     (4, 0.091, 73_100.0, 2.2),
     (8, 0.119, 98_700.0, 2.4),
 ];
-/// Shortest and longest duration, in seconds.
+/// Shortest and longest duration of a generated job, in seconds.
 const DURATIONS: (f64, f64) = (3600.0, 7.0 * 86_400.0);
 
 /// Draws `count` jobs with heavy-tailed durations from an hour to a week, on 1, 2, 4 or 8 GPUs.
@@ -51,7 +51,7 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
 const CAGE_RATES: [f64; CAGES] = [0.038, 0.085, 0.153];
 /// Shape of the gamma distribution of the rates within a cage. It is below 1, so a few GPUs have most of the failures.
 const RATE_SHAPE: f64 = 0.5;
-/// Shortest and longest observation time of a GPU, in years.
+/// Shortest and longest observation period of a generated GPU, in years.
 const YEARS: (f64, f64) = (1.0, 6.0);
 
 /// Draws the life histories of `count` GPUs, which are assigned to the cages in turn, with the failure rates of Titan's

@@ -1,4 +1,4 @@
-//! Training jobs, and pools to draw them from.
+//! Training jobs, and pools from which jobs are drawn.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -8,13 +8,13 @@ use super::failure::YEAR;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
-/// Latest arrival of a job, in seconds: 100 years. A simulation includes all GPU failures until the last job has
-/// arrived, so a later arrival would make it too slow. Beyond 2^53 seconds, the floating-point clock would no longer
-/// advance.
+/// Latest arrival of a job, in seconds: 100 years. A simulation processes all GPU failures until the last job has
+/// arrived, so it would take too long with later arrivals. Beyond 2^53 seconds, the floating-point clock would no
+/// longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
-/// Model of a job's speed on more or fewer GPUs than it asks for. With the same global batch, a step on k GPUs takes
-/// 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
+/// Model of a job's speed on a number of GPUs other than the one that it asks for. With the same global batch, a step
+/// on k GPUs takes 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// Seconds of synchronisation for each second of a step's computation on one GPU.
@@ -72,7 +72,7 @@ impl Job {
         Ok(Self { scaling: Some(scaling), ..self })
     }
 
-    /// Returns the job with a different arrival time, in seconds.
+    /// Returns the job with its arrival time replaced by `arrival`, in seconds.
     ///
     /// # Errors
     /// Fails if the arrival is negative or after [`ARRIVAL_MAX_S`].
@@ -91,7 +91,7 @@ impl Job {
         self.gpus
     }
 
-    /// Returns the duration in seconds on the number of GPUs that the job asks for, if none fails.
+    /// Returns the duration in seconds on the number of GPUs that the job asks for, if none of these GPUs fails.
     pub fn duration(&self) -> f64 {
         self.duration
     }
@@ -117,19 +117,19 @@ impl Job {
     }
 }
 
-/// Sorts jobs by arrival, the order that a simulation requires.
+/// Sorts jobs by arrival time, as a simulation requires.
 pub fn sort_by_arrival(jobs: &mut [Job]) {
     jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
 }
 
-/// Pool of jobs from which jobs are drawn with equal probability; their arrivals are ignored.
+/// Pool of jobs from which jobs are drawn with equal probability; the arrival times in the pool are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPool {
     jobs: Vec<Job>,
 }
 
 impl JobPool {
-    /// Creates a pool of these jobs.
+    /// Creates a pool from the given jobs.
     ///
     /// # Errors
     /// Fails if `jobs` is empty.
@@ -143,8 +143,7 @@ impl JobPool {
     /// Returns a pool of the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus`
     /// GPUs.
     ///
-    /// # Errors
-    /// Fails if the pool has no such jobs.
+    /// Fails if the pool contains no such job.
     pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, StudyError> {
         let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;
         Self::new(self.jobs.iter().filter(fits).copied().collect())
@@ -155,7 +154,7 @@ impl JobPool {
         &self.jobs
     }
 
-    /// Draws `count` independent jobs whose arrivals are a Poisson process. `interarrival` is the mean time between
+    /// Draws `count` independent jobs whose arrivals form a Poisson process. `interarrival` is the mean time between
     /// arrivals in seconds; with 0, all jobs arrive at once, as a batch.
     ///
     /// # Errors

@@ -14,21 +14,21 @@ use iswitch_study::error::above_zero;
 /// Weight of the prior in the estimate of a node's failure rate, in failures. It is low because the nodes' rates differ
 /// widely.
 const SHAPE: f64 = 0.5;
-/// Share of the trace that placers know: the part directly before the start of a run.
+/// Fraction of the trace that placers know: the part directly before the time at which a run starts.
 const HISTORY: f64 = 0.5;
 
 /// Faults of nodes over a period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeTrace {
-    /// `(begin, end)` of the outages of each node that had any, in seconds and in chronological order.
+    /// `(begin, end)` of the outages of each node that had outages, in seconds and in chronological order.
     nodes: Vec<Vec<(f64, f64)>>,
     /// Length of the period, in seconds.
     length: f64,
 }
 
 impl NodeTrace {
-    /// Creates a trace from the outages `(begin, end)` of each node that had any, in seconds. Outages of a node that
-    /// overlap or touch are merged.
+    /// Creates a trace from the outages `(begin, end)` of each node that had outages, in seconds. Outages of a node
+    /// that overlap or touch are merged.
     ///
     /// # Errors
     /// Fails if the length of the period is not above 0, there is no outage, or an outage begins before 0, ends after
@@ -80,12 +80,11 @@ impl NodeTrace {
     }
 
     /// Draws failures of a cluster's nodes by replaying the trace from a random time and, after its end, from its
-    /// beginning, with the nodes in random order. Nodes of the cluster beyond those of the trace never fail. Placers
-    /// know the mean rate and each node's outages in the half of the trace before the start. A run that is longer than
-    /// the other half therefore repeats outages that placers have already counted.
+    /// beginning, with the nodes in random order. If the cluster has more nodes than the trace, the remaining nodes
+    /// never fail. Placers know the mean rate and each node's outages in the half of the trace before the start. A run
+    /// that is longer than the other half of the trace therefore repeats outages that placers have already counted.
     ///
-    /// # Errors
-    /// Fails if more nodes of the trace had outages than the cluster has nodes.
+    /// Fails if the cluster has fewer nodes than the trace has nodes with outages.
     pub fn draw(&self, cluster: &Cluster, rng: &mut ChaCha8Rng) -> Result<Vec<Domain>, StudyError> {
         let mut nodes = cluster.domains(Level::Node);
         if self.nodes.len() > nodes.len() {
@@ -103,7 +102,7 @@ impl NodeTrace {
             .collect()
     }
 
-    /// Returns the failures of one node, with times relative to the time `start` of the trace.
+    /// Returns the failures of one node, with times relative to `start`, a time in the trace.
     fn domain(
         &self,
         gpus: std::ops::Range<usize>,

@@ -9,7 +9,7 @@ const DAY: f64 = 24.0 * HOUR;
 /// Longest horizon, in seconds: 100 years.
 pub const HORIZON_MAX_S: f64 = 100.0 * YEAR;
 
-/// Checkpoint setting of jobs. Times are in seconds.
+/// Checkpoint setting of a job. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Checkpoint {
     /// No checkpoints: a failure loses all work since the job's first start.
@@ -41,20 +41,20 @@ impl Checkpoint {
     }
 }
 
-/// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
+/// Rule that decides which other jobs wait if a job in the queue needs more GPUs than are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// All jobs behind that job wait (head-of-line blocking).
+    /// All jobs behind the job that does not fit wait (head-of-line blocking).
     Strict,
-    /// No other job waits: any job that fits starts. A job that needs many GPUs may wait forever.
+    /// Any job that fits starts, even if an earlier job does not fit. A job that needs many GPUs may wait forever.
     FirstFit,
     /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001): the first job that does not fit gets a reservation
-    /// for the earliest time at which enough GPUs will be free if nothing else fails. Other jobs start only if they do
-    /// not delay this job.
+    /// for the earliest time at which enough GPUs will be free if no failure occurs before then. Other jobs start only
+    /// if they do not delay this reservation.
     Easy,
 }
 
-/// Placement of a job after a failure.
+/// What happens to a job after a failure of one of its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The job releases its GPUs, returns to the queue and is placed again.
@@ -66,26 +66,27 @@ pub enum AfterFailure {
 /// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Duration of a restart: the time before the job does any work, at each start except its first. A failure during
-    /// this time stops the job again.
+    /// Duration of a restart: the time before the job does any work, at each start of the job except its first. A
+    /// failure during this time stops the job again.
     pub restart: f64,
     /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
     /// load their state.
     pub restart_per_gpu: f64,
-    /// Number of GPUs that are kept free as spares. Only jobs that a failure has stopped may use them.
+    /// Number of spare GPUs, which are kept free. Only jobs that a failure has stopped may use them.
     pub spares: usize,
-    /// Time to repair a GPU. It does not apply to failures at known times, because each of them has a known end.
+    /// Time to repair a GPU. It does not apply to failures at known times, whose ends are also known.
     pub repair: f64,
     /// Checkpoint setting of jobs.
     pub checkpoint: Checkpoint,
-    /// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
+    /// Rule that decides which other jobs wait if a job in the queue needs more GPUs than are free.
     pub queueing: Queueing,
-    /// Placement of a job after a failure.
+    /// What happens to a job after a failure of one of its GPUs.
     pub after_failure: AfterFailure,
     /// Factor by which a job takes longer if it runs on more nodes than it needs; 1 for no slowdown.
     pub spread_slowdown: f64,
-    /// Time after the last arrival at which the simulation ends, even if jobs still run. Without such a limit, a long
-    /// job without checkpoints on GPUs that fail often would practically never end.
+    /// Time after the last arrival at which the simulation ends, even if jobs are still running. Without this limit, a
+    /// simulation could practically never end: a long job without checkpoints on GPUs that fail often hardly ever
+    /// completes.
     pub horizon: f64,
 }
 

@@ -89,8 +89,8 @@ fn explore(
     Ok(all)
 }
 
-/// Returns the mean makespan of the best of several random plans, measured on failures that were not used to choose the
-/// plan.
+/// Returns the mean makespan of the best of several random plans, measured on failures that are independent of those
+/// used to choose the plan.
 fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, StudyError> {
     let mut plan = best_of(&episode.scenario, config.random_placements, episode.draw)?;
     let mut sum = 0.0;
@@ -101,7 +101,8 @@ fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<
     Ok(sum / config.courses as f64)
 }
 
-/// Returns the lowest makespan of several random simulated runs, on the same failures as a run of the policy.
+/// Returns the lowest makespan of several random simulated runs, each with the same failures as run `number` of the
+/// policy.
 fn hindsight_reference(
     config: &PlacementConfig,
     episode: &Episode,
@@ -151,8 +152,8 @@ fn gather(
     Ok(sums.chunks_exact(numbers).filter_map(decode).collect())
 }
 
-/// Returns the gradient of the loss over some of the `batch` samples in a batch, for an optimiser that minimises the
-/// loss.
+/// Returns this worker's share of the gradient of a batch's loss, for an optimiser that minimises the loss: the sum
+/// over `samples`, divided by `batch`, the number of samples in the whole batch.
 fn gradient(
     config: &PlacementConfig,
     net: &mut PatentNet,

@@ -21,7 +21,8 @@ pub enum Network {
     Patent,
 }
 
-/// Definition of T_Random, the makespan of random placement to which the patent compares a run.
+/// Definition of T_Random: the makespan of random placement that serves as the baseline of a run's reward in the
+/// patent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomReference {
@@ -105,7 +106,7 @@ pub struct PlacementConfig {
 }
 
 impl PlacementConfig {
-    /// Returns the default hyper-parameters of a network for a cluster with `gpus` GPUs.
+    /// Returns the default hyper-parameters of `network` for a cluster with `gpus` GPUs.
     pub fn preset(network: Network, gpus: usize) -> Self {
         let is_shared = network == Network::Shared;
         Self {
@@ -169,8 +170,7 @@ impl PlacementConfig {
 
     /// Checks that the network can be used for a cluster with `gpus` GPUs.
     ///
-    /// # Errors
-    /// Fails if it is the patent's network and was created for a different number of GPUs.
+    /// # Errors Fails if this is the patent's network and `gpus` is not the number of GPUs for which it was created.
     pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());
@@ -179,7 +179,7 @@ impl PlacementConfig {
         Err(StudyError::field("number of GPUs in the cluster", gpus, expected))
     }
 
-    /// Returns the checkpoint setting of the environment with this number.
+    /// Returns the checkpoint setting of the environment numbered `number`.
     pub(super) fn checkpoint(&self, number: usize) -> Checkpoint {
         if self.young_daly {
             return Checkpoint::YoungDaly { cost: self.checkpoint_cost };

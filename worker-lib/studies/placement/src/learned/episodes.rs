@@ -1,5 +1,5 @@
-//! Scenarios for training and tests, and simulated runs of them. Their draw numbers start at 2^62, so that these draws
-//! differ from those of comparisons.
+//! Scenarios for training and tests, and simulated runs of them. Their draw numbers start at 2^62, so that training and
+//! tests never use a draw on which policies are compared.
 
 use rand::RngExt as _;
 
@@ -11,16 +11,16 @@ use crate::workload::Workload;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 
-/// Number of the first draw for training.
+/// Number of the first training draw.
 const TRAINING: u64 = 1 << 63;
-/// Number of the first draw for tests.
+/// Number of the first test draw.
 const TEST: u64 = 1 << 62;
-/// Number of bits of a draw's index within a training run.
+/// Number of low-order bits of a draw's number that hold its index within the training run.
 const NUMBER_BITS: u32 = 32;
-/// Random stream of a draw's failure-rate factor. The GPUs of the draw use stream 0.
+/// Number of the random stream that determines a draw's failure-rate factor. Stream 0 determines the GPUs of the draw.
 const CONDITION_STREAM: usize = 1;
 
-/// Draw of jobs and GPUs with its failure-rate factor and checkpoint setting.
+/// Draw of jobs and GPUs, together with its failure-rate factor and checkpoint setting.
 #[derive(Clone, Debug)]
 pub struct Episode {
     /// Scenario of the draw.
@@ -29,7 +29,7 @@ pub struct Episode {
     pub draw: u64,
 }
 
-/// Returns the number of draw `at` of a training run with this seed. `first` is [`TRAINING`] or [`TEST`].
+/// Returns the draw number of draw `at` in a training run with seed `seed`. `first` is [`TRAINING`] or [`TEST`].
 fn number(first: u64, seed: u64, at: u64) -> u64 {
     first | (seed << NUMBER_BITS & (TEST - 1)) | at
 }
@@ -51,8 +51,8 @@ impl Episode {
         Self::new(config, workload, draw, (share, environment))
     }
 
-    /// Returns an episode of the test. Every test has the same episodes, whose failure-rate factors are evenly spaced
-    /// on a logarithmic scale.
+    /// Returns an episode of the test. All tests use the same episodes, whose failure-rate factors are evenly spaced on
+    /// a logarithmic scale.
     ///
     /// # Errors
     /// Returns the errors of [`Workload::scenario`].
@@ -71,8 +71,8 @@ impl Episode {
         Ok(Self { scenario: workload.scenario(draw, factor, config.checkpoint(at))?, draw })
     }
 
-    /// Runs a placer on the failures with this purpose and number. Failures with another purpose or number are
-    /// independent of these.
+    /// Simulates a run of a placer on the failures determined by `purpose` and `course`. Failures with different
+    /// purposes or courses are independent.
     ///
     /// # Errors
     /// Fails if the placer makes an invalid decision.

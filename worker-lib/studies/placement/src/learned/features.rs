@@ -1,5 +1,5 @@
-//! Input features of the shared network for jobs and GPUs. Their magnitude is about 1, whatever the size of the
-//! cluster.
+//! Input features of the shared network for jobs and GPUs. They are scaled to a magnitude of about 1, regardless of the
+//! size of the cluster.
 
 use crate::policy::saving::interval;
 use crate::state::{Phase, State};
@@ -22,7 +22,7 @@ const AGE: f64 = 5.0;
 /// Maximum absolute value of a feature; larger values are clamped.
 const MOST: f64 = 6.0;
 
-/// Features that are common to all jobs and GPUs of a state.
+/// Features of a state that all of its jobs and GPUs share.
 #[derive(Clone, Debug)]
 pub struct View {
     /// Mean failure rate of the GPUs, in failures per second.
@@ -36,7 +36,7 @@ pub struct View {
 }
 
 impl View {
-    /// Computes the common features of a state.
+    /// Computes the shared features of a state.
     pub fn of(state: &State<'_>) -> Self {
         let gpus = state.gpus.len();
         let asked: usize = state.queue.iter().map(|job| state.job(*job).gpus()).sum();

@@ -2,8 +2,8 @@
 //!
 //! The patent's network identifies a GPU by its index in the output, so it fits only one cluster. The shared network
 //! scores one GPU, one waiting job or one running job at a time, from its features, and therefore works for clusters of
-//! any size. Its output is added to the numbers by which the rule [`Saving`](super::policy::Saving) decides; before any
-//! training, the network makes the same decisions as that rule.
+//! any size. Its output is added to the numbers on which the rule [`Saving`](super::policy::Saving) bases its
+//! decisions. Before any training, the output is 0, so the decisions are those of the rule.
 //!
 //! | module | content |
 //! |---|---|
@@ -66,10 +66,10 @@ impl Trained {
         &self.config
     }
 
-    /// Creates a placer for a cluster. The placer always takes the best choice, without exploration.
+    /// Creates a placer for a cluster. The placer does not explore: it always takes the choice that the network rates
+    /// best.
     ///
-    /// # Errors
-    /// Fails if the network is for a cluster with another number of GPUs.
+    /// Fails if the network was created for a different number of GPUs than the cluster has.
     pub fn placer(&self, cluster: &Cluster) -> Result<Box<dyn Placer>, StudyError> {
         let parameters = Arc::clone(&self.parameters);
         match self.config.network {

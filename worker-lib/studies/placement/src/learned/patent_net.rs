@@ -1,5 +1,5 @@
 //! Networks of the patent, with the state `[N, T, S]` as input. Both networks have hidden layers of 256, 196, 196 and
-//! 128 units. The value network has one output; the policy network has one output for each GPU, a logit.
+//! 128 units. The value network has one output. The policy network outputs one logit for each GPU.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -29,7 +29,7 @@ impl PatentNet {
         Self { gpus, policy, value }
     }
 
-    /// Returns the number of parameters for a cluster with `gpus` GPUs, without creating the networks.
+    /// Returns the number of parameters of the networks for a cluster with `gpus` GPUs, without creating the networks.
     pub fn count(gpus: usize) -> usize {
         let of = |inputs: usize, outputs: usize| (inputs + 1) * outputs;
         let hidden: usize = HIDDEN.windows(2).map(|pair| of(pair[0], pair[1])).sum();

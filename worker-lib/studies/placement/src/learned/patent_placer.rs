@@ -1,5 +1,5 @@
-//! The patent's placer: jobs start in order of arrival, each on GPUs that are picked one after another (steps A1 to A5
-//! in training, C1 to C5 in use).
+//! The patent's placer. Jobs start in order of arrival. The GPUs of a job are picked one after another (steps A1 to A5
+//! of the patent in training, C1 to C5 in use).
 
 use std::sync::Arc;
 
@@ -28,8 +28,9 @@ impl PatentPlacer {
         Self { net, parameters, random: None }
     }
 
-    /// Adds exploration: draws each GPU at random with its probability, and records samples. The patent takes the most
-    /// probable GPU in training as well, but then the policy would never try other GPUs.
+    /// Adds exploration: each GPU is drawn according to the policy's probabilities, and a sample is recorded for each
+    /// pick. The patent picks the most probable GPU during training as well, but then the policy would never try other
+    /// GPUs.
     #[must_use]
     pub fn with_exploration(mut self, rng: ChaCha8Rng) -> Self {
         self.random = Some((rng, Vec::new()));

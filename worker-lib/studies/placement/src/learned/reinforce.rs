@@ -15,12 +15,12 @@ use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
-/// Finished simulated run.
+/// Simulated run that has finished.
 struct FinishedRun {
     /// Negative logarithm of the makespan.
     reward: f64,
-    /// Work that failures undid beyond what was expected, as a share of all GPU-seconds. Its mean is 0 under every
-    /// policy, so it can be subtracted from rewards to reduce the influence of luck.
+    /// Work that failures undid beyond what was expected, as a fraction of all GPU-seconds of the run. Its mean is 0
+    /// under every policy, so it can be subtracted from rewards to reduce the influence of luck.
     luck: f64,
     score: Score,
 }
@@ -82,7 +82,8 @@ fn mean(courses: &[FinishedRun], of: impl Fn(&FinishedRun) -> f64) -> f64 {
     courses.iter().map(of).sum::<f64>() / courses.len() as f64
 }
 
-/// Returns the slope of the reward as a function of luck, by least squares over the simulated runs of all workers.
+/// Returns the slope of a linear regression of the reward on luck (least squares over the simulated runs of all
+/// workers).
 fn regress(environments: &[Vec<FinishedRun>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {
@@ -97,7 +98,7 @@ fn regress(environments: &[Vec<FinishedRun>], group: &mut Group) -> Result<f64, 
     Ok(if square > 0.0 { product / square } else { 0.0 })
 }
 
-/// Subtracts the policy gradient of an environment from `numbers`, for an optimiser that minimises.
+/// Subtracts the policy gradient of an environment from `numbers`, because the optimiser minimises.
 fn add_gradient(config: &PlacementConfig, courses: &[FinishedRun], slope: f64, numbers: &mut [i128]) {
     let shaped = |course: &FinishedRun| course.reward - slope * course.luck;
     let mean = mean(courses, shaped);

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Number of bits in a word.
 const BITS: usize = u64::BITS as usize;
-/// Number of words of an encoded sample, excluding the bits of the GPUs.
+/// Number of words of an encoded sample, excluding the words that hold one bit per GPU.
 const FIXED_WORDS: usize = 3;
 
 /// Sample of one pick of a GPU: state, action and reward. The next state is not stored, because every pick of a
@@ -28,7 +28,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Creates a sample without its reward from `(asked, weeks)`, the taken GPUs and `(action, log_probability)`.
+    /// Creates a sample from `(asked, weeks)`, a flag for each GPU that states whether it is taken, and `(action,
+    /// log_probability)`. The reward is set later.
     pub fn new((asked, weeks): (u32, f32), taken: &[bool], (action, log_probability): (u32, f32)) -> Self {
         let word = |chunk: &[bool]| {
             chunk.iter().enumerate().fold(0, |word, (bit, is_taken)| word | u64::from(*is_taken) << bit)
@@ -37,7 +38,7 @@ impl Sample {
         Self { asked, weeks, taken, action, log_probability, reward: 0.0 }
     }
 
-    /// Sets the reward of the simulated run.
+    /// Sets the reward, which is that of the whole simulated run.
     #[must_use]
     pub fn with_reward(self, reward: f32) -> Self {
         Self { reward, ..self }
@@ -88,8 +89,8 @@ impl Sample {
 pub struct Replay {
     samples: Vec<Sample>,
     capacity: usize,
-    /// Index of the next sample. If the buffer is full, this is the index of the oldest sample, which the next one
-    /// replaces.
+    /// Index at which the next sample is stored. If the buffer is full, this is the index of the oldest sample, which
+    /// is replaced.
     next: usize,
 }
 
@@ -119,8 +120,8 @@ impl Replay {
         self.next = (self.next + 1) % self.capacity;
     }
 
-    /// Draws `count` samples with replacement. In the patent, a batch has as many samples as have been produced since
-    /// the previous update.
+    /// Draws `count` samples with replacement. In the patent, a batch has as many samples as the policy has produced
+    /// since the previous update.
     pub fn draw(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<&Sample> {
         let len = self.samples.len();
         // Samples are drawn by age, not by index, because a buffer that was read from a file has them at different

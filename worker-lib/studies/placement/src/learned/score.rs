@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gumbel};
 
-/// Minimum exponent, so that sums of exponentials stay above 0.
+/// Minimum exponent; smaller exponents are raised to it, so that sums of exponentials stay above 0.
 const EXPONENT_MIN: f64 = -600.0;
 
 /// Returns the best `count` items, the highest logit first. With `rng`, items are instead drawn one after another

@@ -1,4 +1,4 @@
-//! Shared network, which scores waiting jobs, GPUs and running jobs one by one.
+//! Shared network, which scores each waiting job, GPU and running job separately.
 
 use rand_chacha::ChaCha8Rng;
 use strum::EnumCount as _;
@@ -23,8 +23,8 @@ pub enum Head {
     Save,
 }
 
-/// Shared network. Each head is a perceptron with one hidden layer. Its output is added to a number by which a
-/// hand-written rule decides; before any training, the output is 0. The caller holds the parameters.
+/// Shared network. Each head is a perceptron with one hidden layer. A head's output is added to a number on which a
+/// hand-written rule bases its decision; before any training, this output is 0. The caller holds the parameters.
 #[derive(Clone, Debug)]
 pub struct SharedNet {
     heads: [Part; HEADS],

@@ -20,7 +20,8 @@ use crate::policy::Placer;
 use crate::policy::saving::{due_in, interval, is_due};
 use crate::state::State;
 
-/// Maximum difference between the logarithm of an interval and that of Young's interval.
+/// Maximum absolute difference between the logarithm of the chosen interval between suspensions and that of Young's
+/// interval.
 const SAVE_MOST: f64 = 3.0;
 /// Constant that is added to a rate before its logarithm is taken, so that the logarithm is finite for a rate of 0.
 const RATE_LEAST: f64 = 1e-300;
@@ -54,8 +55,8 @@ impl Score {
         Self { log_probability: zeros.clone(), entropy: zeros, choices: [0; HEADS] }
     }
 
-    /// Divides the gradients of each head by its number of choices, so that a run with many choices weighs no more than
-    /// one with few.
+    /// Divides the gradients of each head by its number of choices, so that a run with many choices has no more weight
+    /// than one with few.
     #[must_use]
     pub fn mean(mut self, net: &SharedNet) -> Self {
         for head in Head::VARIANTS.iter().copied() {
@@ -82,7 +83,7 @@ pub struct SharedPlacer {
     parameters: Arc<[f32]>,
     suspends: bool,
     random: Option<Random>,
-    /// For each job, the number of its run and the interval chosen for this run.
+    /// For each job, the number of its most recent run and the suspension interval chosen for that run.
     intervals: Vec<(u32, f64)>,
 }
 
@@ -113,8 +114,8 @@ impl SharedPlacer {
         self.random.map(|random| random.score).unwrap_or_default()
     }
 
-    /// Returns the best `count` items by the sum of the rule's numbers and the head's output; with exploration, a
-    /// random choice whose probabilities depend on these sums.
+    /// Returns the best `count` items by the sum of the rule's number and the head's output. With exploration, returns
+    /// a random choice whose probabilities depend on these sums.
     fn choose(
         &mut self,
         head: Head,
@@ -146,7 +147,8 @@ impl SharedPlacer {
         chosen
     }
 
-    /// Returns the work in seconds after which a running job is suspended. It stays constant throughout a run.
+    /// Returns the work, in seconds, after which a running job is suspended. The value is constant throughout a run of
+    /// the job.
     fn interval(&mut self, state: &State<'_>, job: usize) -> f64 {
         if !self.suspends || !state.is_running(job) {
             return f64::INFINITY;

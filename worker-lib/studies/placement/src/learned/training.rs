@@ -1,7 +1,7 @@
 //! Training with one or more workers.
 //!
-//! The environments of an iteration are divided among the workers. Their contributions to the gradient are summed as
-//! integers, so that the network is bit-identical for any number of workers.
+//! The environments of an iteration are divided among the workers. The workers' contributions to the gradient are
+//! summed as integers, so that the network is bit-identical for any number of workers.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +24,7 @@ use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 /// Index of the simulated run that a test uses in each episode.
 const TEST_COURSE: usize = 0;
 
-/// Record of one iteration. The JSON keys are a public interface.
+/// Record of one iteration. Consumers rely on the JSON keys, so they must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Number of the iteration; 0 is the network before any training.
@@ -33,8 +33,8 @@ pub struct Iteration {
     pub courses: u64,
     /// Number of choices in these runs.
     pub choices: u64,
-    /// Mean reward. For the shared network, the logarithm of a ratio: the rule's makespan (on independent failures)
-    /// divided by the network's. For the patent's network, (T_Random - T_RL) / T_Random.
+    /// Mean reward. For the shared network, the reward is the logarithm of a ratio: the rule's makespan (on independent
+    /// failures) divided by the network's. For the patent's network, it is (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
     /// Ratio of the reference policy's makespan to the network's: geometric mean over the draws of the test. `None`
     /// without a test.
@@ -102,8 +102,8 @@ impl PlacementStudy {
         }
     }
 
-    /// Tests the network, which always takes the best choice. Returns the geometric mean, over all draws, of the ratio
-    /// of the reference policy's makespan to the network's, and the standard error of its logarithm.
+    /// Tests the network without exploration. Returns the geometric mean, over all draws, of the ratio of the reference
+    /// policy's makespan to the network's, and the standard error of this mean's logarithm.
     fn test(&mut self, step: &mut Step<'_>) -> Result<(f64, f64), StudyError> {
         let config = step.config;
         let World { rank, size: workers } = step.group.world();

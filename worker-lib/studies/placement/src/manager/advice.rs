@@ -8,10 +8,11 @@ use crate::decide::JobState;
 use crate::{Cluster, Failures};
 use iswitch_study::StudyError;
 
-/// Decisions of a policy: all suspensions come first, then all starts. A job in both lists saves its work and moves.
+/// Decisions of a policy. All suspensions are carried out first, then all starts. A job in both lists saves its work
+/// and moves to other GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// Names of the jobs to suspend: each saves its work and returns to the queue.
+    /// Names of the jobs to suspend. Each such job saves its work and returns to the queue.
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<ManagedStart>,
@@ -55,11 +56,11 @@ impl Managed {
         Failures::poisson(of_gpus.collect())
     }
 
-    /// Returns all decisions of the agent's policy. The agent must have been created for [`Self::cluster`].
+    /// Returns the decisions of the agent's policy for all jobs. The agent must have been created for
+    /// [`Self::cluster`].
     ///
-    /// # Errors
-    /// Fails if two jobs have the same GPU or the same name, the jobs on a node have more GPUs than the node, or a job
-    /// asks for more GPUs than the cluster has.
+    /// # Errors Fails if two jobs have the same GPU or the same name, the jobs on a node hold more GPUs than the node
+    /// has, or a job asks for more GPUs than the cluster has.
     pub fn advise(&self, agent: &mut Agent) -> Result<Advice, StudyError> {
         let occupancy = Occupancy::new(self)?;
         let given = occupancy.given(self, agent);
@@ -105,7 +106,7 @@ struct Occupancy {
     first: Vec<usize>,
     /// GPUs of each job.
     of_job: Vec<Vec<usize>>,
-    /// Whether a listed job has the GPU.
+    /// Whether one of the listed jobs holds the GPU.
     is_taken: Vec<bool>,
 }
 
@@ -147,7 +148,7 @@ impl Occupancy {
         Ok(occupancy)
     }
 
-    /// Returns up to `count` GPUs of a range that no job has.
+    /// Returns up to `count` GPUs of a range that no job holds, lowest first.
     fn lowest_free(&self, gpus: std::ops::Range<usize>, count: usize) -> Vec<usize> {
         gpus.filter(|gpu| !self.is_taken[*gpu]).take(count).collect()
     }

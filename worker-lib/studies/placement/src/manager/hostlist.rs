@@ -1,4 +1,4 @@
-//! Slurm's short form of lists: `gpu[1-3,7],login` for nodes, and `1-3,7` for the tasks of a job array.
+//! Slurm's compressed notation for lists: `gpu[1-3,7],login` for nodes, and `1-3,7` for the tasks of a job array.
 
 /// Maximum number of elements of a list, so that a short text cannot exhaust memory.
 const ELEMENTS_MAX: usize = 1 << 17;
@@ -37,7 +37,7 @@ pub(super) fn numbers(text: &str) -> Result<Vec<usize>, String> {
     Ok(numbers)
 }
 
-/// Splits a list at its commas, except for those between two brackets.
+/// Splits a list at its commas, except for those between `open` and `close`.
 pub(super) fn split_outside(text: &str, [open, close]: [char; 2]) -> impl Iterator<Item = &str> {
     let mut depth = 0_i32;
     text.split(move |letter: char| {
@@ -46,7 +46,8 @@ pub(super) fn split_outside(text: &str, [open, close]: [char; 2]) -> impl Iterat
     })
 }
 
-/// Appends all names that begin with `prefix` and continue with an element of each pair of brackets in `rest`.
+/// Appends all names that begin with `prefix` and continue with one combination of the elements in the brackets of
+/// `rest`.
 fn product(prefix: String, rest: &str, names: &mut Vec<String>) -> Result<(), String> {
     let Some((before, after)) = rest.split_once('[') else {
         if rest.contains(']') {

@@ -125,8 +125,9 @@ struct ContainerStatus {
     restart_count: u32,
 }
 
-/// Reads the files of nodes and pods. `resource` is the name of the GPUs, usually [`GPU_RESOURCE`], and `now` the time
-/// at which the files were written, in seconds since the Unix epoch. Pods of the same group are one job.
+/// Reads the files that list the nodes and the pods. `resource` is the name of the GPU resource, usually
+/// [`GPU_RESOURCE`], and `now` the time at which the files were written, in seconds since the Unix epoch. All pods of a
+/// group form one job.
 ///
 /// # Errors
 /// Fails if a file cannot be read, an entry is invalid, or a pod runs on an unknown node. The error names the file, the
@@ -172,7 +173,8 @@ fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
     Ok(managed)
 }
 
-/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually given as strings.
+/// Returns the number of GPUs listed in a map of resource quantities. Extended resources are whole numbers, usually
+/// given as strings.
 fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, String> {
     let Some(value) = resources.get(resource) else { return Ok(0) };
     let gpus = match value {
@@ -185,9 +187,9 @@ fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, 
 /// Pods that start together.
 #[derive(Default)]
 struct Group {
-    /// GPUs of the pods that have a node.
+    /// GPUs of those pods that are assigned to a node.
     on: Vec<Held>,
-    /// GPUs of the pods that wait.
+    /// Number of GPUs that the waiting pods request.
     waiting: usize,
     is_gated: bool,
     limit: Option<f64>,

@@ -2,7 +2,7 @@
 //!
 //! [`slurm`] and [`kubernetes`] read the output of the managers' own commands; [`xid`] reads failures from kernel logs.
 //! Policies consider only nodes, GPUs, jobs and failures. Other constraints, such as partitions, processors, memory,
-//! quotas and affinities, remain with the manager, which refuses advice that violates them.
+//! quotas and affinities, remain with the manager, which rejects advice that violates them.
 
 mod advice;
 mod hostlist;
@@ -25,7 +25,7 @@ use iswitch_study::table::read;
 pub enum Availability {
     /// The node takes jobs.
     Up,
-    /// The node's jobs continue, but it gets no others.
+    /// The node's jobs keep running, but it gets no new ones.
     Draining,
     /// The node runs no jobs.
     Down,
@@ -34,18 +34,18 @@ pub enum Availability {
 /// Node with GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagedNode {
-    /// Name of the node, which is different for each node.
+    /// Name of the node, unique among the nodes.
     pub name: String,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Number of GPUs that, according to the manager, are in use by listed jobs or others; None if the manager does not
-    /// report it.
+    /// Number of GPUs that, according to the manager, are in use, by listed or unlisted jobs; `None` if the manager
+    /// does not report this number.
     pub in_use: Option<usize>,
     /// Whether the node takes jobs.
     pub availability: Availability,
 }
 
-/// GPUs that a job has on one node.
+/// GPUs that a job holds on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Index of the node in [`Managed::nodes`].
@@ -56,16 +56,16 @@ pub struct Held {
     pub gpus: Vec<usize>,
 }
 
-/// Job that asks for GPUs or has them.
+/// Job that waits for GPUs or holds them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManagedJob {
-    /// Name of the job, which is different for each job.
+    /// Name of the job, unique among the jobs.
     pub id: String,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Time limit in seconds, which is used as the duration of the job; None if the time is unlimited.
+    /// Time limit in seconds, used as the duration of the job; `None` if the job has no limit.
     pub limit: Option<f64>,
-    /// GPUs that the job has; empty if it waits.
+    /// GPUs that the job holds; empty if it waits.
     pub on: Vec<Held>,
     /// Time since the start of the current run, in seconds.
     pub running_for: f64,
@@ -78,14 +78,14 @@ pub struct ManagedJob {
 pub struct Managed {
     /// Nodes with GPUs.
     pub nodes: Vec<ManagedNode>,
-    /// Jobs that wait for GPUs or have them.
+    /// Jobs that wait for GPUs or hold them.
     pub jobs: Vec<ManagedJob>,
-    /// Reasons why jobs were left out, each with the number of these jobs.
+    /// Reasons why jobs were left out, each with the number of jobs to which it applies.
     pub left_out: Vec<(usize, &'static str)>,
 }
 
 impl Managed {
-    /// Counts a job that is left out.
+    /// Adds one to the number of jobs left out for this reason.
     fn leave_out(&mut self, reason: &'static str) {
         match self.left_out.iter_mut().find(|(_, other)| *other == reason) {
             Some((count, _)) => *count += 1,
@@ -114,7 +114,7 @@ impl Managed {
     }
 }
 
-/// Reads a file in JSON. An error names the field.
+/// Reads a JSON file. If parsing fails, the error names the field.
 fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, StudyError> {
     let text = read(path)?;
     let mut reader = serde_json::Deserializer::from_str(&text);

@@ -27,7 +27,7 @@ const DOWN: [&str; 10] = [
 ];
 /// States and flags of a node that gets no further jobs.
 const DRAINING: [&str; 6] = ["DRAIN", "DRAINED", "DRAINING", "MAINTENANCE", "REBOOT_REQUESTED", "RESERVED"];
-/// States of a job that has its GPUs. A suspended job keeps them.
+/// States of a job that holds its GPUs. A suspended job keeps its GPUs.
 const RUNNING: [&str; 7] =
     ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT"];
 /// Reasons that prevent the start of a waiting job, other than its position in the queue.
@@ -44,7 +44,7 @@ struct NodesFile {
 struct ListedNode {
     name: String,
     state: Words,
-    /// Before Slurm 23.02, flags are separate from the state.
+    /// Before Slurm 23.02, a node's flags are separate from its state.
     #[serde(default)]
     state_flags: Vec<String>,
     #[serde(default)]
@@ -84,7 +84,7 @@ struct ListedJob {
     array_task_string: Option<String>,
 }
 
-/// Words that older versions print as a string and newer ones as a list.
+/// Words that older versions of Slurm print as one string and newer versions as a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Words {
@@ -92,7 +92,7 @@ enum Words {
     Many(Vec<String>),
 }
 
-/// Number that newer versions print as an object.
+/// Number that newer versions of Slurm print as an object.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(untagged)]
 enum Amount {
@@ -109,13 +109,13 @@ impl Words {
     }
 }
 
-/// Returns whether one of the words is among `some`, ignoring case.
+/// Returns whether one of the words is contained in `some`, ignoring case.
 fn any_of(words: &[String], some: &[&str]) -> bool {
     words.iter().any(|word| some.iter().any(|it| it.eq_ignore_ascii_case(word)))
 }
 
 impl Amount {
-    /// Returns the number, unless it is not set or is infinite.
+    /// Returns the number, or `None` if it is not set or infinite.
     fn number(self) -> Option<f64> {
         match self {
             Self::Plain(number) => Some(number),
@@ -124,13 +124,12 @@ impl Amount {
     }
 }
 
-/// Reads the files of nodes and jobs. `now` is the time at which the files were written, in seconds since the Unix
-/// epoch; it is used for versions of Slurm whose output does not contain the time. With `gpu_type`, other types of GPUs
-/// and the jobs that ask for them are left out.
+/// Reads the files that list the nodes and the jobs. `now` is the time at which the files were written, in seconds
+/// since the Unix epoch; it is used only if Slurm's output does not contain the time. If `gpu_type` is given, GPUs of
+/// other types, and the jobs that ask for them, are left out.
 ///
-/// # Errors
-/// Fails if a file cannot be read, an entry is invalid, the jobs on a node have more GPUs than the node, or nodes have
-/// several types of GPUs and `gpu_type` is None. The error names the file, the entry and the field.
+/// # Errors Fails if a file cannot be read, an entry is invalid, the jobs on a node hold more GPUs than the node has,
+/// or nodes have several types of GPUs and `gpu_type` is `None`. The error names the file, the entry and the field.
 pub fn read_slurm(
     nodes: &Path,
     jobs: &Path,
@@ -185,7 +184,7 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
     Ok(managed)
 }
 
-/// Context for reading the entries of all jobs.
+/// Context that is shared by all entries of the job list.
 struct Listing<'a> {
     /// Index of each node by its name.
     by_name: HashMap<String, usize>,
@@ -194,7 +193,7 @@ struct Listing<'a> {
     now: f64,
 }
 
-/// Adds a job, or the tasks of a job array that waits.
+/// Adds a running or waiting job. A job array that waits is added as one job per task.
 fn add_job(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) -> Result<(), String> {
     if job.job_state.has(&RUNNING) {
         return add_running(managed, job, listing);

@@ -10,18 +10,18 @@ use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
 use iswitch_study::table::read;
 
-/// Xids that indicate a failure of a GPU, its memory, its `NVLink` or its firmware, rather than of the program that
-/// used the GPU (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink` (74), a
-/// GPU that has fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95), firmware
-/// (119, 120), an unrecovered memory error (140), and a failed initialisation (143).
+/// Xids that indicate a failure of a GPU, its memory, its `NVLink` or its firmware, rather than an error of the program
+/// that used the GPU (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink`
+/// (74), a GPU that has fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95),
+/// firmware (119, 120), an unrecovered memory error (140), and a failed initialisation (143).
 pub const HARDWARE_FAILURES: [u32; 10] = [48, 64, 74, 79, 92, 95, 119, 120, 140, 143];
 
 const DAY: f64 = 86_400.0;
 
-/// Number of GPU failures on each node, according to the log. Each GPU counts at most once a day.
+/// Number of GPU failures on each node, according to the log. At most one failure per GPU and day is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XidCounts {
-    /// Failures by the name of the node.
+    /// Number of failures by the name of the node.
     pub by_node: BTreeMap<String, u32>,
     /// Number of Xid lines whose code does not count as a failure.
     pub others: usize,
@@ -59,7 +59,8 @@ struct Event<'a> {
     code: u32,
 }
 
-/// Returns the event of a line, divided at `NVRM: Xid (`.
+/// Parses an Xid line: `head` is the part before `NVRM: Xid (`, `tail` the part after it. Returns `None` if the line is
+/// incomplete.
 fn event<'a>(head: &'a str, tail: &'a str) -> Option<Event<'a>> {
     let mut words = head.split_whitespace();
     let (time, host) = (words.next()?, words.next()?);
@@ -73,8 +74,8 @@ fn event<'a>(head: &'a str, tail: &'a str) -> Option<Event<'a>> {
 
 impl XidCounts {
     /// Returns the failure rate of each node's GPUs in failures per year, estimated by empirical Bayes as in
-    /// [`RatePool`](crate::rates::RatePool): `(e + shape) / (y + shape / m)` for e failures in y GPU-years of the node
-    /// and the mean rate m of all nodes. Without any failures, all rates are 0.
+    /// [`RatePool`](crate::rates::RatePool): `(e + shape) / (y + shape / m)` where e is the number of failures in y
+    /// GPU-years of the node and m is the mean rate of all nodes. Without any failures, all rates are 0.
     ///
     /// # Errors
     /// Fails if the number of days is not above 0, or the log names a host that is not among the nodes.

@@ -12,15 +12,15 @@ use iswitch_study::StudyError;
 /// Number of draws of failures on which each plan is evaluated.
 pub const SELECTION_DRAWS: usize = 8;
 
-/// Random placement that can be repeated under different failures: each job prefers GPUs in its own random order and
-/// gets the first of them that are free.
+/// Random placement that can be repeated under different failures. Each job has a separate random order of all GPUs and
+/// gets the first free ones in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     seed: u64,
 }
 
 impl Plan {
-    /// Returns the plan that a seed determines.
+    /// Returns the plan determined by a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
@@ -50,8 +50,8 @@ impl Placer for Plan {
 
 /// Returns the plan with the lowest mean makespan among `count` random plans, over [`SELECTION_DRAWS`] draws of
 /// failures. These draws are independent of those of [`simulate`](crate::simulation::simulate) with any seed, so the
-/// selection does not bias the plan's makespan there. This is the patent's T_Random without knowledge of future
-/// failures.
+/// makespan that `simulate` reports for the plan is not biased by the selection. This is the patent's T_Random without
+/// knowledge of future failures.
 ///
 /// # Errors
 /// Returns the errors of [`simulate_draw`].

@@ -13,7 +13,8 @@ use iswitch_learn::algorithms::streams::Purpose;
 #[derive(Debug)]
 pub struct Clairvoyant<'a> {
     draw: FailureDraw<'a>,
-    /// Start and end of each component's current or next outage, in seconds; infinite if there is none.
+    /// Start and end of each component's current or next outage, in seconds; both infinite if the component never fails
+    /// again.
     next: Vec<(f64, f64)>,
     repair: f64,
 }

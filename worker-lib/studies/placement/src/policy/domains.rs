@@ -28,14 +28,15 @@ pub fn spread(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     picks.extend(rotated.into_iter().take(size).map(|(_, _, gpu)| gpu));
 }
 
-/// Failure rate, as a multiple of the cluster's mean, at or above which [`DrainLemons`] may take a GPU out of service.
+/// Failure rate, as a multiple of the mean rate of the cluster's GPUs, at or above which [`DrainLemons`] may take a GPU
+/// out of service.
 const LEMON: f64 = 2.0;
 /// Maximum share of a cluster's GPUs that [`DrainLemons`] takes out of service.
 const LEMONS_MAX: f64 = 0.1;
 
-/// Placer that never uses the GPUs with the highest estimated failure rates: at most a tenth of the cluster, and only
-/// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that needs
-/// more GPUs than these also gets some of the excluded GPUs.
+/// Placer that avoids the GPUs with the highest estimated failure rates: it excludes at most a tenth of the cluster,
+/// and only GPUs whose rate is at least twice the mean. Other GPUs are used in the order of their ids. A job that needs
+/// more GPUs than the others provide also gets some of the excluded ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DrainLemons;
 

@@ -4,9 +4,9 @@ use super::{Placer, consolidate};
 use crate::state::State;
 
 /// Discretised two-dimensional least attained service. Jobs are divided into queues by the GPU-seconds that they have
-/// used. Jobs in lower queues have priority over jobs in higher queues and suspend them; within a queue, jobs run in
-/// order of arrival. Each job gets GPUs on as few nodes as possible. The policy does not use the durations of jobs. The
-/// paper's promotion of starving jobs is not implemented.
+/// used. A job in a lower queue has priority over jobs in higher queues, and these are suspended if it needs their
+/// GPUs; within a queue, jobs run in order of arrival. Each job gets GPUs on as few nodes as possible. The policy does
+/// not need to know the durations of jobs. The paper's promotion of starving jobs is not implemented.
 #[derive(Clone, Debug)]
 pub struct Las {
     thresholds: Vec<f64>,
@@ -78,7 +78,7 @@ impl Placer for Las {
         consolidate(state, size, picks);
     }
 
-    /// Returns the time until the first running job moves to the next queue, if another job waits.
+    /// Returns the time until the first running job moves to the next queue, or `None` if no job waits.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         if state.queue.is_empty() {
             return None;

@@ -24,17 +24,17 @@ pub use spec::PolicySpec;
 
 use super::state::State;
 
-/// Placement policy: orders the queue and assigns GPUs after every event of the cluster. The simulation calls the
+/// Placement policy: orders the queue and assigns GPUs after every event in the cluster. The simulation calls the
 /// methods in the order in which they appear here.
 pub trait Placer {
-    /// Adds the running jobs that should be suspended to `_jobs`; they return to the queue.
+    /// Adds the running jobs that should be suspended to `_jobs`. These jobs then return to the queue.
     fn suspend(&mut self, _state: &State<'_>, _jobs: &mut Vec<usize>) {}
 
-    /// Sorts the queue, first job first. The queue is given in order of arrival.
+    /// Sorts the queue, first job first. On entry, the queue is in order of arrival.
     fn order(&mut self, _state: &State<'_>, _queue: &mut [usize]) {}
 
-    /// Returns the number of GPUs that a job should get, which must be a number on which the job can run; 0 if the job
-    /// should wait and others may start before it.
+    /// Returns the number of GPUs that a job should get, which must be a number on which the job can run, or 0 if the
+    /// job should wait while others may start before it.
     fn size(&mut self, state: &State<'_>, job: usize) -> usize {
         state.job(job).gpus()
     }
@@ -43,7 +43,7 @@ pub trait Placer {
     /// least `size` GPUs are free.
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>);
 
-    /// Returns the number of seconds after which the placer decides again even if no event occurs until then. Returns
+    /// Returns the number of seconds after which the placer decides again even if no event occurs before. Returns
     /// `None` if the placer decides only after events.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
         None

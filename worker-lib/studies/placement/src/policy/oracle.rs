@@ -1,13 +1,13 @@
-//! The analytic expected-time oracle.
+//! Oracle that uses an analytic formula for the expected time of jobs.
 
 use super::{Placer, most_reliable};
 use crate::expected::expected_time_with_checkpoints;
 use crate::state::{Gpu, Phase, State};
 
 /// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
-/// GPUs whose failure rates add up to L, with a restart of R seconds. The job with the largest expected GPU-time is
-/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion time is
-/// then earlier.
+/// GPUs whose failure rates add up to L, with a restart of R seconds. The job with the largest expected GPU-time starts
+/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if waiting leads to an earlier
+/// expected completion.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// GPUs in ascending order of the estimated failure rate.
@@ -15,7 +15,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Returns the expected time in seconds of a waiting job, on GPUs whose failure rates add up to `rate`.
+    /// Returns the expected run time, in seconds, of a waiting job, on GPUs whose failure rates add up to `rate`.
     fn expected(state: &State<'_>, job: usize, rate: f64) -> f64 {
         let options = state.options();
         let work = state.progress[job].left;
@@ -23,9 +23,9 @@ impl Oracle {
             + state.overhead(job)
     }
 
-    /// Returns the expected seconds from now until a job would complete if it waited for better GPUs. The job would
-    /// wait until one of the running jobs completes; the result is the minimum over these times, provided that nothing
-    /// fails until then.
+    /// Returns the expected time, in seconds from now, until a job would complete if it waited for better GPUs. The job
+    /// would wait until one of the running jobs completes, and then start on the best GPUs that are free at that time.
+    /// The result is the minimum over these times, assuming that nothing fails until the job starts.
     fn expected_if_it_waits(&self, state: &State<'_>, job: usize, size: usize) -> f64 {
         let mut releases: Vec<(f64, &[usize])> = state
             .active

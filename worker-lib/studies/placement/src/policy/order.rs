@@ -5,14 +5,14 @@ use crate::state::State;
 /// Order of the jobs in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Order of arrival: first in, first out. A job that was stopped keeps its position.
+    /// Order of arrival: first in, first out. A stopped job keeps its original position.
     Arrival,
     /// Most requested GPU-seconds first (longest processing time, LPT); completed work is not subtracted.
     LongestFirst,
 }
 
 impl Order {
-    /// Sorts a queue that is in order of arrival into this order.
+    /// Sorts a queue, which must be in order of arrival, into this order.
     pub(super) fn sort(self, state: &State<'_>, queue: &mut [usize]) {
         match self {
             Self::Arrival => {}

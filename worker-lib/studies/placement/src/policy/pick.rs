@@ -10,14 +10,14 @@ use crate::state::State;
 /// Minimum GPU-seconds of a job that [`Rule::Match`] treats as big: four GPU-days.
 pub const MATCH_THRESHOLD: f64 = 4.0 * 86_400.0;
 
-/// Rule that picks free GPUs for a job.
+/// Rule that determines which free GPUs a job gets.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// Random GPUs; each set is equally likely.
+    /// Random GPUs; all sets of free GPUs are equally likely.
     Random(Box<ChaCha8Rng>),
     /// GPUs with the lowest ids.
     FirstFit,
-    /// GPUs on as few nodes as possible; the last of these is the node with the fewest free GPUs that suffices
+    /// GPUs on as few nodes as possible. The last node is the one with the fewest free GPUs that still suffices
     /// (consolidated best fit).
     BestFit,
     /// GPUs in as few racks as possible and, within these racks, on as few nodes as possible: [`pack`].
@@ -72,8 +72,8 @@ impl Placer for ByRule {
     }
 }
 
-/// Adds the `size` free GPUs with the lowest estimated failure rates to `picks`; among equal rates, those with the
-/// lowest ids.
+/// Adds the `size` free GPUs with the lowest estimated failure rates to `picks`; if rates are equal, GPUs with lower
+/// ids come first.
 pub fn most_reliable(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     by_rate(state, size, 1.0, picks);
 }
@@ -82,8 +82,8 @@ fn by_rate(state: &State<'_>, size: usize, sign: f64, picks: &mut Vec<usize>) {
     by_number(state, size, picks, |gpu| sign * state.rate(gpu));
 }
 
-/// Adds to `picks` the `size` free GPUs with the lowest values of `number`; among equal values, those with the lowest
-/// ids.
+/// Adds to `picks` the `size` free GPUs with the lowest values of `number`; if values are equal, GPUs with lower ids
+/// come first.
 pub(super) fn by_number(
     state: &State<'_>,
     size: usize,
@@ -103,21 +103,21 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Adds `size` free GPUs on as few nodes as possible to `picks`. First takes all free GPUs of the nodes with the most
-/// free GPUs, as long as the job needs all of them. Then takes the rest from the node with the fewest free GPUs that is
-/// sufficient.
+/// Adds `size` free GPUs on as few nodes as possible to `picks`. The nodes with the most free GPUs come first, and all
+/// of their free GPUs are taken, as long as the job needs that many. The rest are taken from the node with the fewest
+/// free GPUs that is sufficient.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     consolidate_in(state, Level::Node, state.free_gpus(), size, picks);
 }
 
-/// Adds `size` free GPUs in as few racks as possible to `picks`, as [`consolidate`] chooses nodes; the last rack's GPUs
-/// are on as few nodes as possible.
+/// Adds `size` free GPUs in as few racks as possible to `picks`. Racks are chosen in the same way as [`consolidate`]
+/// chooses nodes. Within the last rack, the GPUs are on as few nodes as possible.
 pub fn pack(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     consolidate_in(state, Level::Rack, state.free_gpus(), size, picks);
 }
 
-/// Adds `size` of these GPUs, in as few failure domains of a level as possible, to `picks`. The ids of the GPUs are
-/// given in ascending order.
+/// Adds `size` of the given GPUs to `picks`, in as few failure domains of `level` as possible. The ids of the GPUs must
+/// be in ascending order.
 fn consolidate_in(
     state: &State<'_>,
     level: Level,

@@ -1,20 +1,20 @@
-//! Policy similar to Pollux (Qiao et al., OSDI 2021): GPUs are reallocated as jobs come and go.
+//! Policy similar to Pollux (Qiao et al., OSDI 2021): the GPUs are reallocated when jobs arrive or complete.
 
 use super::{Placer, consolidate};
 use crate::state::{Phase, Run, State};
 
-/// Minimum time in seconds for which a job keeps its GPUs, so that a reallocation is worth the restart.
+/// Minimum time, in seconds, for which a job keeps its GPUs, so that a reallocation is worth the restart.
 const KEEP: f64 = 3600.0;
 
 /// Placer that divides the GPUs among the jobs that can run on different numbers of GPUs, so that the harmonic mean of
 /// their speed-ups is maximal. This is Pollux's fitness function with p = -1, where a speed-up is relative to an equal
-/// share of the cluster. Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. Here,
-/// only the throughput at the job's own batch size ([`Scaling`](crate::job::Scaling)) counts; for this objective,
-/// giving one GPU after another to the job that gains most is optimal. Each job gets GPUs on as few nodes as possible.
-/// Jobs with a fixed number of GPUs start first in, first out, if they fit.
+/// share of the cluster. Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. This
+/// policy considers only the throughput at the job's given batch size ([`Scaling`](crate::job::Scaling)). For this
+/// objective, it is optimal to assign the GPUs one at a time, each to the job that gains most. Each job gets GPUs on as
+/// few nodes as possible. Jobs with a fixed number of GPUs start in order of arrival, if they fit.
 #[derive(Clone, Debug, Default)]
 pub struct Pollux {
-    /// Number of GPUs of each job.
+    /// Number of GPUs assigned to each job.
     share: Vec<usize>,
 }
 
@@ -22,12 +22,12 @@ pub struct Pollux {
 struct Claim {
     job: usize,
     most: usize,
-    /// Speed of the job on an equal share of the cluster.
+    /// Speed of the job on an equal share of the cluster's GPUs.
     fair: f64,
 }
 
 impl Pollux {
-    /// Divides all GPUs except those of jobs that keep theirs.
+    /// Divides the GPUs among the jobs, except for GPUs of jobs that keep theirs.
     fn divide(&mut self, state: &State<'_>) {
         self.share.clear();
         self.share.resize(state.progress.len(), 0);
@@ -105,7 +105,7 @@ impl Placer for Pollux {
         consolidate(state, size, picks);
     }
 
-    /// Returns the time until the next running job may change its number of GPUs.
+    /// Returns the time until the first moment at which a running job may change its number of GPUs.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         let waits = state.active.iter().filter_map(|job| match &state.progress[*job].phase {
             Phase::Running(run) if state.job(*job).scaling().is_some() => Some(run.begin + KEEP - state.time),

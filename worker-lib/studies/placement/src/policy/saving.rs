@@ -5,9 +5,9 @@ use crate::options::Checkpoint;
 use crate::state::{Phase, State};
 
 /// Placer that puts the longest job first on the most reliable GPUs, as
-/// [`LongestReliable`](super::PolicySpec::LongestReliable) does, and suspends a job when a failure would undo more work
-/// than Young's interval. A suspension saves a job's state and costs a restart. It is therefore a checkpoint requested
-/// by the scheduler, independent of the job's own checkpoints.
+/// [`LongestReliable`](super::PolicySpec::LongestReliable) does, and suspends a job as soon as a failure would undo
+/// more work than Young's interval. A suspension saves a job's state and costs a restart. It is therefore a checkpoint
+/// requested by the scheduler, independent of the job's own checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saving;
 
@@ -32,8 +32,8 @@ impl Placer for Saving {
 }
 
 /// Returns the amount of work between two suspensions of a running job, in seconds, that is optimal to first order:
-/// sqrt(2 restart / rate). `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). The
-/// result is infinite if the rate is 0.
+/// sqrt(2 restart / rate). `rate` is the sum of the estimated failure rates of the job's GPUs (Young, CACM 17(9),
+/// 1974). The result is infinite if the rate is 0.
 pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
     let rate = state.rate_of(state.gpus_of(job));
     Checkpoint::YoungDaly { cost: state.restart(job) }.interval(rate).0
@@ -56,9 +56,9 @@ pub(crate) fn due_in(state: &State<'_>, job: usize, interval: f64) -> Option<f64
     Some(loads + (interval - state.unsaved(job)).max(0.0))
 }
 
-/// Returns whether a suspension after an interval of work is worth the restart. The suspension saves this work from
-/// failures during the remaining work, so it is worth the restart if rate * left * interval > restart. For Young's
-/// interval, this holds if the remaining work is more than half an interval.
+/// Returns whether a suspension after an interval of work is worth the restart. The suspension protects this work from
+/// failures during the remaining work, so it is worth the restart if rate * left * interval > restart, where `left` is
+/// the remaining work. For Young's interval, this holds if the remaining work is more than half an interval.
 fn is_worth_it(state: &State<'_>, job: usize, interval: f64) -> bool {
     let Phase::Running(run) = &state.progress[job].phase else { return false };
     run.end - state.time > interval / 2.0

@@ -1,4 +1,4 @@
-//! Runs of all policies on all draws.
+//! Simulated runs of all policies on all draws.
 
 use iswitch_placement::simulation::{Event, GpuTime, Outcome, Scenario};
 use iswitch_placement::state::State;
@@ -12,9 +12,9 @@ use super::workload::{Condition, Workload};
 
 /// Results of all runs.
 pub(super) struct Runs {
-    /// Runs, ordered by condition and then by policy.
+    /// Runs of each condition and policy, ordered by condition and then by policy.
     pub(super) policies: Vec<PolicyRuns>,
-    /// Table with a row for each job of each draw under each condition and policy.
+    /// Output table with one row for each job of each draw under each condition and policy.
     pub(super) per_job: Output,
 }
 
@@ -32,10 +32,10 @@ pub(super) struct Run {
     pub(super) decisions: Option<Decisions>,
 }
 
-/// What to record of the first draw of each policy.
+/// What to record during the first draw of each policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recording {
-    /// Maximum number of GPUs in a Gantt chart, if one is to be drawn.
+    /// Maximum number of GPUs in the Gantt chart; `None` if no chart was requested.
     pub(super) gantt_gpus: Option<usize>,
     /// Whether to log all decisions.
     pub(super) decisions: bool,
@@ -45,8 +45,8 @@ pub(super) struct Recording {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) makespan: f64,
-    /// Mean completion time of the completed jobs. The fields below are percentiles over all jobs; a percentile is
-    /// `None` if it falls on a job that did not complete.
+    /// Mean completion time of the completed jobs. The percentile fields cover all jobs; a percentile is `None` if it
+    /// falls on a job that did not complete.
     pub(super) jct_mean: Option<f64>,
     pub(super) jct_p50: Option<f64>,
     pub(super) jct_p95: Option<f64>,
@@ -77,7 +77,7 @@ impl Measured {
     }
 }
 
-/// Starts and failures of a job.
+/// Number of starts and failures of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobRecord {
     started: Option<f64>,
@@ -89,7 +89,7 @@ const PER_JOB: &str =
     "rate_factor,checkpoint,draw,policy,job,arrival_s,gpus,duration_s,started_s,jct_s,starts,hits";
 
 impl Runs {
-    /// Runs all policies on all draws, with a recording of the first draw of each policy.
+    /// Runs all policies on all draws, and records the first draw of each policy as requested.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,
@@ -108,7 +108,7 @@ impl Runs {
     }
 }
 
-/// Runs one draw and adds a row for each job to `per_job`.
+/// Runs one policy on one draw and adds a row for each job to `per_job`.
 fn run(
     turn: &Turn<'_, PolicySource, Condition, Scenario>,
     recording: Recording,

@@ -1,4 +1,4 @@
-//! `iswitch place serve`: placement of a scheduler's jobs.
+//! `iswitch place serve`: a service that places the jobs of an external scheduler.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Service that gives each connection its own agent.
+/// Service that creates a separate agent for each connection.
 struct Scheduler {
     source: PolicySource,
     cluster: Cluster,

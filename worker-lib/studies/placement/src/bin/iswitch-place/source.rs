@@ -1,4 +1,4 @@
-//! Policies, by their names on the command line.
+//! Selection of policies by their command-line names.
 
 use anyhow::bail;
 use iswitch_learn::algorithms::streams::Purpose;
@@ -11,12 +11,12 @@ use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
 use iswitch_placement::{Cluster, Failures, Options};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
-/// Policies that the command line accepts, as help and error messages list them.
+/// Names of the policies that the command line accepts, for help and error messages.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
     runs, chosen afterwards), first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, longest-reliable, \
     match, las, pollux, oracle, saving, clairvoyant (knows all future failures); or the run directory of \
     `iswitch place train`";
-/// Policies that need only the current state of a cluster, as help and error messages list them.
+/// Names of the policies that need only the current state of a cluster, for help and error messages.
 pub(super) const PICKERS: &str = "random, first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, \
     longest-reliable, match, oracle, saving; or the run directory of `iswitch place train`";
 
@@ -29,7 +29,7 @@ pub(super) enum PolicySource {
     Saved {
         /// Trained network and its hyper-parameters.
         policy: Box<Trained>,
-        /// Last component of the run directory's path on the command line.
+        /// Last component of the run directory's path as given on the command line.
         name: String,
     },
 }
@@ -51,8 +51,8 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Runs the policy on a scenario; `seed` determines the failures and the policy's own random choices. The observer
-    /// is not called for a policy that chooses among finished runs (`hindsight`).
+    /// Runs the policy on a scenario; `seed` determines the failures and the policy's own random choices. If the policy
+    /// chooses among finished runs (`hindsight`), the observer is never called.
     pub(super) fn run<'o>(
         &self,
         scenario: &Scenario,
@@ -72,11 +72,10 @@ impl PolicySource {
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
-    /// Creates an agent with this policy, for a cluster that another scheduler runs. `failures` supplies the rates and
-    /// ages, and `seed` determines the policy's random choices.
+    /// Creates an agent with this policy, for a cluster managed by an external scheduler. `failures` supplies the
+    /// failure rates and ages of the GPUs, and `seed` determines the policy's random choices.
     ///
-    /// # Errors
-    /// Fails if the policy needs more than the current state of the cluster, or an option is out of range.
+    /// # Errors Fails if the policy needs more than the current state of the clusteror if an option is out of range.
     pub(super) fn agent(
         &self,
         cluster: &Cluster,
@@ -89,7 +88,7 @@ impl PolicySource {
         Ok(Agent::new(self.name(), placer, cluster.clone(), failures.clone(), options)?)
     }
 
-    /// Returns a placer for a cluster that another scheduler runs.
+    /// Returns a placer for a cluster managed by an external scheduler.
     ///
     /// # Errors
     /// Fails if the policy needs more than the current state of the cluster.

@@ -73,8 +73,8 @@ impl train::Command for TrainArgs {
         self.scenario.load()
     }
 
-    /// Returns the default hyper-parameters, but with the failure-rate factor and the checkpoint setting that the
-    /// options specify.
+    /// Returns the default hyper-parameters, except that the options may override the failure-rate factor and the
+    /// checkpoint setting.
     fn preset(&self, workload: &Workload) -> anyhow::Result<PlacementConfig> {
         let mut preset = PlacementConfig::preset(self.network(), workload.cluster.gpus());
         preset.suspends &= !self.no_suspend;
@@ -126,7 +126,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training run. The JSON keys are a public interface.
+/// Result of a training run. Consumers rely on the JSON keys, so they must not change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: Network,
@@ -134,9 +134,10 @@ pub(crate) struct Outcome {
     iterations: u64,
     courses: u64,
     best_iteration: Option<u64>,
-    /// Name of the policy with which the network was compared.
+    /// Name of the policy to which the network was compared.
     reference: String,
-    /// Makespan of the reference policy divided by that of the best network, as measured in the test of that network.
+    /// Makespan of the reference policy divided by that of the best network, as measured in the test that selected this
+    /// network.
     gain: Option<f64>,
 }
 

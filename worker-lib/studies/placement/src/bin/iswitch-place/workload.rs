@@ -101,13 +101,13 @@ impl ScenarioArgs {
         Condition { rate_factor: self.failures.rate_factor, saving }
     }
 
-    /// Returns the options for the cost of a failure.
+    /// Returns the options for the cost of failures.
     pub(super) fn cost(&self) -> &CostArgs {
         &self.rules.cost
     }
 }
 
-/// Options that describe everything about a simulation except its policy.
+/// Options that describe all of a simulation except its policy.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WorkloadArgs {
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(super) struct WorkloadArgs {
     draw: u64,
 }
 
-/// Settings that may differ between runs on the same draw.
+/// Settings that runs on the same draw may vary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Condition {
     /// Factor by which all failure rates are multiplied.
@@ -138,7 +138,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Source of the scenarios of all draws.
+/// Workload from which the scenarios of all draws are built.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     scenarios: workload::Workload,
@@ -194,7 +194,7 @@ impl Workload {
         Ok(self.scenarios.scenario(draw, rate_factor, self.cost.checkpoint(saving))?)
     }
 
-    /// Describes the workload in words.
+    /// Returns a description of the workload for the output.
     pub(super) fn describe(&self) -> String {
         let workload::Workload { cluster, jobs, failures, .. } = &self.scenarios;
         let (gpus, nodes) = (cluster.gpus(), cluster.nodes().len());

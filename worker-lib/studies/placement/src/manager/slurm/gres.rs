@@ -1,5 +1,5 @@
-//! Slurm's notation of generic resources: `gpu:a100:4(S:0-1)` of a node, `gres/gpu:a100:2` or `cpu=8,gres/gpu=2` of a
-//! request, `gpu:a100:3(IDX:0-2)` of an allocation.
+//! Slurm's notation of generic resources: `gpu:a100:4(S:0-1)` for the GPUs of a node, `gres/gpu:a100:2` or
+//! `cpu=8,gres/gpu=2` for a request, and `gpu:a100:3(IDX:0-2)` for an allocation.
 
 use super::hostlist::{numbers, split_outside};
 
@@ -12,7 +12,7 @@ pub(super) struct Held {
     pub(super) indices: Vec<usize>,
 }
 
-/// Entry of a list of resources that stands for GPUs.
+/// Entry of a resource list that describes GPUs.
 struct Entry<'a> {
     /// Type, such as `a100`, if the entry names one.
     kind: Option<&'a str>,
@@ -21,7 +21,7 @@ struct Entry<'a> {
     details: &'a str,
 }
 
-/// Returns the number of GPUs in a list of resources. With `gpu_type`, only GPUs of that type count.
+/// Returns the number of GPUs in a list of resources. If `gpu_type` is given, only GPUs of that type are counted.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
@@ -40,14 +40,14 @@ pub(super) fn total(text: &str, gpu_type: Option<&str>) -> Result<usize, String>
     })
 }
 
-/// Returns the types of the GPUs in a list of resources. A list without types has the type `""`.
+/// Returns the types of the GPUs in a list of resources. GPUs without a type are returned as `""`.
 pub(super) fn types(text: &str) -> Vec<String> {
     let entries = entries(text).unwrap_or_default();
     let entries = entries.iter().filter(|entry| entry.count > 0);
     entries.map(|entry| entry.kind.unwrap_or_default().to_owned()).collect()
 }
 
-/// Returns the GPUs of one node in an allocation. With `gpu_type`, only GPUs of that type are returned.
+/// Returns the GPUs of one node in an allocation. If `gpu_type` is given, only GPUs of that type are returned.
 ///
 /// # Errors
 /// Describes the entry that is invalid.
@@ -79,7 +79,7 @@ pub(super) fn held(text: &str, gpu_type: Option<&str>) -> Result<Held, String> {
     Ok(held)
 }
 
-/// Returns the entries of a list that stand for GPUs.
+/// Returns the entries of a resource list that describe GPUs.
 fn entries(text: &str) -> Result<Vec<Entry<'_>>, String> {
     let mut entries = Vec::new();
     for part in split_outside(text, ['(', ')']).filter(|part| !part.is_empty()) {
