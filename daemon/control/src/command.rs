@@ -9,7 +9,7 @@ use crate::Request;
 pub enum Command {
     /// Read the configuration again.
     Reload,
-    /// Create no further jobs, and stop when the last one has ended.
+    /// Create no further jobs, and stop the daemon when its last job has ended.
     Drain,
     /// Suspend a job.
     Halt {
@@ -21,17 +21,17 @@ pub enum Command {
         /// The job's number.
         job: u32,
     },
-    /// Let the members of a job rejoin.
+    /// Close the open rounds of a job, and let its members rejoin.
     Reset {
         /// The job's number.
         job: u32,
     },
-    /// End a job and refuse its workers for the duration of one lease.
+    /// End a job, and refuse Joins from its workers for the duration of one lease.
     Remove {
         /// The job's number.
         job: u32,
     },
-    /// Remove a member and refuse its Joins for the duration of one lease.
+    /// Remove a member and refuse the member's Joins for the duration of one lease.
     Expel {
         /// The job's number.
         job: u32,

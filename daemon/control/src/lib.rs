@@ -1,5 +1,5 @@
 //! Client side of the control socket: an operator's tool sends one line to a daemon over a Unix socket and receives one
-//! line of JSON.
+//! line of JSON in return.
 
 mod command;
 mod table;
@@ -85,7 +85,7 @@ pub fn lines_of(values: &[Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
 }
 
-/// Replaces a list of values with text, so that a setting fits into one row of a table.
+/// If the value of a setting is a list, replaces it with text, so that the setting fits into one row of a table.
 fn with_flat_value(mut setting: Value) -> Value {
     if let Some(list) = setting["value"].as_array() {
         let words: Vec<_> = list.iter().map(|word| word.as_str().unwrap_or_default()).collect();

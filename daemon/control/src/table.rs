@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Renders a value: an object as aligned lines, a list of objects as a table, and nested values indented below.
+/// Renders a value: an object as aligned lines, a list of objects as a table, and a nested value as indented text below
+/// its name.
 pub(crate) fn render(value: &Value) -> String {
     let mut text = String::new();
     put(&mut text, value, 0);

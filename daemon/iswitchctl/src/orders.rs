@@ -21,7 +21,7 @@ pub(crate) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Asks the operator on a terminal. Returns whether to proceed.
+    /// If standard input is a terminal, asks the operator for confirmation. Returns whether to proceed.
     fn is_given(self, question: &str) -> anyhow::Result<bool> {
         if self.yes || !io::stdin().is_terminal() {
             return Ok(true);

@@ -32,9 +32,9 @@ pub(crate) struct PortView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct JobView {
     pub(crate) job: u32,
-    /// Number of floats in the vector.
+    /// Number of floats in the gradient vector of the job.
     pub(crate) gradient_len: u32,
-    /// Number of threads that each sum a part of the vector.
+    /// Number of threads of the switch, each of which sums a part of the job's vector.
     #[serde(default = "one")]
     pub(crate) parts: u16,
     pub(crate) mode: String,
@@ -43,7 +43,7 @@ pub(crate) struct JobView {
     pub(crate) formed: bool,
     pub(crate) threshold: u16,
     pub(crate) halted: bool,
-    /// Address of the group to which results are sent, if there is one.
+    /// Address of the multicast group to which results are sent, if there is one.
     #[serde(default)]
     pub(crate) group: Option<String>,
     pub(crate) round: Option<u32>,
@@ -71,7 +71,7 @@ pub(crate) struct MemberView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct WaitingView {
     pub(crate) waited_ms: u64,
-    /// Number of segments in the vector.
+    /// Number of segments into which the job's vector is divided.
     pub(crate) segments: u32,
     pub(crate) members: Vec<AwaitedView>,
 }
@@ -94,7 +94,7 @@ pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
 }
 
-/// Returns the default number of parts of a job, for a daemon that does not report the number.
+/// Returns the default number of parts of a job, for a daemon that does not report this number.
 fn one() -> u16 {
     1
 }

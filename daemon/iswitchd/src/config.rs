@@ -457,11 +457,11 @@ pub enum ConfigError {
     /// A value is not allowed.
     #[error("{key} is {value}, expected {expected}")]
     Value {
-        /// The option, or the file and its key.
+        /// Name of the faulty setting: the command-line option, or the file and the key in it.
         key: String,
         /// Value that was given.
         value: String,
-        /// The values that are allowed.
+        /// Description of the allowed values.
         expected: String,
     },
     /// A key file cannot be used.
@@ -666,8 +666,8 @@ impl Settings {
         Ok(threads)
     }
 
-    /// Returns the number of UDP ports from the highest configured one to 65535, both included. Port 0, which selects a
-    /// free port, does not limit this number.
+    /// Returns the number of UDP ports from the highest configured port to 65535, both included. Port 0, which selects
+    /// a free port, does not limit this number.
     fn port_room(&self) -> usize {
         let udp = self.udp.iter().map(SocketAddrV4::port);
         let raw = (!self.port.is_empty()).then(|| self.udp_port.unwrap_or(DEFAULT_PORT));

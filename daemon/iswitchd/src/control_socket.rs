@@ -2,7 +2,7 @@
 //!
 //! A client connects, sends one line (a request such as `status`, or a command such as `halt 7`) and receives one line
 //! of JSON. A separate thread serves clients one after the other, each within [`CLIENT_TIMEOUT`]; the packet loop only
-//! takes the snapshot or carries out the command.
+//! takes a snapshot or carries out the command.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -231,7 +231,8 @@ pub struct ControlSocket {
     _file: SocketFile,
 }
 
-/// Removes the socket file of a dead daemon, recognized by refused connections.
+/// Removes the socket file of a daemon that has died. The daemon counts as dead if connections to the socket are
+/// refused.
 pub(crate) fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
     let system = |source| ControlSocketError::System { path: path.to_owned(), source };
     match fs::symlink_metadata(path) {

@@ -396,7 +396,8 @@ fn check_buffer(port: &dyn Port, config: &Config) {
     }
 }
 
-/// Removes the ingress rules that crashed daemons left behind, on all interfaces.
+/// Removes, on all interfaces, the ingress rules that crashed daemons left behind. A failure is an error only if
+/// `must_work` is true.
 fn clean_up(must_work: bool) -> anyhow::Result<()> {
     match remove_orphans() {
         Ok(tables) => {

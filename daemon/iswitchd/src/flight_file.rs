@@ -4,8 +4,8 @@
 //! The file is opened before the daemon gives up access to files. Once the file is full, its content replaces that of a
 //! second file with the suffix `.1`, and the file is truncated, so that the newest dumps are always in the main file.
 //! The content is copied instead of renaming the file, because the running daemon can neither rename nor create files.
-//! A separate thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is
-//! dropped, and the drop is logged.
+//! A separate thread writes, so that a slow disk delays no packet. A dump that arrives while 64 dumps are already
+//! pending is dropped, and the drop is logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ struct Head<'a> {
     status: Option<&'a JobStatus>,
 }
 
-/// Any line of a dump after the first. Times count from the start of the daemon.
+/// Line of a dump that describes one event. Times count from the start of the daemon.
 #[derive(Serialize)]
 struct Line {
     job: u32,

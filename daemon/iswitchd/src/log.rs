@@ -92,7 +92,7 @@ impl Visit for TextLine<'_> {
     }
 }
 
-/// Changes the level of a log that has started.
+/// Changes the level of the log after logging has started.
 pub(crate) fn set_level(level: LogLevel) {
     if let Some(handle) = LEVEL.get() {
         // The subscriber lives as long as the process.
@@ -110,7 +110,7 @@ fn filter_of(level: LogLevel) -> LevelFilter {
     }
 }
 
-/// Starts the writer thread, so that logging blocks no other thread. Call it after privileges have been given up,
+/// Starts the writer thread, so that no other thread blocks when it logs. Call it after privileges have been given up,
 /// because the thread inherits the privileges of its creator. A second call has no effect.
 ///
 /// # Errors
@@ -166,7 +166,7 @@ impl Write for Output {
 /// A queued line.
 struct Line {
     text: Vec<u8>,
-    /// Number of lines dropped before this one since start-up.
+    /// Number of lines that had been dropped since start-up when this line was queued.
     dropped_before: u64,
 }
 
@@ -219,7 +219,8 @@ impl Queue {
     }
 }
 
-/// Writes lines until all senders are gone. Where lines are missing, it calls `say_lost` with their number.
+/// Writes lines until all senders are gone. If lines were dropped since the previous call of `say_lost`, calls it with
+/// their number.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;

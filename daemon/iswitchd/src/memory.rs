@@ -1,5 +1,5 @@
 //! Checks that the machine can provide the memory that the configuration requests. The core allocates all of it at
-//! start-up. If that allocation failed, the daemon would abort without naming the setting.
+//! start-up. If the allocation failed, the daemon would abort without naming the setting.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! The monitor: a process that retains the privileges that the daemon gives up, for the few operations that need
 //! them.
 //!
-//! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
+//! This process is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the
 //! monitor removes the ingress rules and the control socket. When an interface is recreated, the monitor reinstalls the
 //! ingress rule; for an AF_XDP port, it instead attaches the XDP program, opens the sockets and passes them to the
@@ -30,9 +30,9 @@ use crate::reload::Arguments;
 
 /// Value of `argv[0]` that makes the program run as the monitor.
 const MONITOR_NAME: &str = "iswitchd-monitor";
-/// Line that the monitor prints once it ignores the signals that are meant for the daemon.
+/// Line that the monitor prints once it has started to ignore the signals that are meant for the daemon.
 const READY: &str = "ready\n";
-/// Request to read the configuration again. It is larger than the number of any rule or interface.
+/// Request to read the configuration again. This value is larger than the number of any rule or interface.
 const READ_CONFIGURATION: u8 = u8::MAX;
 /// Maximum length of the description of a daemon, in bytes.
 const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
@@ -40,7 +40,7 @@ const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
 /// Resources of a daemon that the monitor removes or recreates.
 #[derive(Debug, Deserialize, Serialize)]
 struct Resources {
-    /// Ingress rules. Requests are numbered: the rules first, then the AF_XDP ports.
+    /// Ingress rules. A request contains the number of a resource; the rules are numbered first, then the AF_XDP ports.
     rules: Vec<RuleScript>,
     xdp: Vec<XdpScript>,
     control_socket: Option<PathBuf>,
@@ -52,7 +52,7 @@ struct Resources {
 /// Answer of the monitor to [`READ_CONFIGURATION`].
 type Answer = Result<Loaded, String>;
 
-/// Reads the configuration again through the monitor.
+/// Handle through which the daemon makes the monitor read the configuration again.
 #[derive(Debug)]
 pub struct ConfigurationReader {
     requests: UnixStream,
@@ -148,7 +148,7 @@ impl Drop for Monitor {
     }
 }
 
-/// Returns whether this process was started by [`Monitor::start`].
+/// Returns whether this process was started as a monitor by [`Monitor::start`].
 pub fn is_called() -> bool {
     std::env::args_os().next().is_some_and(|name| name == MONITOR_NAME)
 }

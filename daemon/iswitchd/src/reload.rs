@@ -45,7 +45,7 @@ impl Arguments {
 /// Source of the configuration.
 #[derive(Debug)]
 pub enum Source {
-    /// The files themselves, for a daemon without the sandbox.
+    /// The configuration files themselves, for a daemon without the sandbox.
     Files(Arguments),
     /// The monitor, which can still open files.
     Monitor(ConfigurationReader),

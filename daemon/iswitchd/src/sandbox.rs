@@ -41,7 +41,7 @@ fn system(call: &'static str) -> impl FnOnce(nix::Error) -> SandboxError {
     move |error| iswitch_sandbox::SandboxError::of(call)(error).into()
 }
 
-/// User that the daemon switches to.
+/// User to which the daemon switches.
 #[derive(Clone, Debug)]
 pub struct Account {
     name: String,
@@ -51,7 +51,7 @@ pub struct Account {
 
 impl Account {
     /// Returns the user with this name or, if no name is given, the first default user that exists. Returns `None` if
-    /// the daemon need not change its user.
+    /// the daemon does not have to change its user.
     pub fn choose(name: Option<&str>) -> Result<Option<Self>, SandboxError> {
         let find = |name: &str| User::from_name(name).map_err(system("look up the user"));
         let is_root = Uid::effective().is_root();

@@ -19,8 +19,8 @@ pub fn tell(state: &[NotifyState<'_>]) {
 }
 
 /// Returns one function for each of `count` packet loops. A loop calls its function to report that it is alive. The
-/// function of the first loop notifies systemd that the daemon is alive, if all other loops have reported since the
-/// last notification.
+/// function of the first loop notifies systemd that the daemon is alive, but only if all other loops have reported
+/// since the last notification.
 pub fn watchdogs(count: usize) -> Vec<Box<dyn FnMut() + Send>> {
     let others: Arc<[AtomicBool]> = (1..count).map(|_| AtomicBool::new(true)).collect();
     let mut notify = watchdog();

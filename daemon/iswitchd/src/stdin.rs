@@ -9,8 +9,8 @@ use iswitch_runtime::runtime::Handle;
 /// Time between two checks for remaining jobs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts the thread that stops the daemon once standard input has ended and no job is left. The remaining workers can
-/// thus finish their rounds; the lease limits the time for which dead workers keep their job alive.
+/// Starts the thread that stops the daemon once standard input has ended and no job is left. Workers that are still
+/// running can thus finish their rounds. The job of dead workers ends when their leases expire.
 pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
     let wait = move || {
         // A read error counts as the end of standard input.

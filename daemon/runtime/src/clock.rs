@@ -14,7 +14,7 @@ impl MonotonicClock {
         Self { start: std::time::Instant::now() }
     }
 
-    /// Returns the current time. 64 bits of nanoseconds last for 584 years.
+    /// Returns the current time. A 64-bit number of nanoseconds overflows after 584 years.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
     }

@@ -21,8 +21,9 @@ use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 /// Options of an embedded switch.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedOptions {
-    /// Configuration of the core. Three fields are replaced: a boot id of zero by a random boot id, a `strangers.key`
-    /// of zeros by a random secret, and `recv_buffer_bytes` by the size that the kernel grants.
+    /// Configuration of the core. Three fields are replaced: a boot id of zero becomes a random boot id, a
+    /// `strangers.key` of zeros becomes a random secret, and `recv_buffer_bytes` becomes the size that the kernel
+    /// grants.
     pub config: Config,
     /// Options of the socket.
     pub socket: Options,
@@ -60,7 +61,7 @@ impl EmbeddedSwitch {
         Self::start_with_keys(address, options, Keys::default())
     }
 
-    /// Starts a switch like [`Self::start`], with the keys of the jobs that have a key; see [`random_secret`].
+    /// Starts a switch like [`Self::start`], and gives it the keys of jobs. To create `keys`, use [`random_secret`].
     ///
     /// # Errors
     /// Returns the errors of [`Self::start`].
@@ -135,7 +136,7 @@ pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
     Ok(secret)
 }
 
-/// Returns a random boot id, which differs from one run to the next and is never zero.
+/// Returns a random boot id, which identifies one run of a switch and is never zero.
 pub fn random_boot() -> u64 {
     // The standard library seeds its hasher with random numbers of the system, but does not guarantee a new seed for
     // each process. The time and the process id make the number unique.

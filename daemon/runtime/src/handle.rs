@@ -1,8 +1,8 @@
 //! Questions to a running loop from any thread, and the rate at which the loop answers them.
 //!
-//! The packet loop itself computes the answers, and describing a large job takes milliseconds. The loop therefore
-//! answers all pending questions with one snapshot. It then pauses for at least `ANSWER_INTERVAL`, and for at least
-//! `REST_FACTOR` times as long as the answer took. An answer is never older than its question.
+//! The packet loop itself computes the answers, and the answer for a large job takes milliseconds to compute. The loop
+//! therefore answers all pending questions with one snapshot. It then pauses for at least `ANSWER_INTERVAL`, and for at
+//! least `REST_FACTOR` times as long as the answer took. An answer is never older than its question.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,9 +19,9 @@ use iswitch_switch::{Order, OrderError};
 use crate::flight::JobFlight;
 use crate::snapshot::Snapshot;
 
-/// Minimum time between two answers of the loop, regardless of the questions.
+/// Minimum time between two answers of the loop, however many questions arrive.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
-/// Ratio of a pause to the duration of the answer before it: answers take at most 2 % of the loop's time.
+/// Ratio of a pause to the time that the preceding answer took: answers take at most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
 /// Maximum pause, so that a question is answered before [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ const _: () = assert!(ANSWER_INTERVAL.as_nanos() <= REST_MAX.as_nanos());
 const _: () = assert!(REST_MAX.as_nanos() < ANSWER_TIMEOUT.as_nanos());
 
 /// Handle to a running switch, for use from any thread. The switch consists of one loop or, if it runs several threads,
-/// of one loop for each part; the answers of several loops are merged.
+/// of one loop per thread; the answers of several loops are merged.
 #[derive(Clone, Debug)]
 pub struct Handle {
     loops: Vec<LoopHandle>,
@@ -56,7 +56,7 @@ enum Question {
 }
 
 impl Handle {
-    /// Returns a handle to all loops of a switch, the first part first.
+    /// Returns a handle to all loops of a switch, the loop of the first thread first.
     #[must_use]
     pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
         Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }
@@ -106,8 +106,8 @@ impl Handle {
     }
 
     /// Sends an order to each loop. `order` takes the index of a loop and the number of loops, and returns the order
-    /// for that loop. A job with a short vector exists only in the first loop, so the call succeeds if at least one
-    /// loop carries out the order.
+    /// for that loop. Because a job with a short vector exists only in the first loop, the call succeeds if at least
+    /// one loop carries out the order.
     ///
     /// # Errors
     /// Returns `InvalidInput` with an [`OrderError`] if no loop can carry out the order, which then has no effect;
@@ -143,7 +143,7 @@ impl Handle {
 #[derive(Debug)]
 pub struct PendingSnapshot {
     awaited: Vec<Receiver<Arc<Snapshot>>>,
-    /// Answers of the first loops, in order.
+    /// Answers received so far: those of the first loops, in the order of the loops.
     arrived: Vec<Arc<Snapshot>>,
 }
 
@@ -191,12 +191,12 @@ fn answer<T>(receiver: &Receiver<T>) -> io::Result<T> {
     })
 }
 
-/// The loop's side of its [`Handle`]s.
+/// The end of the channel to the [`Handle`]s that the loop holds.
 pub(crate) struct Inquiries {
     questions: Receiver<Question>,
     stop: Arc<AtomicBool>,
     wake: UnixStream,
-    /// Questions that the next answer covers.
+    /// Questions that the loop will answer next.
     waiting: Vec<Question>,
     next_answer: Instant,
 }
@@ -288,7 +288,7 @@ impl Inquiries {
     }
 }
 
-/// Returns the duration of the loop's pause after an answer that took `answer`.
+/// Returns the duration of the loop's pause after an answer that took the time `answer`.
 fn rest_after(answer: Duration) -> Duration {
     (answer * REST_FACTOR).clamp(ANSWER_INTERVAL, REST_MAX)
 }

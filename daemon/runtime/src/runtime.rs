@@ -1,4 +1,5 @@
-//! The loop between the ports and the core: one thread that waits, receives, drives the core, and sends.
+//! The loop between the ports and the core: in one thread, it waits for packets, receives them, passes them to the
+//! core, and sends the core's packets.
 
 use std::io;
 use std::time::Duration;
@@ -20,7 +21,8 @@ const RECEIVES_PER_TURN: usize = 64;
 /// Default time to poll for packets before blocking. It is longer than the pause between two packets of a round, and
 /// short enough to leave the CPU core to other processes between rounds.
 pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
-/// Maximum number of consecutive turns without checking for requests from other threads, while packets keep arriving.
+/// Maximum number of consecutive turns in which the loop does not check for requests from other threads because packets
+/// keep arriving.
 const TURNS_WITHOUT_POLL: u32 = 64;
 /// Interval at which ports are maintained, and drops and faults are logged.
 pub const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,7 +62,7 @@ impl Runtime {
         Self::with_keys(config, Keys::default(), ports, spin)
     }
 
-    /// Returns a runtime like [`Self::new`], with the keys of the jobs that have a key.
+    /// Returns a runtime like [`Self::new`], whose switch also has the keys of jobs.
     pub fn with_keys(
         mut config: Config,
         keys: Keys,
@@ -178,7 +180,8 @@ impl Runtime {
         );
     }
 
-    /// Receives from each port, or only from those that are known to be ready. Returns whether anything arrived.
+    /// Receives from each port, or, if `from_all` is false, only from those that are known to be ready. Returns whether
+    /// anything arrived.
     fn receive(&mut self, from_all: bool) -> bool {
         let mut any = false;
         for index in 0..self.ports.len() {

@@ -39,7 +39,7 @@ pub struct PortSnapshot {
     pub name: String,
     /// Mode of the port: `udp`, `raw`, or `xdp` with its modes and queues.
     pub mode: String,
-    /// Size of the receive buffer that the kernel granted, in bytes as the kernel counts them.
+    /// Size of the receive buffer that the kernel granted, in bytes, as the kernel reports it.
     pub recv_buffer_bytes: usize,
     /// Counters of the port.
     pub counters: CounterList,
@@ -50,12 +50,12 @@ pub struct PortSnapshot {
 pub struct CounterList(Vec<(&'static str, u64)>);
 
 impl CounterList {
-    /// Returns the value of a counter, or zero if there is no counter with this name.
+    /// Returns the value of a counter, or zero if the list has no counter with this name.
     pub fn get(&self, name: &str) -> u64 {
         self.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| value)
     }
 
-    /// Returns an iterator over names and values.
+    /// Returns an iterator over the names and values of the counters.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().copied()
     }
@@ -67,7 +67,7 @@ impl CounterList {
 }
 
 impl CounterList {
-    /// Adds the values of another list to the values with the same names.
+    /// Adds each value of another list to the value with the same name in this list.
     fn add(&mut self, other: &Self) {
         for (name, value) in other.iter() {
             match self.0.iter_mut().find(|(own, _)| *own == name) {
@@ -102,8 +102,8 @@ impl PortSnapshot {
 }
 
 impl Snapshot {
-    /// Merges the snapshots of the loops of one switch, the first part first. Ports with the same name and parts of the
-    /// same job are combined, and their counters are added.
+    /// Merges the snapshots of the loops of one switch, the loop of the first thread first. Ports with the same name
+    /// and parts of the same job are combined, and their counters are added.
     pub(crate) fn merged(mut all: Vec<Arc<Self>>) -> Arc<Self> {
         if all.len() == 1 {
             return all.remove(0);

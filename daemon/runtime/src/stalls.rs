@@ -1,7 +1,7 @@
 //! Selection of the stalls whose flight records are dumped.
 //!
-//! A stall that persists, or that a member provokes repeatedly, is dumped at ever longer intervals, because repeated
-//! dumps would displace other dumps in the file.
+//! A stall that persists, or that a member provokes repeatedly, is dumped at ever longer intervals, because frequent
+//! dumps of one stall would displace other dumps in the file.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(1024);
 /// Maximum number of pauses that are stored: one for each possible job and each kind of [stall](Event::is_stall).
 const PAUSES: usize = MAX_JOBS * 5;
 
-/// Record of the recently dumped stalls.
+/// Record of the stalls that were dumped recently.
 pub(crate) struct Stalls {
     left: u32,
     pauses: Vec<Pause>,
@@ -66,7 +66,7 @@ impl Stalls {
         Some(job)
     }
 
-    /// If the list of pauses is full, returns the index of the oldest one, which the next pause replaces.
+    /// If the list of stored pauses is full, returns the index of the oldest one, which the next pause replaces.
     fn place_of_oldest(&self) -> Option<usize> {
         let is_full = self.pauses.len() == PAUSES;
         let oldest = || (0..self.pauses.len()).min_by_key(|at| self.pauses[*at].end);

@@ -44,8 +44,9 @@ pub fn divided(config: Config, threads: usize) -> Config {
     }
 }
 
-/// Returns the configuration of one of the cores. Only the first core announces the parts, because workers that use the
-/// address of another core want only that core. A nonzero boot id is modified, because each core needs its own boot id.
+/// Returns the configuration of one of the cores. Only the first core announces the parts, so that workers that use the
+/// address of another core are served by that core alone. A nonzero boot id is modified, because each core needs its
+/// own boot id.
 #[must_use]
 pub fn of_thread(divided: Config, at: usize) -> Config {
     let parts = if at == 0 { divided.parts } else { 1 };
@@ -57,7 +58,7 @@ pub fn of_thread(divided: Config, at: usize) -> Config {
 }
 
 /// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the system selects the first
-/// port, and the function tries several times until the ports after it are free as well.
+/// port, and the function makes up to 32 attempts to find a first port after which the other ports are free, too.
 ///
 /// # Errors
 /// Returns the errors of `bind(2)`.
@@ -127,7 +128,7 @@ impl OtherThreads {
     }
 }
 
-/// Stops all loops when one of them ends, because the other parts of a job are useless without it.
+/// Stops all loops when one of them ends, because a job cannot continue without the part that this loop sums.
 struct StopOnExit(Handle);
 
 impl Drop for StopOnExit {

@@ -40,7 +40,7 @@ impl Member {
         self.send_join_of(instance, 2);
     }
 
-    /// Sends a Join, and repeats it with the nonce of the challenge.
+    /// Sends a Join, then sends it again with the nonce from the challenge that the switch returned.
     fn send_join_of(&self, instance: u32, workers: u16) {
         let join =
             JoinRepr { instance, ..JoinRepr::worker((FLOATS * SEGMENTS) as u32, FLOATS as u16, workers) };
@@ -55,7 +55,7 @@ impl Member {
         self.socket.send(DEFAULT_CONTROL_TOS, None, None, &join, len).unwrap();
     }
 
-    /// Receives packets until a control packet arrives.
+    /// Receives packets until an Ack arrives, and returns the result of `take` for it.
     fn ack<T>(&self, take: impl Fn(&AckRepr<'_>) -> T) -> T {
         let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
         loop {

@@ -7,8 +7,8 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-/// Newest version of Landlock whose restrictions are requested. A kernel with an older version enforces those that it
-/// supports.
+/// Newest version of Landlock whose restrictions are requested. A kernel with an older version enforces only those that
+/// it supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
 /// Files and TCP ports that a process may still use. By default, the process may not open files, bind or connect TCP

@@ -24,11 +24,11 @@ pub use privileges::give_up_privileges;
 pub use server::{InForce, ServerSandbox, file_calls, server_calls};
 pub use system_calls::SystemCalls;
 
-/// Error in one of the steps of entering the sandbox.
+/// Failure of a step in setting up the sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {call}: {source}")]
 pub struct SandboxError {
-    /// Operation that failed, as a verb with its object.
+    /// Operation that failed, as a verb and its object, for use in an error message.
     pub call: &'static str,
     /// Error of the operating system.
     pub source: io::Error,

@@ -11,8 +11,8 @@ use crate::SandboxError;
 
 /// Permanently drops all capabilities of the process, which must have only one thread.
 ///
-/// `change_user` runs while the process still has its capabilities, after the bounding set has been emptied. The
-/// parent-death signal of the process is preserved.
+/// `change_user` is called after the bounding set has been emptied, while the process still has its other capabilities.
+/// The parent-death signal of the process is preserved.
 ///
 /// # Errors
 /// Fails if the process would keep a capability, or `change_user` fails.

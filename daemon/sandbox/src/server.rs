@@ -12,7 +12,7 @@ pub struct ServerSandbox {
 }
 
 impl ServerSandbox {
-    /// Drops all capabilities, and all access to files and TCP ports except that in `files`. The process must have
+    /// Drops all capabilities, and all access to files and TCP ports except what `files` allows. The process must have
     /// only one thread: call this before building the tokio runtime.
     ///
     /// # Errors
@@ -22,8 +22,8 @@ impl ServerSandbox {
         Ok(Self { program, landlock: files.restrict() })
     }
 
-    /// Installs a filter that ends the process if it makes a system call that is not on the list. Call this once the
-    /// runtime and all listeners exist. A kernel without seccomp causes no error.
+    /// Installs a filter that ends the process if it makes a system call that `calls` does not contain. Call this once
+    /// the runtime and all listeners exist. A kernel without seccomp causes no error.
     pub fn filter(self, calls: &SystemCalls) -> InForce {
         let Self { program, landlock } = self;
         InForce { landlock, calls: calls.filter(program).map_err(|error| error.to_string()) }
@@ -167,7 +167,7 @@ const OLD_SERVER_CALLS: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_SERVER_CALLS: &[libc::c_long] = &[libc::SYS_fstat];
 
-/// Older equivalents of the refused calls.
+/// Older equivalents of the system calls that the filter makes fail.
 #[cfg(target_arch = "x86_64")]
 const OLD_PROBES: &[libc::c_long] = &[libc::SYS_readlink, libc::SYS_access];
 #[cfg(not(target_arch = "x86_64"))]

@@ -11,7 +11,7 @@ use seccompiler::{
 
 use crate::violation;
 
-/// System calls that a process may make.
+/// System calls that a process may make or that fail with an error; any other system call ends the process.
 ///
 /// Only the lower 32 bits of arguments are compared.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct SystemCalls {
     /// Allowed calls. A call without conditions may have any arguments; any other call must satisfy one of its
     /// conditions.
     allowed: BTreeMap<c_long, Vec<Condition>>,
-    /// Calls that fail, by the error number that they return.
+    /// Calls that fail instead of being executed, grouped by the error number that they return.
     refused: BTreeMap<c_int, BTreeMap<c_long, Vec<Condition>>>,
 }
 
@@ -33,7 +33,7 @@ struct Condition {
 #[derive(Clone, Copy, Debug)]
 enum Comparison {
     Equal(u64),
-    /// Mask of the compared bits, and their expected value.
+    /// The argument, combined with the mask (first field), must equal the second field.
     Masked(u64, u64),
 }
 
@@ -45,7 +45,7 @@ impl SystemCalls {
         self
     }
 
-    /// Allows a call if the argument at this index, counted from 0, has one of these values.
+    /// Allows a call if the argument at this index, counted from 0, has one of the values in `values`.
     #[must_use]
     pub fn allow_values(mut self, call: c_long, argument: u8, values: &[u64]) -> Self {
         let condition = |value: &u64| Condition { argument, comparison: Comparison::Equal(*value) };
@@ -70,7 +70,8 @@ impl SystemCalls {
         self
     }
 
-    /// Allows mapping memory, but not as executable: a call that requests executable memory ends the process.
+    /// Allows system calls that map memory or change its protection, unless they request executable memory. A call that
+    /// requests executable memory ends the process.
     #[must_use]
     pub fn allow_memory_without_code(mut self) -> Self {
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
@@ -80,8 +81,8 @@ impl SystemCalls {
         self
     }
 
-    /// Allows mapping memory, but not as executable: a call that requests executable memory fails. An attempt to load
-    /// a shared library then fails without ending the process.
+    /// Allows system calls that map memory or change its protection, unless they request executable memory. A call that
+    /// requests executable memory fails. An attempt to load a shared library then fails without ending the process.
     #[must_use]
     pub fn refuse_memory_with_code(mut self) -> Self {
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
@@ -101,9 +102,9 @@ impl SystemCalls {
         self
     }
 
-    /// Installs filters that end the process if any of its threads makes a system call that is neither allowed nor
-    /// refused. Before it ends, the process prints one line with the name of the program and the number of the call.
-    /// Returns the number of allowed calls.
+    /// Installs filters that end the process if any of its threads makes a system call that this list neither allows
+    /// nor makes fail with an error number. Before it ends, the process prints one line with the name of the program
+    /// and the number of the call. Returns the number of allowed calls.
     ///
     /// # Errors
     /// Fails if the kernel does not support seccomp.
@@ -117,8 +118,8 @@ impl SystemCalls {
     }
 
     /// Returns the filters in their order of installation; the last one must come last because it forbids installing
-    /// filters. If several filters apply, the kernel obeys the strictest, so the last one also lets refused calls
-    /// pass.
+    /// filters. If several filters apply, the kernel applies the strictest result. The last filter therefore lets pass
+    /// the calls that an earlier filter makes fail.
     fn compile(&self) -> Result<Vec<BpfProgram>, BackendError> {
         let arch = std::env::consts::ARCH.try_into()?;
         let mut filters = Vec::new();

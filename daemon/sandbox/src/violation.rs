@@ -1,6 +1,6 @@
 //! Error message of a process that made a system call that is not allowed.
 //!
-//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and the kernel log names the
+//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and only the kernel log names the
 //! call.
 #![allow(unsafe_code)]
 

@@ -12,7 +12,8 @@ const DIRECTORY: &str = "ISWITCH_TEST_DIRECTORY";
 /// Exit status of a process that its sandbox terminated, by the convention of shells.
 const STATUS: i32 = 128 + libc::SIGSYS;
 
-/// Runs a test in a separate process. Returns `None` in that process.
+/// Runs a test in a separate process, and returns the output of that process. In the separate process itself, returns
+/// `None`.
 fn in_sandbox(test: &str, directory: &Path) -> Option<Output> {
     if std::env::var_os(DIRECTORY).is_some() {
         return None;

@@ -7,13 +7,13 @@ use std::ptr;
 
 use libc::{c_int, cmsghdr, in_addr, in_pktinfo};
 
-/// Capacity for the ancillary data of one sent or received message, in bytes. It includes a reserve.
+/// Capacity for the ancillary data of one sent or received message, in bytes. The capacity exceeds what this crate
+/// needs.
 const CAPACITY_BYTES: usize = 128;
 
 /// Types that may be copied to and from ancillary data.
 ///
-/// # Safety
-/// The type consists of integers without padding, so that any bytes are a valid value.
+/// # Safety The type consists of integers without padding, so any sequence of bytes is a valid value.
 unsafe trait Plain: Copy {}
 // SAFETY: one integer.
 unsafe impl Plain for u16 {}
@@ -22,7 +22,7 @@ unsafe impl Plain for c_int {}
 // SAFETY: three 32-bit integers: one `c_int` and two `in_addr`.
 unsafe impl Plain for in_pktinfo {}
 
-/// Buffer of ancillary data, with the alignment of its headers.
+/// Buffer of ancillary data, aligned as its headers require.
 #[repr(C, align(8))]
 pub(crate) struct Ancillary {
     bytes: [u8; CAPACITY_BYTES],

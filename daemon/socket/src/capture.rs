@@ -14,7 +14,8 @@ use crate::option;
 /// Request for the arrival time of the last packet, from `linux/sockios.h`.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
-/// Instruction of classic BPF: code, number of instructions to skip if true and if false, operand.
+/// Instruction of classic BPF: code, number of instructions to skip if the condition is true, number to skip if it is
+/// false, and operand.
 pub type Instruction = (u16, u8, u8, u32);
 
 /// Captured frame.

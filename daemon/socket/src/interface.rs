@@ -5,7 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Legacy ethtool requests, each for one feature. Every kernel still supports them. From `linux/ethtool.h`.
+/// Legacy ethtool requests from `linux/ethtool.h`, each of which queries one feature. All kernels still support them.
 const ETHTOOL_GRXCSUM: u32 = 0x14;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GGSO: u32 = 0x23;
@@ -13,7 +13,7 @@ const ETHTOOL_GGRO: u32 = 0x2b;
 /// `ioctl(2)` request for ethtool commands, from `linux/sockios.h`.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
-/// Offload features that make super-frames and checksums cheap.
+/// Offload features that reduce the cost of super-frames and checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offloads {
     /// Whether received datagrams are merged into super-frames (`generic-receive-offload`).

@@ -8,13 +8,13 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
-/// Number of 32-bit values that `SO_MEMINFO` returns. The two constants below are indices of such values. From
-/// `linux/sock_diag.h`.
+/// Number of 32-bit values that `SO_MEMINFO` returns. The two constants below are indices of such values. All three are
+/// from `linux/sock_diag.h`.
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;
 
-/// Sets an integer option; `level` and `name` are those of `setsockopt(2)`.
+/// Sets an integer option; `level` and `name` have the same meaning as in `setsockopt(2)`.
 pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let value = ptr::from_ref(&value).cast();
     // SAFETY: the pointer is to a live c_int, and its length is given.
@@ -33,13 +33,14 @@ fn get(socket: BorrowedFd<'_>, level: c_int, name: c_int, values: &mut [u32]) ->
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Requests a receive buffer of `len_bytes`, which may exceed the system's limit with `CAP_NET_ADMIN`; 0 changes
-/// nothing.
+/// Requests a receive buffer of `len_bytes`, or keeps the current size if `len_bytes` is 0. With `CAP_NET_ADMIN`, the
+/// size may exceed the system's limit.
 pub fn set_recv_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
     set_buffer(socket, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, len_bytes)
 }
 
-/// Requests a send buffer of `len_bytes`, which may exceed the system's limit with `CAP_NET_ADMIN`; 0 changes nothing.
+/// Requests a send buffer of `len_bytes`, or keeps the current size if `len_bytes` is 0. With `CAP_NET_ADMIN`, the size
+/// may exceed the system's limit.
 pub fn set_send_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
     set_buffer(socket, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, len_bytes)
 }
@@ -52,7 +53,7 @@ fn set_buffer(socket: BorrowedFd<'_>, force: c_int, plain: c_int, len_bytes: usi
     set(socket, libc::SOL_SOCKET, force, len).or_else(|_| set(socket, libc::SOL_SOCKET, plain, len))
 }
 
-/// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them (`SO_RCVBUF`).
+/// Returns the size of the receive buffer that the kernel granted, in bytes, as the kernel reports it (`SO_RCVBUF`).
 pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     let mut value = [0];
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut value)?;
@@ -72,7 +73,8 @@ pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     memory_info(socket).map(|values| values[SK_MEMINFO_DROPS])
 }
 
-/// Returns the number of bytes of the receive buffer that the kernel charges to the socket for the waiting data.
+/// Returns the number of bytes of the receive buffer that the data waiting in it occupies, as the kernel accounts for
+/// it.
 pub fn recv_charged_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     memory_info(socket).map(|values| values[SK_MEMINFO_RMEM_ALLOC] as usize)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// Waking a sleeping core takes tens of microseconds, about as long as a round trip between two machines. Polling saves
 /// that time if a packet arrives soon; otherwise it only takes the core from other processes. The policy therefore
-/// polls as long as polling pays off, and stops after a wait so long that polling would have found nothing.
+/// keeps polling as long as packets arrive soon enough to be found by polling, and stops after a longer wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     limit: Duration,
@@ -18,12 +18,12 @@ pub struct Spin {
 const SLEPT: u32 = 3;
 
 impl Spin {
-    /// Returns a policy that polls for at most `limit`; with zero it never polls.
+    /// Returns a policy that polls for at most `limit`; if `limit` is zero, it never polls.
     pub const fn new(limit: Duration) -> Self {
         Self { limit, pays: true }
     }
 
-    /// Returns whether to poll again after having waited for `waited`.
+    /// Returns whether to poll again if the loop has already waited for `waited`.
     pub fn goes_on(&self, waited: Duration) -> bool {
         self.pays && waited < self.limit
     }

@@ -48,7 +48,7 @@ pub struct Received {
     pub source: SocketAddrV4,
     /// Local address that the datagram was sent to, even if the socket is bound to 0.0.0.0.
     pub destination: Ipv4Addr,
-    /// Whether the datagram was truncated because the buffer was too small.
+    /// Whether the datagram was truncated to the length of the buffer.
     pub truncated: bool,
 }
 
@@ -108,11 +108,11 @@ impl UdpSocket {
         self.socket.set_nonblocking(nonblocking)
     }
 
-    /// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them
+    /// Returns the size of the receive buffer that the kernel granted, in bytes, as the kernel reports it
     /// (`SO_RCVBUF`).
     ///
-    /// The size is twice the requested one and includes bookkeeping: a single datagram of 1,472 bytes uses 2,304 bytes
-    /// of the buffer. Without `CAP_NET_ADMIN`, `net.core.rmem_max` limits the size.
+    /// The size is twice the requested size, because it includes the kernel's bookkeeping: a single datagram of 1,472
+    /// bytes uses 2,304 bytes of the buffer. Without `CAP_NET_ADMIN`, `net.core.rmem_max` limits the size.
     pub fn recv_buffer_bytes(&self) -> io::Result<usize> {
         option::recv_buffer_bytes(self.as_fd())
     }
@@ -131,7 +131,8 @@ impl UdpSocket {
         option::recv_drops(self.as_fd())
     }
 
-    /// Returns the number of bytes of the receive buffer that the kernel charges for the waiting datagrams.
+    /// Returns the number of bytes of the receive buffer that the datagrams waiting in it occupy, as the kernel
+    /// accounts for them.
     pub fn recv_charged_bytes(&self) -> io::Result<usize> {
         option::recv_charged_bytes(self.as_fd())
     }
@@ -142,7 +143,7 @@ impl UdpSocket {
     /// socket bound to 0.0.0.0. An empty payload is sent as one empty datagram.
     ///
     /// If the send buffer of a non-blocking socket is full, fewer bytes are sent, possibly none, but always whole
-    /// datagrams. The caller decides whether to drop the rest, as any network may, or to keep it.
+    /// datagrams. The caller decides whether to drop the remaining datagrams or to send them later.
     ///
     /// # Errors
     /// Returns `InvalidInput` if the stride is 0, `EMSGSIZE` if a datagram exceeds the path MTU, or a pending error of
@@ -216,7 +217,7 @@ impl UdpSocket {
         self.offload_message(envelope, &[IoSlice::new(chunk)], &first, stride)
     }
 
-    /// Sends a message as datagrams of `stride` bytes, or only the `first` of them if the kernel refuses the
+    /// Sends a message as datagrams of `stride` bytes, or only the datagram `first` if the kernel refuses the
     /// super-frame.
     fn offload_message(
         &self,
@@ -374,7 +375,8 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Returns whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have refused a super-frame as such.
+/// Returns whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have returned this error because it does not
+/// accept super-frames.
 fn refuses_offload(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use iswitch_protocol::limits::MAX_JOBS;
 
-/// A block of `T` from which each job gets one contiguous region, first fit.
+/// A block of items of type `T`. Each job gets one contiguous region, which is allocated first-fit.
 #[derive(Debug)]
 pub(crate) struct Arena<T> {
     items: Vec<T>,
@@ -16,7 +16,8 @@ pub(crate) struct Arena<T> {
 }
 
 impl<T: Copy> Arena<T> {
-    /// Creates a block of `len` items. The memory is allocated now, but pages are touched only when they are used.
+    /// Creates a block of `len` items. The memory is allocated now, but the operating system provides pages only when
+    /// they are first used.
     pub(crate) fn new(len: usize, empty: T) -> Self {
         Self { items: vec![empty; len], used: Vec::with_capacity(MAX_JOBS) }
     }
@@ -26,8 +27,8 @@ impl<T: Copy> Arena<T> {
         self.items.len()
     }
 
-    /// Takes a region of `len` items that begins at or after `from`. The items keep the values that the previous user
-    /// of the region left.
+    /// Takes a region of `len` items that begins at or after `from`. The items have the values that the previous user
+    /// of the region left in them.
     pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;
@@ -43,7 +44,7 @@ impl<T: Copy> Arena<T> {
         self.used.retain(|used| used != region);
     }
 
-    /// Returns the number of items in the largest region that [`Self::take`] would grant.
+    /// Returns the number of items in the largest region that [`Self::take`] would grant for this `from`.
     pub(crate) fn largest_gap(&self, from: usize) -> usize {
         self.gaps(from).map(|gap| gap.len()).max().unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! Partial sums of asynchronous jobs on their way to the parent (requirements V-11 and V-12).
+//! Partial sums of asynchronous jobs while they are transferred to the parent (requirements V-11 and V-12).
 //!
 //! This switch is a member of the parent like a worker: it sends a vector, confirms what it has sent, and learns which
-//! aggregate contains the vector. It passes this answer on to the members whose vectors are in the partial sum.
+//! aggregate contains the vector. It passes this information on to the members whose vectors are in the partial sum.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
@@ -24,8 +24,8 @@ pub(crate) fn note_added(state: &mut State, at: JobIndex) {
     advance(state, at);
 }
 
-/// Begins the transfer of the next partial sum if the previous one has arrived, and queues as many segments as the
-/// window admits.
+/// Begins the transfer of the next partial sum if the parent has received the previous one, and queues as many segments
+/// as the window admits.
 pub(crate) fn advance(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };
@@ -65,7 +65,7 @@ pub(crate) fn tend(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Sends a Confirm of the segments of a range that the parent has not confirmed.
+/// Sends a Confirm for those segments of a range that the parent has not confirmed yet.
 fn confirm(state: &mut State, at: JobIndex, range: RangeRepr) {
     let now = state.now;
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };

@@ -1,9 +1,9 @@
 //! Authentication of control packets: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
-//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later: the
-//! tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and the
-//! counters rise within the session. A challenge gives a nonce to one address, and that nonce is valid for only one
-//! admission.
+//! A job with a key accepts only packets whose trailer was made with that key. Replaying a recorded packet has no
+//! effect: the tags of a membership are bound to its session, that is, to the nonce with which the member was admitted,
+//! and the counters rise within the session. A challenge gives a nonce to one address, and that nonce is valid for only
+//! one admission.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
@@ -20,21 +20,23 @@ use crate::state::State;
 
 /// Reason why a control packet is not processed.
 enum Denial {
-    /// The trailer is missing or invalid, or the packet has a trailer although the job has no key.
+    /// The job has a key and the trailer is missing or invalid, or the packet has a trailer although the job has no
+    /// key.
     NotAuthentic { has_key: bool },
-    /// The counter is not above that of an earlier packet of the sender.
+    /// The counter is not above that of an earlier packet from the same sender.
     Replayed,
     /// The session is not known, so the packet cannot be verified.
     UnknownMember { counter: u64 },
 }
 
-/// Freshness of a Join that has a valid trailer, or whose job has no key.
+/// Freshness of a Join that has a valid trailer, or for a job without a key.
 pub(crate) enum Freshness {
-    /// The Join repeats the Join of a member, needs no proof, or has proved its return path without opening a session.
+    /// The Join repeats the Join of a member, needs no proof of its return path, or has proved the path without opening
+    /// a session.
     Repeated,
     /// The Join contains the current, unused nonce and therefore opens a session.
     Proven { counter: u64 },
-    /// The Join may be a recorded one. The switch will accept it if it is repeated with this nonce.
+    /// The Join may be a replayed recording. If its sender repeats the Join with this nonce, the switch accepts it.
     Unproven { nonce: u64 },
     /// The Join is a replayed recording.
     Replayed,
@@ -84,7 +86,7 @@ fn check_authentic(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_
     }
 }
 
-/// Records a member's counter. Returns false if the counter is not above the last one (requirement A-4).
+/// Records a member's counter. Returns false if the counter is not greater than the previous one (requirement A-4).
 fn advance_counter(state: &mut State, at: MemberAt, counter: u64) -> bool {
     state.jobs.member_mut(at).is_some_and(|member| member.session.advance(counter))
 }
@@ -110,7 +112,7 @@ fn deny(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>, denial: 
     }
 }
 
-/// Checks whether a Join may be a recorded one (requirement A-6). A Join with a valid nonce uses up that nonce;
+/// Checks whether a Join may be a replayed recording (requirement A-6). A Join with a valid nonce uses up that nonce;
 /// `is_proven` states whether [`redeem_nonce`] has already done so.
 pub(crate) fn check_fresh(
     state: &mut State,
@@ -142,8 +144,8 @@ pub(crate) fn check_fresh(
     Freshness::Unproven { nonce: state.nonces.of(from) }
 }
 
-/// Returns whether a Join repeats the nonce of its address. If so, the nonce is used up, whatever else the Join
-/// contains, so that a challenge exempts only one packet from the rate limit on non-members.
+/// Returns whether a Join contains the nonce that was issued to its address. If so, the nonce is used up, whatever else
+/// the Join contains, so that a challenge exempts only one packet from the rate limit on non-members.
 pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> bool {
     let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))

@@ -28,9 +28,9 @@ const ACCEPT: u32 = 0x40000;
 const TAKE: usize = 16;
 const DROP: usize = 15;
 
-/// Returns the program. It accepts IPv4/UDP packets with one of the ToS values from or to the UDP port, and the second
-/// and later fragments of a packet with such a ToS. iSwitch packets should never be fragmented, so a capture must
-/// reveal fragments.
+/// Returns the program. It accepts IPv4/UDP packets that have one of the two ToS values and whose source or destination
+/// is the UDP port of the switch. It also accepts the second and later fragments of a packet with such a ToS. iSwitch
+/// packets should never be fragmented, so a capture must reveal fragments.
 pub(super) fn program(classifier: &Classifier) -> [Instruction; TAKE + 1] {
     let load = |code, operand| (code, 0, 0, operand);
     // Jump offsets count from the next instruction.

@@ -1,6 +1,6 @@
 //! `iswitchctl capture`: records the tagged traffic of interfaces in a file for Wireshark.
 //!
-//! Frames are captured before nft and the bridge handle them, so a capture also works on interfaces that a daemon
+//! Frames are captured before nftables and the bridge handle them, so a capture also works on interfaces that a daemon
 //! serves. A super-frame is captured as one packet; `packaging/wireshark/iswitch.lua` shows the segments in it.
 
 mod filter;
@@ -28,11 +28,11 @@ use pcapng::Writer;
 
 /// Size of the receive buffer of each socket, in bytes. It holds about 16 ms of traffic at 10 Gbit/s.
 const RECV_BUFFER_BYTES: usize = 32 << 20;
-/// Maximum length of a super-frame, in bytes: the length field of IPv4 has 16 bits.
+/// Maximum length of a super-frame with its Ethernet header, in bytes. The length field of IPv4 has 16 bits.
 const FRAME_LEN_MAX_BYTES: u32 = 65_549;
 /// Interval at which the time limit and signals are checked, and the file is flushed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Maximum number of frames read from one interface before the others are served.
+/// Maximum number of frames read from one interface before the next interface is served.
 const FRAMES_PER_TURN: usize = 256;
 
 /// Options of `iswitchctl capture`.
@@ -173,7 +173,8 @@ fn capture(
     Ok(count)
 }
 
-/// Writes the statistics and returns the number of packets that were lost because the receive buffer was full.
+/// Writes the statistics of each interface and returns the number of packets that were lost because the receive buffer
+/// was full.
 fn finish(taps: &[Tap], writer: &mut Writer<Box<dyn Write>>) -> io::Result<u64> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let mut total = 0;

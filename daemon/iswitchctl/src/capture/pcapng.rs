@@ -18,7 +18,7 @@ const INTERFACE_NAME: u16 = 2;
 const INTERFACE_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 const STATISTICS_DROPS: u16 = 5;
-/// Time resolution: times are in units of 10^-9 s.
+/// Value of the option that sets the resolution of timestamps: the unit is 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 /// Writer of the blocks of a pcapng file. All integers are little-endian, and all blocks and options are padded to 32

@@ -4,7 +4,7 @@ use super::finding::Report;
 use super::group;
 use crate::view::{View, value};
 
-/// Minimum receive buffer of a port, in bytes as the kernel counts them. A smaller buffer limits the workers' windows.
+/// Minimum receive buffer of a port, in bytes, as the kernel reports it. A smaller buffer limits the workers' windows.
 const RECV_BUFFER_MIN_BYTES: u64 = 4 << 20;
 
 /// Checks the state of a daemon.

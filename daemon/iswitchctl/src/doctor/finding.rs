@@ -27,7 +27,7 @@ pub(super) struct Finding {
     fix: Option<String>,
 }
 
-/// Results of all checks, in the order of the checks.
+/// Results of all checks, in the order in which the checks ran.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     findings: Vec<Finding>,

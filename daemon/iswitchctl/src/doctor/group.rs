@@ -1,5 +1,5 @@
-//! Checks of group delivery: the bridges of this machine, its firewall, and the members that do not hear the group of
-//! their job.
+//! Checks of group delivery: the bridges of this machine, its firewall, and the members that packets to their job's
+//! multicast group do not reach.
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn check_bridges(report: &mut Report, interfaces: &Path) {
     }
 }
 
-/// Looks for nftables rules that drop input by default and do not mention multicast.
+/// Warns if an nftables chain drops input by default and no rule mentions a multicast address.
 fn check_firewall(report: &mut Report) {
     let output = Command::new("nft").args(["list", "ruleset"]).output();
     let Ok(output) =
@@ -75,7 +75,7 @@ fn may_drop_groups(rules: &str) -> bool {
     drops && !["239.", "224.", "pkttype multicast"].iter().any(|text| rules.contains(text))
 }
 
-/// Reports the members that receive results by unicast although their job has a group.
+/// Reports the members that receive results by unicast although their job has a multicast group.
 pub(super) fn check_members(report: &mut Report, view: &View) {
     for job in view.jobs.iter().filter(|job| job.group.is_some()) {
         check_job(report, job);

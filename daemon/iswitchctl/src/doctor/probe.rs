@@ -54,7 +54,7 @@ impl Silence {
     }
 }
 
-/// Value from `asm-generic/errno.h`.
+/// Error number for a message that exceeds the path MTU, from `asm-generic/errno.h`.
 const EMSGSIZE: i32 = 90;
 
 /// Timeout and number of attempts for a request.

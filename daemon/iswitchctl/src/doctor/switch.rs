@@ -19,7 +19,8 @@ use super::probe::{Answer, Patience, Probe, Silence};
 
 /// Number of consecutive requests that measure packet loss.
 const LOSS_PROBES: u32 = 50;
-/// Minimum number of unanswered requests that is reported as loss: a single one may be due to a busy machine.
+/// Minimum number of unanswered requests that is reported as loss: a single unanswered request may be due to a busy
+/// machine.
 const LOSS_MIN: u32 = 2;
 
 /// Check of a switch: its address and the parameters of the requests.
@@ -62,7 +63,7 @@ impl SwitchCheck<'_> {
         self.key.map_or(0, |_| TRAILER_LEN_BYTES)
     }
 
-    /// Returns a Join of `len` bytes that only queries and admits no member. If `part` is set, the Join also requests
+    /// Returns a Join of `len` bytes that only queries and admits no member. If `part` is true, the Join also requests
     /// the number of threads of the switch.
     fn question(&self, len: usize, part: bool) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;

@@ -55,7 +55,7 @@ pub(super) struct MemberRow {
 pub(super) struct App {
     before: Option<View>,
     pub(super) now: View,
-    /// Reason why the last request was not answered.
+    /// Error of the last request to the daemon; `None` if the request succeeded.
     pub(super) error: Option<String>,
     selected: usize,
     pub(super) sort: Sort,
@@ -86,7 +86,7 @@ impl App {
         false
     }
 
-    /// Returns the position of the job whose members are shown.
+    /// Returns the position, in the list of jobs, of the job whose members are shown.
     pub(super) fn selected(&self) -> usize {
         self.selected.min(self.now.jobs.len().saturating_sub(1))
     }

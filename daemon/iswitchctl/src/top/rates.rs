@@ -12,29 +12,30 @@ pub(super) struct Interval<'a> {
 }
 
 impl<'a> Interval<'a> {
-    /// Creates an interval. Without an earlier snapshot, or if the daemon has restarted since, all rates are zero.
+    /// Creates the interval from `before` to `now`. If `before` is `None` or belongs to an earlier run of the daemon,
+    /// all rates are zero.
     pub(super) fn new(before: Option<&'a View>, now: &'a View) -> Self {
         let is_same_run = |before: &&View| before.boot == now.boot && before.uptime_ms < now.uptime_ms;
         Self { before: before.filter(is_same_run), now }
     }
 
-    /// Divides a difference by the time between the snapshots, in seconds.
+    /// Divides the increase of a counter by the time between the two snapshots. The result is per second.
     fn rate(self, count: u64) -> f64 {
         self.before
             .map_or(0.0, |before| count as f64 * 1000.0 / (self.now.uptime_ms - before.uptime_ms) as f64)
     }
 
-    /// Returns the rate of the quantity that `count` returns, per second.
+    /// Returns how fast a quantity increases, per second. `count` reads the quantity from a snapshot.
     pub(super) fn of(self, count: impl Fn(&View) -> u64) -> f64 {
         self.before.map_or(0.0, |before| self.rate(count(self.now).saturating_sub(count(before))))
     }
 
-    /// Returns the rate of one counter of a list, per second.
+    /// Returns how fast the counter `name` in a list of counters increases, per second.
     pub(super) fn of_counter(self, list: impl Fn(&View) -> &Counters, name: &str) -> f64 {
         self.of(|view| value(list(view), name))
     }
 
-    /// Returns the rounds per second of a job. Round numbers wrap.
+    /// Returns the number of rounds that a job completes per second. Round numbers may wrap.
     pub(super) fn rounds(self, job: &JobView) -> f64 {
         let before = self.before.and_then(|before| before.jobs.iter().find(|other| other.job == job.job));
         let rounds = before.and_then(|before| Some(distance(before.round?, job.round?)));
@@ -50,7 +51,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// Returns the number of rounds from one round to a later one; zero if `to` is earlier.
+/// Returns the number of rounds from `from` to `to`, or zero if `to` is earlier than `from`.
 pub(super) fn distance(from: u32, to: u32) -> u32 {
     let distance = to.wrapping_sub(from) & ((1 << ROUND_BITS) - 1);
     if distance < 1 << (ROUND_BITS - 1) { distance } else { 0 }

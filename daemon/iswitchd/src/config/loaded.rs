@@ -92,7 +92,8 @@ impl fmt::Display for Origin {
 pub(super) struct Origins(BTreeMap<String, Origin>);
 
 impl Origins {
-    /// Records `origin` for all settings that are given in `settings`, and replaces earlier origins.
+    /// Records `origin` for all settings that are given in `settings`, and replaces any earlier origins of these
+    /// settings.
     pub(super) fn note(&mut self, settings: &Settings, origin: &Origin) {
         for (name, value) in settings.by_name() {
             if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {

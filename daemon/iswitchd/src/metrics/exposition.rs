@@ -10,7 +10,7 @@ use iswitch_switch::{JobStatus, LimitStatus, ROUND_TIME_BOUNDS_US};
 
 use super::process::Usage;
 
-/// Counters of the core and their help texts.
+/// Counters of the core with their help texts.
 const TRAFFIC: [(&str, &str); 10] = [
     ("control_received", "Control packets received."),
     ("data_received", "Data packets received."),
@@ -45,8 +45,8 @@ const PORT: [(&str, &str); 14] = [
     ("send_errors", "Datagrams lost because of any other send error."),
 ];
 
-/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up, and `usage` is the
-/// resource usage of the process, if it is known.
+/// Renders all metrics as one page. `log_dropped_lines` is the number of log lines dropped since start-up, and `usage`
+/// is the resource usage of the process, if it is known.
 pub(super) fn render(snapshot: &Snapshot, log_dropped_lines: u64, usage: Option<&Usage>) -> String {
     let mut page = Page::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -81,7 +81,7 @@ struct Page {
 }
 
 impl Page {
-    /// Begins a family of counters or gauges.
+    /// Begins a metric family of counters or gauges.
     fn family(&mut self, name: &str, help: &str) {
         self.head(&format!("iswitch_{name}"), help);
     }
@@ -137,7 +137,7 @@ fn ports(page: &mut Page, ports: &[PortSnapshot]) {
     }
 }
 
-/// Function that returns a value of a job, or `None` if the job does not have it.
+/// Function that returns a value of a job, or `None` if the job has no such value.
 type OfJob = fn(&JobStatus) -> Option<f64>;
 
 fn flag(is_set: bool) -> f64 {

@@ -11,7 +11,7 @@ use rustix::fs::{RawDir, SeekFrom, seek};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-/// Maximum length of `/proc/self/stat`, in bytes: 52 numbers and the name of the program.
+/// Maximum length of `/proc/self/stat`, in bytes: room for 52 fields, one of which is the name of the program.
 const STAT_LEN_MAX_BYTES: usize = 2048;
 /// Length of the buffer for the entries of a directory, in bytes.
 const ENTRIES_LEN_BYTES: usize = 4096;

@@ -1,7 +1,7 @@
 //! HTTP/1.1 listener for Prometheus. It implements only what a scrape needs and serves a single page.
 //!
-//! One thread outside the packet path multiplexes all clients, so that a slow client delays no other. Each client has
-//! [`CLIENT_TIMEOUT`] to send its request and read the answer; then its connection is closed. A new client is always
+//! One thread outside the packet path multiplexes all clients, so that a slow client delays no other. If a client does
+//! not send its request and read the answer within [`CLIENT_TIMEOUT`], its connection is closed. A new client is always
 //! accepted: if there are too many clients, the address with the most connections loses its oldest one. All clients
 //! that wait for the page get the same page, and the thread serves other clients in the meantime.
 
@@ -25,9 +25,9 @@ use iswitch_runtime::handle::{ANSWER_TIMEOUT, Handle, PendingSnapshot};
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of simultaneous clients.
 const CLIENTS_MAX: usize = 64;
-/// Maximum number of connections accepted before existing clients are served.
+/// Maximum number of connections to accept in one turn, before the clients that are already connected are served.
 const ACCEPTS_MAX: usize = 32;
-/// Maximum number of reads and writes for one client before the others are served.
+/// Maximum number of reads and writes for one client before the next client is served.
 const STEPS_MAX: usize = 16;
 /// Polling interval for the answer of the packet loop.
 const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ pub struct MetricsListener {
 }
 
 impl MetricsListener {
-    /// Listens on `address`. Opens the files that describe this process, because the sandbox does not permit it later.
+    /// Listens on `address`. Opens the files that describe this process, because they cannot be opened in the sandbox.
     ///
     /// # Errors
     /// Fails if the address is in use or does not belong to this machine.
@@ -99,8 +99,8 @@ enum Turn {
     Page { has_body: bool },
     /// The answer is being written.
     Answer(Answer),
-    /// The answer is written, and the client has to close the connection. Further input is read and discarded,
-    /// because closing with unread input could destroy the answer in transit (RFC 9112, section 9.6).
+    /// The answer has been written, and the server waits until the client closes the connection. Further input is read
+    /// and discarded, because closing with unread input could destroy the answer in transit (RFC 9112, section 9.6).
     End,
 }
 
@@ -213,7 +213,7 @@ impl Clients {
         self.hand_out("503 Service Unavailable", &text.into());
     }
 
-    /// Starts to answer all clients that wait for the page.
+    /// Starts sending the page to all clients that wait for it.
     fn hand_out(&mut self, status: &str, page: &Arc<str>) {
         self.asked = None;
         self.all.retain_mut(|client| {
@@ -224,7 +224,7 @@ impl Clients {
     }
 }
 
-/// Returns the position of the connection to close: the oldest of the address with the most connections.
+/// Returns the position of the connection to close: the oldest connection of the address that has the most connections.
 fn one_too_many(addresses: &[IpAddr]) -> usize {
     let count = |at: &usize| addresses.iter().filter(|address| **address == addresses[*at]).count();
     // Reversed, because `max_by_key()` returns the last of several equal elements.
@@ -287,7 +287,7 @@ impl Client {
     }
 }
 
-/// Returns the state that follows the request, or `None` if the request is incomplete.
+/// Parses a request and returns the next state of its connection, or `None` if the request is incomplete.
 fn turn_after(request: &[u8]) -> Option<Turn> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);

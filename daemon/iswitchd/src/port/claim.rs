@@ -7,8 +7,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum time that [`InterfaceClaim::acquire`] waits. A daemon that starts at the same time holds a claim briefly
-/// while it removes the table that a crashed owner left behind.
+/// Maximum time that [`InterfaceClaim::acquire`] waits. A daemon that starts at the same time briefly holds the claim
+/// of a crashed owner while it removes the table that a crashed owner left behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -36,7 +36,7 @@ impl InterfaceClaim {
         }
     }
 
-    /// Claims the interface that a table is named after, without waiting.
+    /// Claims the interface from whose name the name of a table was derived, without waiting.
     pub(super) fn of_table(table: &str) -> io::Result<Self> {
         let name = SocketAddr::from_abstract_name(table)?;
         Ok(Self { _socket: UnixDatagram::bind_addr(&name)? })

@@ -11,7 +11,7 @@ const DROP: usize = FILTER_LEN - 2;
 /// Position of the instruction that accepts the frame.
 const TAKE: usize = FILTER_LEN - 1;
 
-/// Return value that accepts a frame: the number of bytes to deliver, larger than any frame.
+/// Return value that accepts a frame: the number of bytes to deliver, which exceeds the length of any frame.
 const ACCEPT: u32 = 0x40000;
 
 // Opcodes composed from the constants of linux/filter.h.
@@ -37,14 +37,14 @@ pub(super) const PROTOCOL_AT: u32 = IP_AT + 9;
 pub(super) const PROTOCOL_UDP: u32 = 17;
 /// Mask of the more-fragments flag and the fragment offset.
 pub(super) const FRAGMENT_BITS: u32 = 0x3fff;
-/// Offset of the UDP destination port without the length of the IPv4 header, which the program adds.
+/// Offset of the UDP destination port, not including the length of the IPv4 header, which the program adds.
 pub(super) const DESTINATION_PORT_AT: u32 = IP_AT + 2;
 
 /// One instruction, with the layout of `struct sock_filter`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub(super) code: u16,
-    /// Number of instructions to skip if the comparison is true; `skip_false` is the number if it is false.
+    /// Number of instructions to skip if the comparison is true. `skip_false` is the number to skip if it is false.
     pub(super) skip_true: u8,
     pub(super) skip_false: u8,
     pub(super) operand: u32,

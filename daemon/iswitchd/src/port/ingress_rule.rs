@@ -1,7 +1,7 @@
 //! The netfilter rule that keeps tagged frames from the bridge and the IP stack.
 //!
-//! A packet socket sees a frame before the ingress hook of its interface, where this rule drops the frame. A tagged
-//! frame thus reaches only the switch, and the kernel forwards all other traffic at full speed.
+//! A packet socket sees a frame before the ingress hook of its interface, and the rule drops the frame at that hook. A
+//! tagged frame thus reaches only the switch, and the kernel forwards all other traffic at full speed.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -40,7 +40,7 @@ pub struct RuleScript {
 }
 
 impl RuleScript {
-    /// Installs the rule in one transaction and replaces an existing one.
+    /// Installs the rule in one transaction , replacing an existing rule.
     pub fn install(&self) -> Result<(), RuleError> {
         nft_script(&self.text)
     }
@@ -76,7 +76,7 @@ impl RuleKeeper {
     }
 }
 
-/// Installed rule of one interface. Dropping it removes the rule, unless the rule is entrusted to the monitor.
+/// Installed rule of one interface. Dropping it removes the rule, unless the rule has been entrusted to the monitor.
 #[derive(Debug)]
 pub struct IngressRule {
     script: RuleScript,
@@ -84,7 +84,7 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rule in one transaction and replaces one that a crashed daemon left behind.
+    /// Installs the rule in one transaction , replacing a rule that a crashed daemon left behind.
     ///
     /// The rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
     /// claim to the interface.
@@ -106,8 +106,8 @@ impl IngressRule {
         self.keeper = Some(keeper);
     }
 
-    /// Installs the rule again after its interface has been deleted and recreated, through the monitor if the rule is
-    /// entrusted to it.
+    /// Installs the rule again after the interface was deleted and recreated. If the rule has been entrusted to the
+    /// monitor, the monitor installs it.
     pub fn reinstall(&self) -> Result<(), RuleError> {
         match &self.keeper {
             Some(keeper) => Ok(keeper.ask()?),
@@ -126,7 +126,8 @@ impl Drop for IngressRule {
     }
 }
 
-/// Removes the tables of this network namespace whose owners have terminated, and returns their names.
+/// Removes the nft tables in this network namespace that belong to terminated daemons, and returns the names of the
+/// tables.
 pub fn remove_orphans() -> Result<Vec<String>, RuleError> {
     let output = finish(nft().args(["list", "tables", "netdev"]).output())?;
     let listing = String::from_utf8_lossy(&output.stdout);
@@ -148,9 +149,9 @@ fn our_tables(listing: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the nft script, which drops exactly the frames that the packet filter accepts.
 ///
-/// The rule addresses fields by position for two reasons: the named fields of nft match only packets that nft
-/// considers well-formed, and only the EtherType in the frame shows whether there is a VLAN tag. The sequence `add,
-/// delete, add` replaces the table whether or not it exists.
+/// The rule addresses fields by position for two reasons: the named fields of nft match only packets that nft considers
+/// well-formed, and only the EtherType in the frame shows whether there is a VLAN tag. The commands `add`, `delete`,
+/// `add` replace the table, whether or not it already exists.
 fn rule_text(interface: &str, classifier: &Classifier, ports: u16) -> String {
     let table = table_name(interface);
     let (control, data) = (classifier.control_tos >> 2, classifier.data_tos >> 2);

@@ -116,7 +116,7 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     pub(super) mtu_bytes: usize,
     pub(super) link: Link,
-    /// Index of the bridge that the interface was a port of when the daemon started, if any.
+    /// Index of the bridge to which the interface belonged when the daemon started, if any.
     pub(super) bridge: Option<c_int>,
     /// Whether this is a loopback interface, whose senders are on this machine.
     is_loopback: bool,
@@ -194,7 +194,7 @@ impl Interface {
         request
     }
 
-    /// Sets the state of the link, and logs a change.
+    /// Sets the state of the link. If the state has changed, logs the change.
     pub(super) fn set_link(&mut self, link: Link) {
         if self.link != link {
             let port = &self.name;
@@ -228,7 +228,7 @@ impl Interface {
     }
 }
 
-/// Returns the index of the bridge that an interface is a port of.
+/// Returns the index of the bridge to which an interface belongs, if any.
 fn bridge_of(name: &str) -> Option<c_int> {
     let master = Path::new("/sys/class/net").join(name).join("master");
     // Other interfaces, such as bonds, can have ports too.

@@ -1,7 +1,8 @@
 //! A port on a network interface that receives and sends raw Ethernet frames through a packet socket.
 //!
 //! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. This header allows super-frames of up to 64 KB and
-//! unfinished checksums in both directions. The device, or the last reader of the frame, completes the checksum.
+//! unfinished checksums in both directions. An unfinished checksum is completed by the device or, if the frame stays on
+//! this machine, by its receiver.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -40,7 +41,7 @@ const VNET_GSO_ECN: u8 = 0x80;
 /// Length of the IPv4 and UDP headers, in bytes: the part of the MTU that is not available to the payload of a
 /// datagram.
 const OVERHEAD_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
-/// Maximum length of a frame with its vnet header, in bytes: the length field of IPv4 has 16 bits.
+/// Maximum length of a frame with its vnet header, in bytes: IPv4 packets have at most 65,535 bytes.
 const BUFFER_LEN_BYTES: usize = VNET_HEADER_LEN_BYTES + ETHERNET_HEADER_LEN_BYTES + 65_535;
 const CHECKSUM_START: u16 = (ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES) as u16;
 /// Offset of the checksum in the UDP header.
@@ -53,7 +54,8 @@ pub struct PacketOptions {
     pub recv_buffer_bytes: usize,
     /// Size of the send buffer to request, in bytes; 0 keeps the default of the system.
     pub send_buffer_bytes: usize,
-    /// Whether to send super-frames and leave checksums to the device. Both are always accepted on receipt.
+    /// Whether to send super-frames and leave checksums to the device. Received frames may always be super-frames or
+    /// have unfinished checksums.
     pub offload: bool,
     /// Whether to install the [`IngressRule`].
     pub ingress_rule: bool,
@@ -75,9 +77,9 @@ pub struct PacketPort {
     /// Whether super-frames and unfinished checksums are sent.
     offload: bool,
     recv_buffer_bytes: usize,
-    /// Vnet header and frame received last.
+    /// Buffer for the last received frame and the vnet header in front of it.
     buffer: Box<[u8]>,
-    /// Frame whose checksum is completed in software.
+    /// Buffer for a frame whose checksum is completed in software.
     scratch: Vec<u8>,
     counters: PortCounters,
     faults: Faults,
@@ -93,7 +95,7 @@ struct Parsed {
 
 impl PacketPort {
     /// Opens one port per thread on an interface. The threads serve consecutive UDP ports, starting with that of the
-    /// classifier. The first one claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for
+    /// classifier. The first port claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for
     /// the ingress rule.
     pub fn open_all(
         id: PortId,
@@ -283,8 +285,8 @@ impl PacketPort {
         Ok(payload.len())
     }
 
-    /// Sends the concatenated parts through the interface. If the frame is for a group and the interface is a port of a
-    /// bridge, sends them through the bridge, which clones the frame for its ports.
+    /// Sends a frame with the concatenated parts as its payload. If the destination is a multicast group and the
+    /// interface is a port of a bridge, the frame is sent through the bridge, which copies it to all its ports.
     fn write(&self, addresses: &FrameAddresses, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {
@@ -316,7 +318,7 @@ impl PacketPort {
         }
     }
 
-    /// Serves an interface that was recreated under the same name.
+    /// Resumes service after the interface was recreated under the same name.
     fn serve_again(&mut self) {
         let name = &self.interface.name;
         if let Err(error) = bind(&self.socket, self.interface.index) {
@@ -453,8 +455,8 @@ fn attach_filter(socket: &OwnedFd, classifier: &Classifier, takes_fragments: boo
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Binds the socket with `ETH_P_ALL`: only such sockets see frames before the ingress hook, where the rule drops
-/// them.
+/// Binds the socket with `ETH_P_ALL`: only sockets bound with this value see frames before the ingress hook, at which
+/// the rule drops them.
 fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
     let address = link_address(interface_index);
     let len = size_of::<libc::sockaddr_ll>() as socklen_t;

@@ -29,18 +29,18 @@ pub struct XdpModes {
 /// Attachment point of an XDP program.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum AttachMode {
-    /// In the driver of the interface, before the kernel processes a frame.
+    /// The driver of the interface runs the program before the rest of the kernel sees a frame.
     Driver,
-    /// In the receive path of the kernel, with any driver.
+    /// The receive path of the kernel runs the program. This works with any driver.
     Generic,
 }
 
 /// Method of moving frames to and from the memory of an AF_XDP socket.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum CopyMode {
-    /// The device reads and writes the memory.
+    /// The device accesses the memory of the socket directly.
     ZeroCopy,
-    /// The kernel copies the frames.
+    /// The kernel copies each frame to or from the memory of the socket.
     Copy,
 }
 
@@ -106,7 +106,7 @@ impl XdpModes {
 }
 
 impl FromStr for PortSpec {
-    /// Description of what was expected.
+    /// Description of the expected syntax.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -57,7 +57,8 @@ const ALLOWED: [c_long; 42] = [
     libc::SYS_getrandom,
 ];
 
-/// Allowed `ioctl(2)` requests: the state of an interface, and non-blocking mode.
+/// Allowed `ioctl(2)` requests: those that query the state of an interface, and the request that sets non-blocking
+/// mode.
 const IOCTLS: [libc::Ioctl; 5] =
     [libc::SIOCGIFINDEX, libc::SIOCGIFMTU, libc::SIOCGIFFLAGS, libc::SIOCGIFHWADDR, libc::FIONBIO];
 
@@ -67,7 +68,7 @@ const PRCTLS: [u64; 2] = [libc::PR_SET_NAME as u64, PR_SET_VMA];
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
 /// System calls that libraries attempt incidentally, for instance to count processors or to find the names of a
-/// backtrace. The sandbox makes them fail, which does no harm.
+/// backtrace. The sandbox makes these calls fail, which the libraries tolerate.
 const DENIED: [c_long; 6] = [
     libc::SYS_openat,
     libc::SYS_newfstatat,
@@ -77,7 +78,8 @@ const DENIED: [c_long; 6] = [
     libc::SYS_getcwd,
 ];
 
-/// Returns the filter. `notifies` also allows the calls that write to systemd.
+/// Returns the list of system calls that the filter allows. If `notifies` is true, the list includes those that send
+/// notifications to systemd.
 pub(super) fn list(notifies: bool) -> SystemCalls {
     let calls = SystemCalls::default()
         .allow(&ALLOWED)

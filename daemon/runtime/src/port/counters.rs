@@ -12,7 +12,7 @@ pub struct PortCounters {
     /// Number of bytes of UDP payload received.
     pub received_bytes: u64,
     /// Number of system calls that received at least one datagram. The number of datagrams per call shows how effective
-    /// offload is.
+    /// receive offload is.
     pub receive_calls: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full.
     pub receive_buffer_drops: u64,
@@ -21,17 +21,17 @@ pub struct PortCounters {
     /// Number of datagrams dropped because they have neither the control nor the data ToS. A raw port leaves such
     /// datagrams to the kernel instead.
     pub untagged: u64,
-    /// Number of datagrams from a group MAC address, dropped without an answer.
+    /// Number of datagrams whose source MAC address is a group address, dropped without an answer.
     pub source_mac_not_unicast: u64,
     /// Number of datagrams whose source IPv4 address does not identify a single host, dropped without an answer.
     pub source_address_not_unicast: u64,
-    /// Number of datagrams from UDP port zero, dropped without an answer.
+    /// Number of datagrams whose source UDP port is zero, dropped without an answer.
     pub source_port_zero: u64,
     /// Number of datagrams sent.
     pub sent_datagrams: u64,
     /// Number of bytes of UDP payload sent.
     pub sent_bytes: u64,
-    /// Number of system calls that sent something.
+    /// Number of system calls that sent at least one datagram.
     pub send_calls: u64,
     /// Number of datagrams lost because the send buffer or the device's queue was full.
     pub send_full: u64,
@@ -40,7 +40,7 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// Returns an iterator over names and values.
+    /// Returns an iterator over the names and values of the counters.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("received_datagrams", self.received_datagrams),
@@ -96,7 +96,7 @@ pub struct Faults {
     receive: Option<(u64, io::Error)>,
     send: Option<(u64, io::Error)>,
     drops: u64,
-    /// Last value read from the kernel's drop counter.
+    /// Value of the kernel's drop counter when it was last read.
     drops_seen: u32,
 }
 

@@ -21,7 +21,7 @@ pub use udp::UdpPort;
 pub struct Datagrams<'a> {
     /// Sender and receiver of the datagrams.
     pub from: Endpoint,
-    /// Class that their ToS indicates.
+    /// Class that the ToS of the datagrams indicates.
     pub class: Class,
     /// Concatenated UDP payloads.
     pub payload: &'a [u8],
@@ -29,7 +29,7 @@ pub struct Datagrams<'a> {
     pub stride: usize,
 }
 
-/// Arrival at a port: datagrams, or the error of an invalid frame whose ToS marks it as an iSwitch packet.
+/// Item that a port received: datagrams, or the error of an invalid frame whose ToS marks it as an iSwitch packet.
 pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 
 /// Hosts that a port reaches when it sends to a group.
@@ -37,9 +37,10 @@ pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 pub enum GroupReach {
     /// The port cannot send to groups.
     Nowhere,
-    /// The hosts behind the port.
+    /// The hosts that are reachable through this port.
     Port,
-    /// The hosts behind all ports of the bridge with this interface index, regardless of which port sends.
+    /// The hosts that are reachable through any port of the bridge with this interface index, whichever of these ports
+    /// sends.
     Bridge(i32),
 }
 
@@ -54,7 +55,7 @@ pub trait Port: Send {
     /// Returns the descriptor that becomes readable when [`Self::recv`] has something to return.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
-    /// Returns the size of the receive buffer that the kernel granted, in bytes as the kernel counts them.
+    /// Returns the size of the receive buffer that the kernel granted, in bytes, as the kernel reports it.
     fn recv_buffer_bytes(&self) -> usize;
 
     /// Returns the next arrival, or `None` if there is none. Errors are counted, and [`Self::maintain`] reports them.

@@ -1,4 +1,5 @@
-//! Validation of source addresses: answers to some of them would go to a group, to no host, or back to this machine.
+//! Validation of source addresses: an answer to an invalid one would go to a group, to no host, or back to this
+//! machine.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -14,8 +15,8 @@ pub enum BadSource {
     UdpPort,
 }
 
-/// Checks that a sender can be answered. `mac` is the source MAC address of its frame, if there is one; `is_loopback`
-/// states whether the sender may be on this machine.
+/// Checks that a sender can be answered. `mac` is the source MAC address of the frame, if the port sees frames;
+/// `is_loopback` states whether the sender may be on this machine.
 pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED

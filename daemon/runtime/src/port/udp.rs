@@ -27,7 +27,7 @@ pub struct UdpPort {
 }
 
 impl UdpPort {
-    /// Binds the socket. Only the ToS values of the classifier are used, not its UDP port.
+    /// Binds the socket. From the classifier, only the ToS values are used; the UDP port is not.
     ///
     /// # Errors
     /// Returns the errors of `bind(2)`.

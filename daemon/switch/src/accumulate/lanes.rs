@@ -1,12 +1,12 @@
 //! The loops over the floats of a packet, generic over the length of the SIMD registers.
 //!
 //! The loops begin at a position where registers of the sum do not straddle cache lines, because stores across cache
-//! lines are slow. The floats before that position and those after the last whole register are covered by two
-//! registers that overlap those of the loop. Both are computed first, from the original values, so that the floats in
-//! an overlap are computed twice with the same bits, and no scalar loop is needed.
+//! lines are slow. The floats before that position and those after the last whole register are covered by two registers
+//! that overlap those of the loop. Both are computed first, from the original values, so that the floats in an overlap
+//! are computed twice with bit-identical results, and no scalar loop is needed.
 //!
-//! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), plain loops are
-//! used instead, which the compiler vectorizes.
+//! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), scalar loops that
+//! the compiler vectorizes are used instead.
 
 // A function that is not inlined is compiled for the baseline CPU.
 #![expect(clippy::inline_always)]
@@ -22,17 +22,17 @@ use super::{CANONICAL_NAN, NonFinite};
 const MAGNITUDE_MASK: u32 = 0x7FFF_FFFF;
 const LOWEST_EXPONENT_BIT: u32 = 0x0080_0000;
 
-/// Computation of an element of a sum from its previous value and the float of the payload.
+/// Computes the new value of an element of a sum from its previous value and the corresponding float of the payload.
 pub(super) trait Combine {
     fn one(sum: f32, float: f32) -> f32;
     fn lanes<S: Simd>(simd: S, sum: S::f32s, floats: S::f32s) -> S::f32s;
 }
 
-/// Combination that takes the float and ignores the sum.
+/// Combination that stores the float and ignores the previous value.
 pub(super) struct Store;
-/// Combination that adds the float to +0.0 and ignores the sum.
+/// Combination that stores the float plus +0.0 and ignores the previous value.
 pub(super) struct Overwrite;
-/// Combination that adds the float to the sum.
+/// Combination that adds the float to the previous value.
 pub(super) struct Add;
 
 impl Combine for Store {

@@ -1,16 +1,16 @@
 //! The hot loop: adds the floats of a packet to a sum.
 //!
-//! The arithmetic follows the same contract as the RTL: IEEE 754 binary32, round to nearest even, subnormals kept,
-//! additions in order of arrival unless a fixed order is configured, every NaN canonical. A first contribution is
-//! computed as +0.0 + x, which turns -0.0 into +0.0, as an adder with a cleared buffer would. Rust neither reorders nor
-//! fuses these operations.
+//! The arithmetic follows the same rules as the hardware implementation (RTL): IEEE 754 binary32, round to nearest
+//! even, subnormals kept, additions in order of arrival unless a fixed order is configured, every NaN canonical. A
+//! first contribution is computed as +0.0 + x, which turns -0.0 into +0.0, as an adder whose buffer was cleared would.
+//! Rust neither reorders nor fuses these operations.
 //!
 //! Payloads are little-endian floats at any alignment; packets of 16-bit elements are widened first. The loops are
 //! compiled for several CPU feature levels, and the best available one is selected at run time (AVX-512, AVX2, or the
 //! baseline of the architecture). The choice does not change any bit of the result.
 //!
 //! With [`NonFinite::Refuse`], a payload is checked before it is added, because an addition to the sum could not be
-//! undone. The second pass then finds the payload in the L1 cache.
+//! undone. The addition, which is the second pass, then finds the payload in the L1 cache.
 
 mod lanes;
 mod widen;
@@ -23,10 +23,11 @@ pub(crate) use widen::Widener;
 /// Treatment of contributions that contain NaN or an infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NonFinite {
-    /// Drop them and inform the sender: a single one would poison the weights of every worker.
+    /// Drop the contributions and inform their senders: a single NaN or infinity would make the weights of every worker
+    /// useless.
     #[default]
     Refuse,
-    /// Sum them according to IEEE 754, as the RTL does.
+    /// Sum the contributions according to IEEE 754, as the hardware implementation (RTL) does.
     Sum,
 }
 

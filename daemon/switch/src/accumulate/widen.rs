@@ -7,7 +7,7 @@ use iswitch_protocol::ElementType;
 use iswitch_protocol::limits::{MAX_SHORT_SEGMENT_FLOATS, SHORT_LEN_BYTES};
 use pulp::bytemuck::cast_slice;
 
-/// Memory for the floats of one packet, which stays in the L1 cache.
+/// Buffer for the widened floats of one packet. It stays in the L1 cache.
 #[derive(Debug)]
 pub(crate) struct Widener {
     floats: Vec<f32>,
@@ -18,8 +18,8 @@ impl Widener {
         Self { floats: vec![0.0; usize::from(MAX_SHORT_SEGMENT_FLOATS)] }
     }
 
-    /// Returns the elements of a packet as little-endian floats, valid until the next call. Packets of binary32 are
-    /// returned as they are.
+    /// Returns the elements of a packet as little-endian floats, which are valid until the next call. If the elements
+    /// are already binary32, returns them unchanged.
     #[inline]
     pub(crate) fn widen<'a>(&'a mut self, element: ElementType, elements: &'a [u8]) -> &'a [u8] {
         if element == ElementType::F32 {

@@ -14,7 +14,7 @@ pub(super) const BATCH_FRAMES: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 /// A datagram in one of the frames of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Class that its ToS indicates.
+    /// Class that the ToS of the datagram indicates.
     pub(super) class: Class,
     /// Sender and destination.
     pub(super) addresses: FrameAddresses,
@@ -35,8 +35,8 @@ pub(super) struct Run {
     pub(super) stride: usize,
 }
 
-/// Removes the first datagram, and the following datagrams of the same sender that fit into one super-frame with it.
-/// Calls `copy` with each removed datagram in order. The datagrams of a sender keep their order.
+/// Removes the first datagram, together with the following datagrams of the same sender that fit into the same
+/// super-frame. Calls `copy` with each removed datagram in order. The datagrams of a sender keep their order.
 pub(super) fn take_run(waiting: &mut Vec<Waiting>, mut copy: impl FnMut(&Waiting)) -> Option<Run> {
     let first = waiting.first()?;
     let run = Run { class: first.class, addresses: first.addresses, stride: first.payload.len() };

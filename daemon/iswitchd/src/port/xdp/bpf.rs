@@ -1,7 +1,8 @@
-//! Wrappers around `bpf(2)`: a map of sockets, the program that uses it, and the link that attaches the program.
+//! Wrappers around `bpf(2)`: a map of sockets, the program that redirects frames to these sockets, and the link that
+//! attaches the program.
 //!
-//! All three are descriptors that disappear with the last process that holds them, so that a killed daemon leaves
-//! nothing behind.
+//! Each is a file descriptor. The kernel removes the object when no process holds its descriptor any more, so that a
+//! killed daemon leaves nothing behind.
 #![allow(unsafe_code)]
 
 use std::io;

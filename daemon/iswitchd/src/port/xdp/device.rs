@@ -36,12 +36,13 @@ struct Channels {
     combined: u32,
 }
 
-/// Marker for types that `SIOCETHTOOL` reads and writes. They consist of numbers, the first of which is the command.
+/// Marker for types that `SIOCETHTOOL` reads and writes. Such a type consists of integers, the first of which is the
+/// command.
 trait Answer {}
 impl Answer for DriverInfo {}
 impl Answer for Channels {}
 
-/// Sends the request that `answer` contains; the driver replaces it with its answer.
+/// Sends the request in `answer` to the driver, which overwrites `answer` with the reply.
 fn ask<T: Answer>(interface: &Interface, socket: BorrowedFd<'_>, answer: &mut T) -> io::Result<()> {
     let mut request = interface.request();
     request.ifr_ifru.ifru_data = std::ptr::from_mut(answer).cast();
@@ -51,7 +52,7 @@ fn ask<T: Answer>(interface: &Interface, socket: BorrowedFd<'_>, answer: &mut T)
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the number of receive queues in use; 1 if the driver does not report it.
+/// Returns the number of receive queues in use; 1 if the driver does not report the number.
 pub(super) fn receive_queues(interface: &Interface, socket: BorrowedFd<'_>) -> usize {
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
     match ask(interface, socket, &mut channels) {

@@ -1,4 +1,4 @@
-//! Memory shared with the kernel: the frames of a socket (its *umem*) and the rings that pass them.
+//! Memory shared with the kernel: the frames of a socket (its *umem*) and the rings through which they are passed.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -88,7 +88,8 @@ impl Umem {
         address - address % self.frame_len_bytes as u64
     }
 
-    /// Returns the bytes that the kernel has written at an address; an empty slice if they are outside the frames.
+    /// Returns the bytes that the kernel has written at an address; returns an empty slice if they are outside the
+    /// memory.
     pub(super) fn bytes(&self, address: u64, len_bytes: u32) -> &[u8] {
         let (start, len) = self.clamp(address, len_bytes as usize);
         // SAFETY: the range is inside the mapping, and bytes of any value are valid. Nothing writes there: the kernel
@@ -104,7 +105,7 @@ impl Umem {
         unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr().add(start), len) }
     }
 
-    /// Returns the range if it is inside the mapping, otherwise an empty one.
+    /// Returns `address` and `len` if this range is inside the mapping; otherwise, returns an empty range.
     fn clamp(&self, address: u64, len: usize) -> (usize, usize) {
         let start = usize::try_from(address).unwrap_or(usize::MAX);
         match start.checked_add(len) {
@@ -117,7 +118,7 @@ impl Umem {
 /// A ring that is shared with the kernel: one side produces entries, the other consumes them.
 #[derive(Debug)]
 struct Ring<T> {
-    /// Owns the memory that the pointers refer to.
+    /// Mapping that contains the memory to which the pointers refer.
     _memory: Mapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
@@ -157,8 +158,8 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Returns whether the kernel must be woken for new entries. If the kernel does not report this, always returns
-    /// true.
+    /// Returns whether the kernel must be woken to process new entries. If the kernel does not report this, the result
+    /// is always true.
     fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.flags else { return true };
         // SAFETY: see `producer()`.
@@ -176,7 +177,7 @@ impl<T: Copy> Ring<T> {
 #[derive(Debug)]
 pub(super) struct Producer<T> {
     ring: Ring<T>,
-    /// Position of the next entry. [`Self::submit`] makes the entries before it visible to the kernel.
+    /// Position of the next entry. [`Self::submit`] makes all earlier entries visible to the kernel.
     next: u32,
 }
 
@@ -209,7 +210,7 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Makes the added entries visible to the kernel, and returns whether it must be woken for them.
+    /// Makes the added entries visible to the kernel, and returns whether the kernel must be woken to process them.
     pub(super) fn submit(&self) -> bool {
         self.ring.producer().store(self.next, Ordering::Release);
         self.ring.needs_wakeup()

@@ -71,8 +71,8 @@ pub struct XdpScript {
 }
 
 impl XdpScript {
-    /// Attaches the program in the first of the modes that the driver of the interface accepts, and opens the
-    /// sockets. Needs `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
+    /// Attaches the program in the first mode that the driver of the interface accepts, and opens the sockets. Needs
+    /// `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
     ///
     /// iSwitch frames are dropped until the sockets are bound.
     pub(super) fn prepare(

@@ -53,7 +53,7 @@ const IP_AT: i16 = filter::IP_AT as i16;
 const TOS_AT: i16 = filter::TOS_AT as i16;
 const FRAGMENT_AT: i16 = filter::FRAGMENT_AT as i16;
 const PROTOCOL_AT: i16 = filter::PROTOCOL_AT as i16;
-/// Offset of the UDP destination port without the length of the IPv4 header, which the program adds.
+/// Offset of the UDP destination port, not including the length of the IPv4 header, which the program adds.
 const PORT_AT: i16 = filter::DESTINATION_PORT_AT as i16;
 const ETHERTYPE_IPV4: u16 = filter::ETHERTYPE_IPV4 as u16;
 const PROTOCOL_UDP: i32 = filter::PROTOCOL_UDP as i32;
@@ -74,7 +74,8 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
-    /// Start of the check for the header length that is tried after this one. Lengths are in 32-bit words.
+    /// Start of the check for the next header length, which runs if the header does not have the length in the field.
+    /// The length is in 32-bit words.
     LongerThan(i16),
     Take,
     Pass,
@@ -115,7 +116,8 @@ impl Assembly {
         self.constant(code, left, constant);
     }
 
-    /// Passes the frame to the kernel if it ends less than `len` bytes after the position in a register.
+    /// Passes the frame to the kernel if fewer than `len` bytes of the frame follow the position in the register
+    /// `from`.
     fn pass_if_shorter(&mut self, from: u8, len: i16) {
         self.copy(MOVE, R4, from);
         self.constant(ADD_CONSTANT, R4, len.into());
@@ -137,8 +139,9 @@ impl Assembly {
     }
 }
 
-/// Returns the program. It redirects the frames that [the classic filter](super::super::filter) accepts to the sockets
-/// of `map`, by receive queue. If the queue of such a frame has no socket, the program drops the frame.
+/// Returns the program. It redirects the frames that [the classic filter](super::super::filter) accepts to a socket of
+/// `map`: the socket of the receive queue on which the frame arrived. If the queue of such a frame has no socket, the
+/// program drops the frame.
 ///
 /// XDP sees frames before VLAN tags are processed, but it does not see a tag that the device has removed.
 pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {

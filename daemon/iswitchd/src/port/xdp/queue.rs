@@ -32,7 +32,7 @@ const HEADROOM_LEN_BYTES: usize = 256;
 const SEND_FRAMES: u32 = 1024;
 /// Minimum number of frames for receiving.
 const MIN_RECV_FRAMES: usize = 64;
-/// Maximum number of frames for receiving: for some devices the kernel creates no larger rings.
+/// Maximum number of frames for receiving: the kernel cannot create larger rings for some devices.
 const MAX_RECV_FRAMES: usize = 1 << 15;
 
 /// Size of a queue.
@@ -111,7 +111,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Binds the socket to a queue of an interface, in the first of the modes that its driver accepts.
+    /// Binds the socket to a queue of an interface, in the first mode that the driver of the interface accepts.
     pub(super) fn bind(
         &mut self,
         interface_index: u32,
@@ -158,9 +158,9 @@ impl Queue {
         }
     }
 
-    /// Copies a frame, given as two parts, into the transmit ring for the next [`Self::transmit`].
+    /// Copies a frame, given as two parts, into the transmit ring which the next [`Self::transmit`] sends.
     ///
-    /// Calls `finish` with the frame. Returns whether there was room.
+    /// Before the frame is queued, calls `finish` with it. Returns whether the ring had room for the frame.
     pub(super) fn push(&mut self, parts: [&[u8]; 2], finish: impl FnOnce(&mut [u8])) -> bool {
         if self.free.is_empty() {
             self.reap();
@@ -185,7 +185,7 @@ impl Queue {
 
     /// Makes the kernel send the frames in the transmit ring.
     ///
-    /// Frames that it cannot accept now stay in the ring until the next call.
+    /// Frames that the kernel cannot accept now stay in the ring until the next call.
     pub(super) fn transmit(&mut self) -> io::Result<()> {
         let mut pending = self.tx.pending();
         let mut needs_wakeup = self.tx.submit();
@@ -203,7 +203,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Reclaims the frames that were sent.
+    /// Reclaims the frames that the kernel has sent.
     fn reap(&mut self) {
         let sent = self.completion.available();
         for at in 0..sent {

@@ -10,10 +10,11 @@ use super::super::filter::tests::{accepts, frame};
 use super::bpf;
 use super::program::{XDP_DROP, XDP_PASS, program};
 
-/// Minimum length of a frame that the kernel runs a program on, in bytes.
+/// Minimum length of a frame on which the kernel can run the program, in bytes.
 const ETHERNET_HEADER: usize = 14;
 
-/// Loads the program with a map without sockets, so that it drops the frames that it would redirect.
+/// Loads the program with a map that contains no sockets. The program therefore drops the frames that it would
+/// otherwise redirect.
 fn load() -> Option<OwnedFd> {
     let map = match bpf::create_socket_map(1) {
         Ok(map) => map,
