@@ -45,12 +45,13 @@ impl Group {
         self.world
     }
 
-    /// Returns the aggregator that sums for the group.
+    /// Returns the aggregator that the group uses to compute sums.
     pub fn aggregator(&self) -> &dyn GradientAggregator {
         self.aggregator.as_ref()
     }
 
-    /// Returns this worker's share of `environments` environments.
+    /// Returns the range of environments that belong to this worker if `environments` environments are divided among
+    /// all workers.
     pub fn own(&self, environments: usize) -> Range<usize> {
         let each = environments / self.world.size;
         self.world.rank * each..(self.world.rank + 1) * each
@@ -69,15 +70,15 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the sums of `numbers` over all workers as floats: a gradient that is bit-identical for every world
-    /// size. Leaves the sums in `numbers`.
+    /// Replaces `numbers` with their exact sums over all workers, and returns the sums as floats: a gradient that is
+    /// bit-identical for every world size.
     pub fn sum_exactly(&mut self, numbers: &mut [i128]) -> Result<Vec<f32>, TrainError> {
         self.sum(numbers)?;
         Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
     }
 
-    /// Replaces a gradient with its sum over all workers. If workers are missing, scales the sum up to the full world
-    /// size.
+    /// Replaces a gradient with its sum over all workers. If some workers did not contribute, scales the sum in
+    /// proportion, as if all of them had.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);
@@ -87,12 +88,12 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the numbers of every worker, by rank.
+    /// Returns the numbers that each worker passed, by rank.
     fn gather(&mut self, numbers: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
         all_gather_u64(self.aggregator.as_mut(), self.world.rank, self.world.size, numbers)
     }
 
-    /// Checks that all workers start with the same digests of their settings and state.
+    /// Checks that the digests of settings and state, `own`, are the same on all workers.
     pub fn agree(&mut self, own: [u64; 2]) -> Result<(), TrainError> {
         let all = self.gather(&own)?;
         // The entry of a lost worker is 0.
@@ -104,7 +105,7 @@ impl Group {
         Err(TrainError::Disagreement(format!("worker {other} {what} than worker {rank}")))
     }
 
-    /// Returns whether all workers have the same state digest.
+    /// Returns whether all workers that took part passed the same state digest.
     pub fn is_identical(&mut self, digest: u64) -> Result<bool, TrainError> {
         Ok(self.gather(&[digest])?.iter().all(|other| other[0] == digest || other[0] == 0))
     }

@@ -84,18 +84,18 @@ impl RolloutStatistics {
         Ok(())
     }
 
-    /// Returns a sum over all environments.
+    /// Returns the total of sum number `sum` over all environments of the job.
     pub fn total(&self, sum: usize) -> f64 {
         from_fixed(self.sums[sum])
     }
 
-    /// Returns the episodes that ended on any worker; at most the last `episodes_max` of each environment.
+    /// Returns the episodes that ended on any worker: for each environment, at most the last `episodes_max`.
     pub fn episodes(&self) -> &[Episode] {
         &self.episodes
     }
 
-    /// Returns the number of floats in the span of one environment, which holds the number of its episodes, followed by
-    /// the episodes.
+    /// Returns the number of floats in the span of one environment, which holds the number of its finished episodes,
+    /// followed by these episodes.
     fn span(&self) -> usize {
         (1 + EPISODE * self.episodes_max) * self.limbs.of_f32()
     }

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Initial weights; the same on every worker.
+    /// Initial weights; the stream is the same on every worker.
     Weights = 0,
     /// Action noise of one environment.
     Actions = 1,
@@ -18,11 +18,11 @@ pub enum Purpose {
     Minibatches = 3,
     /// Evaluation episodes.
     Evaluation = 4,
-    /// Arrival rates of a network.
+    /// Arrival rates of packets in a network.
     Rates = 5,
     /// Packets that arrive in a network.
     Arrivals = 6,
-    /// Packets that arrive in a simulation that estimates the performance of a network.
+    /// Packets that arrive in a simulation with which a policy estimates the performance of a network.
     SimulatedArrivals = 7,
     /// Failure times of each GPU.
     Failures = 8,

@@ -40,7 +40,8 @@ impl SynchronousTrainer {
     /// Creates a trainer at the start of a run. `aggregator` sums vectors that consist of the gradient and its tail.
     ///
     /// # Errors
-    /// Fails if the aggregator's vectors have a different length, or if its elements cannot hold exact sums.
+    /// Fails if the length of the aggregator's vectors does not match the algorithm, or if the aggregator's elements
+    /// cannot hold exact sums.
     pub fn new(
         halves: Halves,
         world: World,
@@ -69,14 +70,14 @@ impl SynchronousTrainer {
         })
     }
 
-    /// Replaces the stop flag of the trainer with `stop`.
+    /// Replaces the trainer's own stop flag with `stop`.
     #[must_use]
     pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
     }
 
-    /// Makes the training fail if a worker is lost, instead of continuing with the remaining workers. The supervisor of
-    /// the workers then restarts all of them from the last checkpoint.
+    /// Makes training fail if a worker is lost; by default, training continues with the remaining workers. After the
+    /// failure, the supervisor of the workers can restart all of them from the last checkpoint.
     #[must_use]
     pub fn all_or_none(self) -> Self {
         Self { all_or_none: true, ..self }

@@ -1,4 +1,4 @@
-//! Trained agents in run directories, regardless of the algorithm.
+//! Trained agents, read from run directories. The caller need not know the algorithm.
 
 use std::path::Path;
 
@@ -13,10 +13,11 @@ use super::td3::Td3Config;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
 
-/// Algorithms whose policies schedule jobs or route packets; each has the name of its subcommand.
+/// Names of the algorithms whose policies schedule jobs or route packets. Each name is also that of the `iswitch`
+/// subcommand.
 const STUDIES: [&str; 3] = ["route", "coflow", "place"];
 
-/// Contents of a run directory.
+/// A trained agent, as read from its run directory.
 #[derive(Debug)]
 pub struct Trained {
     /// Name of the algorithm, such as `ppo`.
@@ -25,8 +26,8 @@ pub struct Trained {
     pub env: String,
     /// Number of environment steps of the training so far.
     pub steps: u64,
-    /// Mean return of the last 100 episodes of training, including exploration. Absent if no episode had ended, or if
-    /// an earlier version wrote the file.
+    /// Mean return of the last 100 training episodes, including exploration; `None` if no episode had ended, or if the
+    /// file is from an earlier version.
     pub mean_return: Option<f64>,
     /// Hyper-parameters, as JSON.
     pub config: String,
@@ -37,7 +38,7 @@ impl Trained {
     /// Reads the agent from a model file. `path` is the file or its run directory.
     ///
     /// # Errors
-    /// Fails if there is no agent, or if its policy does not act in an environment.
+    /// Fails if there is no agent, or if its policy does not act in an environment (see [`STUDIES`]).
     pub fn read(path: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(path)?;
         let reader = file.reader()?;
@@ -56,7 +57,7 @@ impl Trained {
     /// Loads the agent's policy for an environment.
     ///
     /// # Errors
-    /// Fails if the agent was trained in a different environment, or if its algorithm is unknown.
+    /// Fails if the agent was trained in an environment other than `env`, or if its algorithm is unknown.
     pub fn policy(&self, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let reader = self.file.reader()?;
         if *self.env != *env.id {

@@ -32,7 +32,7 @@ pub struct World {
 }
 
 impl World {
-    /// World of a job with only one worker.
+    /// World of a job with a single worker.
     pub const ALONE: Self = Self { rank: 0, size: 1 };
 }
 
@@ -58,18 +58,18 @@ pub struct Progress {
 pub struct Report {
     /// Mean return of the episodes that ended during the call, if any did.
     pub episodic_return: Option<f64>,
-    /// Mean length of the episodes that ended, in steps.
+    /// Mean length, in steps, of the episodes that ended during the call, if any did.
     pub episodic_length: Option<f64>,
-    /// Losses, in the order of [`Trainer::loss_names`].
+    /// Losses, averaged over the call, in the order of [`Trainer::loss_names`].
     pub losses: Vec<f64>,
     /// Duration of the call.
     pub elapsed: Duration,
-    /// Whether a worker requested a stop; all workers stop at this point.
+    /// Whether a worker has requested a stop. If so, all workers stop after this call.
     pub stopped: bool,
 }
 
-/// A training run as one worker sees it: a state machine that advances until it is finished. All workers of a job
-/// advance together.
+/// A training run from the point of view of one worker: a state machine that is advanced until it is finished. All
+/// workers of a job advance together.
 pub trait Trainer {
     /// Returns the name of the algorithm, such as `ppo`.
     fn algorithm(&self) -> &'static str;
@@ -92,7 +92,7 @@ pub trait Trainer {
     /// Returns the flag that, when set, makes all workers stop at the end of a call of [`Self::advance`].
     fn stop_handle(&self) -> Arc<AtomicBool>;
 
-    /// Returns the curve names of [`Report::losses`].
+    /// Returns the names of the losses in [`Report::losses`], as used in training curves.
     fn loss_names(&self) -> &'static [&'static str];
 
     /// Acts and learns for one rollout or a fixed number of updates, together with the other workers.
@@ -105,11 +105,10 @@ pub trait Trainer {
     /// Returns the progress of the run.
     fn progress(&self) -> Progress;
 
-    /// Returns a digest of the replicated state: two workers have equal digests if and only if their states are
-    /// equal.
+    /// Returns a digest of the replicated state. Workers compare their digests to check that their states are equal.
     fn digest(&self) -> u64;
 
-    /// Returns a description of sizes that differ from the requested ones, if any do.
+    /// Returns a description of the sizes that were rounded, or `None` if all sizes are as requested.
     fn note(&self) -> Option<String> {
         None
     }
@@ -126,8 +125,8 @@ pub trait Trainer {
     /// Writes the state that belongs to this worker only.
     fn write_worker(&self, writer: &mut Writer);
 
-    /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the numbers of
-    /// this worker's environments that no file contains.
+    /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the indices of
+    /// those of this worker's environments that none of the files contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match this trainer.
@@ -157,7 +156,8 @@ pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError>
 /// Checks that all workers run the same job from the same state.
 ///
 /// # Errors
-/// Fails if one worker differs; the text names the worker and the difference.
+/// Fails if a worker has different settings or starts from a different state; the text names the worker and the
+/// difference.
 pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let job = first_bytes(
         Sha256::new()
@@ -183,7 +183,8 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Returns the first 8 bytes of a hash as a number, but never 0, which marks a worker that sent nothing.
+/// Returns the first 8 bytes of a hash as a number. The number is never 0, because the value 0 marks a worker that sent
+/// nothing.
 pub fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte)).max(1)
@@ -200,19 +201,19 @@ pub struct CommonParameters<'a> {
     pub environments: &'a mut Option<usize>,
 }
 
-/// Assembly of the algorithms of one family from their parts; the families are [`OnPolicy`](super::on_policy::OnPolicy)
-/// and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have checked the hyper-parameters.
+/// Assembly of the algorithms of one family from their parts. The families are [`OnPolicy`](super::on_policy::OnPolicy)
+/// and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have checked the hyper-parameters of the algorithm.
 pub trait Family<A> {
     /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///
     /// # Errors
-    /// Fails if an environment cannot be created or the sizes are invalid.
+    /// Fails if an environment cannot be created, or if the sizes do not fit the number of workers.
     fn halves(config: A, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
 
     /// Assembles a remote learner; see [`Algorithm::remote_learner`].
     ///
     /// # Errors
-    /// Fails if the algorithm does not support the environment or the sizes are invalid.
+    /// Fails if the algorithm does not support the environment, or if the sizes do not fit the number of learners.
     fn remote_learner(config: A, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
 
     /// Assembles a remote actor; see [`Algorithm::remote_actor`].
@@ -226,7 +227,7 @@ pub trait Family<A> {
     ) -> Result<RemoteActor, TrainError>;
 }
 
-/// Defines the accessors of [`Algorithm`] for hyper-parameters that have the same name in all algorithms.
+/// Defines the accessors of [`Algorithm`] for the hyper-parameters whose names are the same in all algorithms.
 macro_rules! common_accessors {
     () => {
         fn hidden(&self) -> &[usize] {
@@ -257,10 +258,10 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Default number of calls of [`Trainer::advance`] between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
-    /// Family of the algorithm: whether it learns from rollouts or from replayed transitions.
+    /// Family of the algorithm, which determines whether it learns from rollouts or from replayed transitions.
     type Family: Family<Self>;
 
-    /// Returns tuned hyper-parameters for an environment, or general ones for an environment without a preset.
+    /// Returns tuned hyper-parameters for the environment, or general-purpose ones if the environment has no preset.
     fn preset(env: &str) -> Self;
 
     /// Checks that all hyper-parameters are in range.
@@ -275,7 +276,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the names and descriptions of the hyper-parameters.
     fn descriptions() -> &'static [(&'static str, &'static str)];
 
-    /// Returns the width of the recurrent layer before each network, if there is one.
+    /// Returns the width of the recurrent layer before each network, or `None` if the networks have no recurrent layer.
     fn memory(&self) -> Option<usize> {
         None
     }
@@ -307,7 +308,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_learner(self, world, spec)
     }
 
-    /// Creates an actor that acts, for remote learners, in the environments with the given numbers.
+    /// Creates an actor for remote learners. It acts in the environments with the given indices.
     ///
     /// # Errors
     /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be created.
@@ -323,8 +324,8 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// where the shape is that of [`Self::vector_shape`].
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range, an environment cannot be created, or the aggregator's vectors have a
-    /// different length.
+    /// Fails if a hyper-parameter is out of range, if an environment cannot be created, or if the aggregator's vectors
+    /// do not have this length.
     fn trainer(
         self,
         world: World,
@@ -342,32 +343,32 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError>;
 }
 
-/// Synchronisation between workers.
+/// How the workers' updates are synchronised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All gradients of an update are computed at the same parameters.
+    /// All gradients in an update are computed with the same parameters.
     Synchronous,
-    /// Each worker proceeds at its own pace.
+    /// Each worker computes gradients at its own pace, possibly with slightly stale parameters.
     Asynchronous,
 }
 
 /// A trained agent that only acts.
 pub trait Policy {
-    /// Begins an episode: a policy with memory forgets the preceding observations.
+    /// Begins an episode. A recurrent policy resets its state.
     fn begin_episode(&mut self) {}
 
-    /// Chooses the action for an observation in the environment's units, and writes it to `action` (`[action_dim]`; a
-    /// discrete action is its index). If `rng` is given and the policy is stochastic, the action is sampled as in
-    /// training.
+    /// Chooses the action for an observation, which is in the environment's units, and writes it to `action`
+    /// (`[action_dim]`; a discrete action is represented by its index). If `rng` is given and the policy is stochastic,
+    /// the action is sampled as in training.
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]);
 
-    /// Returns the numbers by which the policy ranks discrete actions: values or logits, `[n]`. The result is empty for
-    /// continuous actions; the default implementation returns an empty slice.
+    /// Returns the scores by which the policy ranks discrete actions: values or logits, `[n]`. The slice is empty if
+    /// the actions are continuous; the default implementation always returns an empty slice.
     fn scores(&mut self, _observation: &[f32]) -> &[f32] {
         &[]
     }
 
-    /// Returns, as plain data, the computation of [`Self::act`] without a random generator; `None` for a recurrent
-    /// policy, whose actions also depend on earlier observations.
+    /// Returns, as plain data, the computation that [`Self::act`] performs without a random generator. Returns `None`
+    /// for a recurrent policy, whose actions also depend on earlier observations.
     fn graph(&self) -> Option<PolicyGraph>;
 }

@@ -1,9 +1,9 @@
 //! The vectors that workers sum, and their encoding for an aggregator with 16-bit elements.
 //!
-//! A learner's vector holds a gradient, which may be rounded, followed by exact values, which must not be rounded: the
-//! statistics for normalisation, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the
-//! learner's vector as it is. With 16-bit elements, each exact value is sent as a fixed-point number in limbs (see
-//! [`exact`](super::exact)), so that its sum is exact.
+//! A learner's vector consists of a gradient, which may be rounded, and of exact values, which must not be rounded: the
+//! statistics for normalisation, and the [`Tail`](super::halves::Tail). An aggregator with 32-bit elements sums the
+//! learner's vector directly. For an aggregator with 16-bit elements, each exact value is converted to a fixed-point
+//! number and sent in limbs (see [`exact`](super::exact)), so that its sum is exact.
 
 use super::TrainError;
 use super::exact::{Limbs, from_fixed, to_fixed};
@@ -19,7 +19,7 @@ pub struct VectorShape {
 }
 
 impl VectorShape {
-    /// Returns the number of floats of a learner's vector.
+    /// Returns the number of floats in a learner's vector.
     #[expect(clippy::len_without_is_empty, reason = "no vector is empty")]
     pub fn len(self) -> usize {
         self.gradient + self.exact
@@ -38,10 +38,10 @@ impl VectorShape {
 #[derive(Clone, Debug)]
 pub struct VectorCodec {
     shape: VectorShape,
-    /// Limbs of the exact values; `None` if the aggregator sums the learner's vector as it is.
+    /// Lengths of the limbs of the exact values; `None` if the aggregator sums the learner's vector directly.
     limbs: Option<Limbs>,
     workers: usize,
-    /// The last vector of the learner, `[shape.len]`; empty if `limbs` is `None`.
+    /// The learner's vector that was encoded or decoded last, `[shape.len]`; empty if `limbs` is `None`.
     vector: Vec<f32>,
 }
 
@@ -61,7 +61,8 @@ impl VectorCodec {
         self.shape.gradient + self.shape.exact * self.limbs.map_or(1, Limbs::of_sum)
     }
 
-    /// Encodes the vector that `fill` writes, `[shape.len]`, into `summed`, which the aggregator sums (`[summed_len]`).
+    /// Calls `fill` to write a vector of the learner, `[shape.len]`, and encodes the vector into `summed`
+    /// (`[summed_len]`), which the aggregator sums.
     ///
     /// # Errors
     /// Fails if `fill` fails.
@@ -86,9 +87,9 @@ impl VectorCodec {
         if self.limbs.is_some() { &self.vector } else { summed }
     }
 
-    /// Decodes a sum of `contributions` vectors into a vector of the learner. Exact values that were sent as limbs are
-    /// returned as zeros if the sum has more contributions than the job has workers, or if it is not `uniform`: the
-    /// limbs of a number may then have different contributions.
+    /// Decodes a sum of `contributions` encoded vectors into a vector of the learner. If the sum is not `uniform`, the
+    /// limbs of a number may have different contributions; if it has more contributions than the job has workers, a sum
+    /// of limbs may not be exact. In both cases, the exact values that were sent as limbs are returned as zeros.
     pub fn decode<'a>(&'a mut self, summed: &'a [f32], contributions: u16, uniform: bool) -> &'a [f32] {
         let Some(limbs) = self.limbs else { return summed };
         let (rounded, encoded) = summed.split_at(self.shape.gradient);

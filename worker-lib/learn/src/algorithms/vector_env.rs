@@ -6,7 +6,8 @@ use super::halves::Tail;
 use super::replay::Transition;
 use crate::env::EnvSpec;
 
-/// Receiver of the transitions of a step; the first argument is the index of the environment in this process.
+/// Receiver of the transitions of a step. The first argument is the index of the environment in this process; the
+/// second is its transition.
 pub type TransitionSink<'a> = dyn FnMut(usize, &Transition<'_>) + 'a;
 
 /// This process's environments and their current observations.
@@ -21,8 +22,8 @@ pub struct VectorEnv {
 }
 
 impl VectorEnv {
-    /// Wraps environments that are at the start of their episodes. With `clip_rewards`, the rewards of transitions
-    /// are clipped to [-1, 1].
+    /// Wraps environments that are at the start of their episodes. If `clip_rewards` is true, the rewards of
+    /// transitions are clipped to [-1, 1].
     pub fn new(spec: EnvSpec, slots: Vec<EnvironmentSlot>, clip_rewards: bool) -> Self {
         Self {
             observations: vec![0.0; slots.len() * spec.observation_dim],
@@ -58,8 +59,9 @@ impl VectorEnv {
         &self.observations
     }
 
-    /// Takes one step in each environment with its row of `actions` (`[environments, action_dim]`; a discrete action is
-    /// its index). [`Self::observations`] must be called first.
+    /// Takes one step in each environment; row `i` of `actions` (`[environments, action_dim]`; a discrete action is
+    /// represented by its index) is the action of environment `i`. [`Self::observations`] must be called before each
+    /// step.
     ///
     /// # Errors
     /// Fails if an environment fails.

@@ -30,11 +30,11 @@ const SPEEDS_MAX: [f64; 2] = [4.0 * PI, 9.0 * PI];
 const DISPLAY_STEP: f64 = 1.0 / 15.0;
 /// Number of torques to choose from: -1, 0 and 1 N m.
 const TORQUES: usize = 3;
-/// Bound on the absolute initial value of each state variable, which is drawn uniformly.
+/// Bound on the absolute value of each state variable at the start of an episode; each is drawn uniformly.
 const START_SPREAD: f64 = 0.1;
 
-/// Angle of the upper rod from the downward vertical, angle of the lower rod relative to the upper one (rad), and their
-/// angular velocities (rad/s).
+/// Angle of the upper rod from the downward vertical and angle of the lower rod relative to the upper one (rad),
+/// followed by their angular velocities (rad/s).
 type State = [f64; 4];
 
 /// The Acrobot-v1 environment. Observation: cosine and sine of the angle of the upper rod from the downward vertical,

@@ -1,24 +1,25 @@
-//! Actions in the units of an environment.
+//! Actions in the units that an environment defines for them.
 
 use super::{Action, ActionSpec, EnvError};
 
-/// Action space of an environment in its own units, as Gymnasium describes it.
+/// Action space of an environment in the units that the environment defines, as in Gymnasium.
 ///
-/// [`Environment::step`](super::Environment::step) takes actions in [-1, 1] and indices from 0, and converts them. A
-/// program that acts in another copy of the environment must convert actions itself.
+/// [`Environment::step`](super::Environment::step) takes continuous actions in [-1, 1] and discrete actions as indices
+/// from 0, and converts them to these units. A program that acts in another copy of the environment must convert its
+/// actions itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionSpace {
-    /// One of several choices.
+    /// One of several numbered choices.
     Discrete {
         /// Number of choices.
         n: usize,
-        /// Number of the first choice in the environment.
+        /// Number of the first choice, as defined by the environment.
         start: i64,
     },
     /// One number per dimension.
     Continuous {
-        /// Minimum and maximum of each dimension; infinite for a dimension without bounds, whose values are neither
-        /// scaled nor clipped.
+        /// Minimum and maximum of each dimension. Both are infinite for a dimension without bounds, whose values are
+        /// neither scaled nor clipped.
         bounds: Vec<[f32; 2]>,
     },
 }
@@ -32,11 +33,11 @@ impl ActionSpace {
         }
     }
 
-    /// Converts an action of an agent to the environment's units: one number per dimension, or the number of the
+    /// Converts an agent's action to the environment's units: one value for each dimension, or the number of the
     /// choice.
     ///
     /// # Errors
-    /// [`EnvError::WrongAction`] if the action has another kind or size.
+    /// [`EnvError::WrongAction`] if the kind or size of the action does not match the action space.
     pub fn to_units(&self, action: Action<'_>) -> Result<Vec<f64>, EnvError> {
         match (self, action) {
             (Self::Discrete { n, start }, Action::Discrete(choice)) if choice < *n => {
@@ -63,8 +64,8 @@ pub fn is_bounded([low, high]: [f32; 2]) -> bool {
     low.is_finite() && high.is_finite()
 }
 
-/// Scales a value from [-1, 1], to which it is clipped, to the bounds of its dimension. Returns the value unchanged if
-/// the dimension has no bounds.
+/// Clips a value to [-1, 1] and scales it to the bounds of its dimension. Returns the value unchanged if the dimension
+/// has no bounds.
 pub(super) fn scale(value: f32, [low, high]: [f32; 2]) -> f32 {
     if !is_bounded([low, high]) {
         return value;

@@ -23,11 +23,11 @@ const FORCE: f64 = 10.0;
 const DIRECTIONS: usize = 2;
 /// Time between two actions, s.
 const TIME_STEP: f64 = 0.02;
-/// Maximum distance from the middle, m.
+/// Maximum distance of the cart from the middle of the track, m; beyond it, the episode ends.
 const POSITION_MAX: f64 = 2.4;
-/// Maximum angle from upright, rad: 12 degrees.
+/// Maximum angle of the pole from upright, rad (12 degrees); beyond it, the episode ends.
 const ANGLE_MAX: f64 = 12.0 * 2.0 * std::f64::consts::PI / 360.0;
-/// Bound on the absolute initial value of each state variable, which is drawn uniformly.
+/// Bound on the absolute value of each state variable at the start of an episode; each is drawn uniformly.
 const START_SPREAD: f64 = 0.05;
 
 /// The CartPole-v1 environment. Observation: position (m), velocity (m/s), angle (rad, clockwise), angular velocity
@@ -39,7 +39,7 @@ pub struct CartPole {
 }
 
 impl CartPole {
-    /// Creates a cart in the middle with an upright pole, at rest.
+    /// Creates a cart at rest in the middle of the track, with its pole upright.
     pub fn new() -> Self {
         let spec = EnvSpec {
             id: ID.into(),

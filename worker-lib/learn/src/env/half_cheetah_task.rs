@@ -1,4 +1,4 @@
-//! The task of both half-cheetah simulators: observation and reward of Gymnasium's HalfCheetah-v5.
+//! The task shared by both half-cheetah simulators, with the observation and reward of Gymnasium's HalfCheetah-v5.
 //!
 //! The coordinates q are the displacement of the torso (x and z, m), its pitch, and the angles of the back thigh, shin
 //! and foot and of the front thigh, shin and foot (rad); v are their time derivatives.
@@ -19,15 +19,15 @@ pub(super) const ACTION_TIME: f64 = 0.05;
 /// Radius of all capsules, m.
 pub(super) const RADIUS: f64 = 0.046;
 
-/// Cost per unit of the squared action.
+/// Weight of the squared norm of the action in the cost.
 const CONTROL_COST: f64 = 0.1;
 /// Bound on the uniform deviation of initial positions, and standard deviation of initial velocities.
 const START_SPREAD: f64 = 0.1;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.2;
 
-/// Torso with head; then the thigh, shin and foot of the back leg and of the front leg. MuJoCo's model gives the
-/// middle, the angle and the half length of each capsule; the values here are the end points.
+/// Torso with head, followed by the thigh, shin and foot of the back leg, and those of the front leg. MuJoCo's model
+/// gives the middle, angle and half length of each capsule, whereas this table contains the end points.
 pub(super) const LINKS: [Link; 7] = [
     Link {
         parent: None,
@@ -100,7 +100,7 @@ pub(super) const LINKS: [Link; 7] = [
     },
 ];
 
-/// Returns the scene at coordinates q.
+/// Returns the scene with the robot at coordinates `q`.
 pub(super) fn scene(q: &[f64]) -> Scene {
     on_ground(robot(&LINKS, q), q[0], VIEW_HEIGHT, ACTION_TIME)
 }
@@ -126,12 +126,13 @@ pub(super) fn disturb(q: &mut [f64], v: &mut [f64], rng: &mut ChaCha8Rng) {
     });
 }
 
-/// Writes all coordinates except x, on which the task does not depend, followed by the velocities.
+/// Writes all coordinates except x, on which neither dynamics nor reward depend, followed by all velocities.
 pub(super) fn observe(q: &[f64], v: &[f64], observation: &mut [f32]) {
     observation.iter_mut().zip(q[1..].iter().chain(v)).for_each(|(o, x)| *o = *x as f32);
 }
 
-/// Returns the outcome of a step from `x_before` to `x` under `control`.
+/// Returns the outcome of a step in which the torso moved from `x_before` to `x` while the motors had the inputs
+/// `control`.
 pub(super) fn outcome(x_before: f64, x: f64, control: &[f64; MOTORS]) -> Step {
     let velocity = (x - x_before) / ACTION_TIME;
     let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();

@@ -1,4 +1,4 @@
-//! The task of both hopper simulators: observation, reward and termination of Gymnasium's Hopper-v5.
+//! The task shared by both hopper simulators, with the observation, reward and termination of Gymnasium's Hopper-v5.
 //!
 //! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v are
 //! their time derivatives.
@@ -9,17 +9,17 @@ use super::{ActionSpec, EnvSpec, Step, legged_task};
 
 /// Number of coordinates.
 pub(super) const N: usize = 6;
-/// Number of motors: thigh, leg, foot.
+/// Number of motors, which drive the thigh, leg and foot joints.
 pub(super) const MOTORS: usize = 3;
 
 /// Height of the torso, m, at or below which the episode ends.
 const HEALTHY_HEIGHT: f64 = 0.7;
 /// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 0.2;
-/// Absolute value of any other coordinate or velocity at or above which the episode ends.
+/// Absolute value at or above which any other coordinate or velocity ends the episode.
 const HEALTHY_STATE: f64 = 100.0;
 
-/// Torso, thigh, leg and foot.
+/// Bodies of the robot: torso, thigh, leg and foot.
 pub(super) const LINKS: [Link; 4] = [
     Link { parent: None, anchor: [0.0, 0.0], turn: -1.0, capsules: &[([0.0, 0.2], [0.0, -0.2], 0.05)] },
     Link { parent: Some(0), anchor: [0.0, -0.2], turn: 1.0, capsules: &[([0.0, 0.0], [0.0, -0.45], 0.05)] },
@@ -29,7 +29,7 @@ pub(super) const LINKS: [Link; 4] = [
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.4;
 
-/// Returns the scene at coordinates q.
+/// Returns the scene with the robot at coordinates `q`.
 pub(super) fn scene(q: &[f64]) -> Scene {
     on_ground(robot(&LINKS, q), q[0], VIEW_HEIGHT, ACTION_TIME)
 }
@@ -46,7 +46,8 @@ pub(super) fn spec(id: &'static str) -> EnvSpec {
     }
 }
 
-/// Returns the outcome of a step from `x_before` to the state (q, v) under `control`.
+/// Returns the outcome of a step in which the torso moved from `x_before` to the state (q, v) while the motors had the
+/// inputs `control`.
 pub(super) fn outcome(x_before: f64, q: &[f64], v: &[f64], control: &[f64; MOTORS]) -> Step {
     let bounded = q[2..].iter().chain(v).all(|x| x.abs() < HEALTHY_STATE);
     let healthy = bounded && q[1] > HEALTHY_HEIGHT && q[2].abs() < HEALTHY_PITCH;

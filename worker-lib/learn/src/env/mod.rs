@@ -1,11 +1,11 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library. So are [`CartPole`] and
-//! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
-//! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`]
-//! creates an environment from its id; [`make_parallel`] creates many environments that step in several threads or
-//! processes.
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no external library. The same holds for the
+//! variants of [`CartPole`] and [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`]
+//! load libmujoco at run time. Every other id is passed to Gymnasium or EnvPool in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] creates an environment from its id; [`make_parallel`] creates many environments
+//! that step in several threads or processes.
 
 mod acrobot;
 mod action_space;
@@ -75,14 +75,15 @@ impl ActionSpec {
 /// Largest value of a pixel of an image observation.
 pub const PIXEL_MAX: f32 = 255.0;
 
-/// Properties that stay fixed over the life of an environment.
+/// Properties that are constant over the lifetime of an environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
     /// Id for [`make`].
     pub id: Cow<'static, str>,
     /// Number of floats in an observation.
     pub observation_dim: usize,
-    /// Shape of image observations, which have `observation_dim` values from 0 to 255; `None` for other observations.
+    /// Shape of the observations if they are images, which have `observation_dim` values from 0 to 255; otherwise
+    /// `None`.
     pub image: Option<ImageShape>,
     /// Actions that [`Environment::step`] takes.
     pub action: ActionSpec,
@@ -101,7 +102,8 @@ impl EnvSpec {
         }
     }
 
-    /// Scales an observation for networks: images to [0, 1]; other observations are copied.
+    /// Writes the observation to `scaled` as networks expect it: images are scaled to [0, 1], and other observations
+    /// are copied.
     pub fn scale_observation(&self, observation: &[f32], scaled: &mut [f32]) {
         if self.image.is_some() {
             scaled.iter_mut().zip(observation).for_each(|(scaled, x)| *scaled = x / PIXEL_MAX);
@@ -129,8 +131,9 @@ pub struct Step {
     pub terminated: bool,
     /// Whether the time limit truncated the episode. The next state still has value, so a learner bootstraps from it.
     pub truncated: bool,
-    /// Whether the agent lost one of several lives. For a value function, the next state then has no value, but the
-    /// episode and its return continue; the environment must not be reset.
+    /// Whether the agent lost one of several lives in this step. The value function treats this like the end of the
+    /// episode: the next state has no value. The episode and its return continue, however, and the environment must not
+    /// be reset.
     pub life_lost: bool,
 }
 
@@ -138,7 +141,7 @@ pub struct Step {
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// The id is not built in, and Gymnasium cannot create the environment.
+    /// The id is not built in, and Gymnasium cannot create an environment with this id.
     #[error("unknown environment {id:?}: not built in ({known}), and {reason}", known = known_ids().join(", "))]
     UnknownId {
         /// The requested id.
@@ -154,18 +157,18 @@ pub enum EnvError {
     NotInstalled {
         /// The requested id.
         id: String,
-        /// What is missing, and how to install it.
+        /// What is missing and how to install it.
         reason: String,
     },
-    /// An action has the wrong kind or size.
+    /// The kind or size of an action does not match the environment.
     #[error("the environment takes {expected:?}, not {actual}")]
     WrongAction {
-        /// Actions that the environment takes.
+        /// Actions that the environment accepts.
         expected: ActionSpec,
         /// The action that was passed.
         actual: String,
     },
-    /// A saved state belongs to another environment or version.
+    /// A saved state belongs to an environment with another id, or to another version of the environment.
     #[error("the saved state has {actual} numbers, expected {expected}")]
     WrongState {
         /// Expected number of values.
@@ -173,14 +176,14 @@ pub enum EnvError {
         /// Actual number of values.
         actual: usize,
     },
-    /// A step was taken before the first reset or after the end of an episode.
+    /// A step was taken while no episode was in progress: before the first reset, or after the end of an episode.
     #[error("no episode is running, so no step is possible; reset the environment first")]
     NotReset,
     /// An environment in a child process cannot be created or cannot continue; the text names the environment and the
     /// reason.
     #[error("{0}")]
     Gymnasium(String),
-    /// The code of an environment raised an exception repeatedly at the same step or reset.
+    /// The environment's code repeatedly raised an exception at the same step or reset.
     #[error("the environment {id} raised {exception}")]
     Raised {
         /// The id of the environment.
@@ -196,9 +199,11 @@ pub enum EnvError {
     Thread(std::io::Error),
 }
 
-/// An episodic task: the caller resets it, takes steps until one is terminated or truncated, and resets it again.
+/// An episodic task. The caller resets it, takes steps until a step reports termination or truncation, and resets it
+/// again.
 ///
-/// All randomness comes from the generator passed to [`Self::reset`], so that the caller can save it.
+/// All randomness comes from the generator that is passed to [`Self::reset`], so the caller can save and restore the
+/// generator together with the state of the environment.
 pub trait Environment: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
@@ -212,19 +217,21 @@ pub trait Environment: Send {
     /// Starts an episode and writes the first observation (`[observation_dim]`).
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError>;
 
-    /// Takes one step and writes the next observation (`[observation_dim]`), even at the end of an episode.
+    /// Takes one step and writes the observation that it produces (`[observation_dim]`). At the end of an episode, this
+    /// is the final observation.
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError>;
 
-    /// Announces the action of the next [`Self::finish_step`], so that environments that share a process step
-    /// together. Callers announce the actions of all environments before they finish the first step. The default does
-    /// nothing.
+    /// Announces the action of the next [`Self::finish_step`], so that environments that share a process can step
+    /// together. Callers announce the actions of all environments before they finish any step. The default
+    /// implementation does nothing.
     fn begin_step(&mut self, _action: Action<'_>) -> Result<(), EnvError> {
         Ok(())
     }
 
-    /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for its result. The caller
-    /// passes the announced action again, because an environment that takes the action only now has not stored it. The
-    /// observation and the result are those of [`Self::step`], which the default implementation calls.
+    /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for the result of an action
+    /// already taken. The caller must pass the same action again, because an environment that takes it only at this
+    /// point has not stored it. The observation and the result are those of [`Self::step`], which the default
+    /// implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }
@@ -241,7 +248,8 @@ pub trait Environment: Send {
     /// Returns the state, possibly in the middle of an episode, for [`Self::restore_state`].
     fn save_state(&self) -> Vec<f64>;
 
-    /// Restores a saved state, after which the environment continues bit for bit like the one that saved it.
+    /// Restores a saved state. From then on, the environment behaves exactly, bit for bit, like the one whose state was
+    /// saved.
     fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError>;
 }
 
@@ -264,18 +272,19 @@ const REGISTRY: [(&str, Maker); 13] = [
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
-/// Creates the environment with the given id, including its time limit: the built-in one if it exists, otherwise
-/// Gymnasium's. The prefix `gymnasium:` always selects Gymnasium's, and the prefix `envpool:` selects EnvPool's.
+/// Creates the environment with the given id, including its time limit. A built-in environment takes precedence over
+/// one of Gymnasium. The prefix `gymnasium:` always selects Gymnasium's environment, and the prefix `envpool:` that of
+/// EnvPool.
 ///
 /// # Errors
-/// [`EnvError::UnknownId`] lists the built-in ids; [`EnvError::NotInstalled`] names the missing package. An environment
-/// that needs a library names the library.
+/// [`EnvError::UnknownId`], which lists the built-in ids, if no environment has this id; [`EnvError::NotInstalled`] if
+/// Python or a package is missing; [`EnvError::Mujoco`] if the environment needs libmujoco and it cannot be loaded.
 pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Creates `count` environments with the same id. Those of Gymnasium share one process: announce all steps with
-/// [`Environment::begin_step`] before finishing any.
+/// Creates `count` environments with the same id. Gymnasium environments share one process: to step them together,
+/// announce all steps with [`Environment::begin_step`] before finishing any of them.
 ///
 /// # Errors
 /// See [`make`].
@@ -283,10 +292,10 @@ pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, 
     make_parallel(id, count, 1)
 }
 
-/// Creates environments like [`make_vector`] that step in `threads` threads; those of Gymnasium step in `threads`
-/// processes, and those of EnvPool in `threads` threads of one process. `threads` is clamped to the range from 1 to
-/// `count`. Steps run in parallel if they are announced with [`Environment::begin_step`] before the first one is
-/// finished. The results do not depend on `threads`.
+/// Creates environments as [`make_vector`] does, but steps them in `threads` threads. Gymnasium environments step in
+/// `threads` processes instead, and EnvPool environments in `threads` threads of a single process. `threads` is clamped
+/// to the range from 1 to `count`. Steps run in parallel if all of them are announced with [`Environment::begin_step`]
+/// before the first one is finished. The results do not depend on `threads`.
 ///
 /// # Errors
 /// See [`make`]; [`EnvError::Thread`] if a thread cannot be started. An error of an announced step is returned by
@@ -295,7 +304,7 @@ pub fn make_parallel(id: &str, count: usize, threads: usize) -> Result<Vec<Box<d
     make_parallel_with(id, count, threads, &GymnasiumOptions::default())
 }
 
-/// Creates environments like [`make_vector`], with a Python interpreter that the caller chooses.
+/// Creates environments as [`make_vector`] does, with a Python interpreter chosen by the caller.
 ///
 /// # Errors
 /// See [`make`].
@@ -329,7 +338,8 @@ pub fn known_ids() -> Vec<&'static str> {
     REGISTRY.iter().map(|(id, _)| *id).collect()
 }
 
-/// Returns the values of a continuous action, each clipped to [-1, 1], or an error that describes the actual action.
+/// Returns the values of a continuous action, each clipped to [-1, 1]. Returns an error that describes `action` if it
+/// is not a continuous action with `DIM` values.
 fn clipped<const DIM: usize>(action: Action<'_>) -> Result<[f64; DIM], EnvError> {
     match action {
         Action::Continuous(values) if values.len() == DIM => {
@@ -342,7 +352,7 @@ fn clipped<const DIM: usize>(action: Action<'_>) -> Result<[f64; DIM], EnvError>
     }
 }
 
-/// Returns the index of a discrete action among `n` choices, or an error that describes the actual action.
+/// Returns the index of a discrete action. Returns an error that describes `action` if it is not one of `n` choices.
 fn chosen(action: Action<'_>, n: usize) -> Result<usize, EnvError> {
     match action {
         Action::Discrete(choice) if choice < n => Ok(choice),
@@ -352,7 +362,7 @@ fn chosen(action: Action<'_>, n: usize) -> Result<usize, EnvError> {
     }
 }
 
-/// Reduces an angle, in rad, to [-PI, PI).
+/// Reduces an angle, in rad, to the equivalent angle in [-PI, PI).
 fn reduced(angle: f64) -> f64 {
     (angle + PI).rem_euclid(2.0 * PI) - PI
 }

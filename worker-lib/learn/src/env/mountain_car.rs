@@ -22,11 +22,11 @@ const POSITION_MIN: f64 = -1.2;
 const POSITION_MAX: f64 = 0.6;
 /// Position at which the car has left the valley.
 const GOAL: f64 = 0.45;
-/// Amplitude of the displayed track.
+/// Amplitude of the track in the picture.
 const TRACK_SCALE: f64 = 0.45;
 /// Time between two steps of the display, s, as in Gymnasium.
 const DISPLAY_STEP: f64 = 1.0 / 30.0;
-/// Interval of the uniform initial position, around the bottom of the valley.
+/// Range from which the initial position is drawn uniformly, around the bottom of the valley.
 const START: std::ops::Range<f64> = -0.6..-0.4;
 
 /// The MountainCarContinuous-v0 environment. Observation: position, velocity (per step). Action: the force in [-1, 1].
@@ -88,7 +88,7 @@ impl MountainCarContinuous {
     }
 }
 
-/// Returns the point of the displayed track at a position of the car.
+/// Returns the point of the track, as displayed, at which a car with the given position is drawn.
 fn on_track(position: f64) -> Point {
     [position, TRACK_SCALE * (3.0 * position).sin() + 0.55]
 }

@@ -10,8 +10,8 @@ pub(super) const CART_POLE_ID: &str = "CartPoleNoVel-v1";
 /// Id of [`Pendulum`](super::Pendulum) without velocity.
 pub(super) const PENDULUM_ID: &str = "PendulumNoVel-v1";
 
-/// An environment whose observations have all velocities set to zero, as in the RL Baselines3 Zoo environments with the
-/// same ids.
+/// An environment whose observed velocities are all set to zero, as in the RL Baselines3 Zoo environments with the same
+/// ids.
 #[derive(Debug)]
 pub struct NoVelocity<E> {
     inner: E,
@@ -21,14 +21,15 @@ pub struct NoVelocity<E> {
 }
 
 impl NoVelocity<super::CartPole> {
-    /// Creates a cart pole whose observation contains only the position and the angle.
+    /// Creates a cart pole. The velocities in its observation are zero; only the position and the angle are observed.
     pub fn cart_pole() -> Self {
         Self::new(super::CartPole::new(), CART_POLE_ID, &[1, 3])
     }
 }
 
 impl NoVelocity<super::Pendulum> {
-    /// Creates a pendulum whose observation contains only the cosine and the sine of the angle.
+    /// Creates a pendulum. The angular velocity in its observation is zero; only the cosine and sine of the angle are
+    /// observed.
     pub fn pendulum() -> Self {
         Self::new(super::Pendulum::new(), PENDULUM_ID, &[2])
     }

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step};
 
-/// An environment whose steps have a fixed rate, like those of a physical machine. A late step does not shorten the
-/// following periods.
+/// An environment whose steps begin at a fixed rate, like those of a physical machine. If a step is late, the periods
+/// after it are not shortened to catch up.
 pub struct Paced {
     inner: Box<dyn Environment>,
     period: Duration,
@@ -16,7 +16,7 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// Wraps `inner`, whose steps then begin at least one `period` apart.
+    /// Wraps `inner` so that its steps begin at least one `period` apart.
     pub fn new(inner: Box<dyn Environment>, period: Duration) -> Self {
         Self { inner, period, next: Instant::now() }
     }

@@ -19,7 +19,7 @@ const GRAVITY: f64 = 10.0;
 const MASS: f64 = 1.0;
 /// Length of the rod, m.
 const LENGTH: f64 = 1.0;
-/// Torque of an action of 1, N m.
+/// Torque that an action of 1 applies, N m.
 const TORQUE_MAX: f64 = 2.0;
 /// Maximum angular speed, rad/s.
 const SPEED_MAX: f64 = 8.0;
@@ -32,7 +32,7 @@ const TIME_STEP: f64 = 0.05;
 #[derive(Debug)]
 pub struct Pendulum {
     spec: EnvSpec,
-    /// Angle from upright, rad, not reduced to one turn.
+    /// Angle from upright, rad; not reduced to the range of one turn.
     angle: f64,
     /// Angular velocity, rad/s.
     velocity: f64,

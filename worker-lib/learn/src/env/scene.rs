@@ -1,6 +1,7 @@
 //! Two-dimensional scenes of environments, which a renderer can draw.
 //!
-//! Coordinates are in the units of the environment (m, unless it defines none): x to the right, y up.
+//! Coordinates are in the units of the environment: metres, unless the environment defines no unit. The x axis points
+//! to the right, and the y axis up.
 
 /// Point: x and y.
 pub type Point = [f64; 2];
@@ -69,7 +70,7 @@ pub struct Frame {
     pub rgb: Vec<u8>,
 }
 
-/// Image of the current state of an environment, or a description from which the caller draws it.
+/// Image of the current state of an environment, or a scene that the caller draws.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
     /// Scene, which the caller draws.
@@ -86,14 +87,14 @@ pub enum Picture {
 /// Body of a planar robot. It turns about a joint of its parent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
-    /// Index of the parent, which precedes this link; the root has none.
+    /// Index of the parent, which precedes this link in the list; `None` for the root.
     pub(super) parent: Option<usize>,
     /// Position of the joint in the frame of the parent's joint; for the root, its position in the world when all
     /// coordinates are 0.
     pub(super) anchor: Point,
     /// Direction in which a positive joint angle turns the body: from x towards y (+1) or from y towards x (-1).
     pub(super) turn: f64,
-    /// Ends and radius of each capsule, in the frame of this joint.
+    /// End points and radius of each capsule, in the frame of this joint.
     pub(super) capsules: &'static [(Point, Point, f64)],
 }
 
@@ -122,19 +123,20 @@ pub(super) fn robot(links: &[Link], coordinates: &[f64]) -> Vec<Shape> {
     shapes
 }
 
-/// Converts a point of a frame, which consists of an origin and an angle, to world coordinates.
+/// Converts a point from a frame, which is given by its origin and angle, to world coordinates.
 fn place([x, y]: Point, ([x0, y0], angle): (Point, f64)) -> Point {
     let (sin, cos) = angle.sin_cos();
     [x0 + cos * x - sin * y, y0 + sin * x + cos * y]
 }
 
-/// Returns the scene of a robot on flat ground at a height of 0. The view follows the robot.
+/// Returns the scene of a robot on flat ground at height 0. The view follows the robot's position `x`.
 pub(super) fn on_ground(robot: Vec<Shape>, x: f64, height: f64, step_seconds: f64) -> Scene {
-    /// Distance between two marks.
+    /// Distance between two adjacent marks on the ground.
     const MARK_EVERY: f64 = 0.5;
-    /// Fraction of the view that shows the ground.
+    /// Fraction of the view's height that is below the surface of the ground.
     const GROUND: f64 = 0.18;
-    /// Half the width of the ground, as a multiple of the view height; wider than any renderer shows.
+    /// Half the width of the drawn ground, as a multiple of the view height. It exceeds the width that any renderer
+    /// shows.
     const REACH: f64 = 2.0;
     let (left, right) = (x - REACH * height, x + REACH * height);
     let depth = GROUND * height;

@@ -1,8 +1,8 @@
 //! Stepping of environments in several threads.
 //!
-//! The environments are divided into groups. The thread that finishes the first step of a batch wakes the thread of
-//! each group except the last, steps the last group itself, and waits for the other threads. Environments share nothing
-//! and each has its own generator, so the results do not depend on the number of threads.
+//! The environments are divided into groups. When the caller finishes the first step of a batch, its thread wakes one
+//! thread for each group except the last, steps the last group itself, and waits for the other threads. Environments
+//! share no data and each has its own random generator, so the results do not depend on the number of threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,13 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step};
 
-/// Time for which a thread polls before it sleeps. It is long enough for the caller to choose the next actions, so that
-/// on idle cores the threads sleep only while the learner computes an update. Waking a sleeping thread takes longer
+/// Time for which a thread polls before it sleeps. It is long enough for the caller to choose the next actions: if
+/// cores are idle, the threads sleep only while the learner computes an update. Waking a sleeping thread takes longer
 /// than a step of most environments.
 const POLL_TIME: Duration = Duration::from_micros(50);
 /// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;
-/// Maximum exponent of the back-off: at most 2^6 - 1 consecutive waits do without polling.
+/// Maximum exponent of the back-off: after repeated unsuccessful polls, at most 2^6 - 1 consecutive waits skip polling.
 const BACK_OFF_MAX: u32 = 6;
 
 /// Divides `count` items into at most `groups` contiguous groups, none of them empty, and returns their sizes. The
@@ -31,8 +31,8 @@ pub(super) fn group_sizes(count: usize, groups: usize) -> Vec<usize> {
     (0..groups).map(|i| count / groups + usize::from(i < count % groups)).collect()
 }
 
-/// Returns the environments of all groups, in order. Each group is stepped by a separate thread; the calling thread
-/// steps the last group. The threads end when the last environment is dropped.
+/// Returns the environments of all groups, in order. Each group except the last has a separate thread that steps it;
+/// the calling thread steps the last group. The threads exit when the last environment is dropped.
 ///
 /// # Errors
 /// Fails if a thread cannot be started.
@@ -54,18 +54,19 @@ pub(super) fn in_threads(
     Ok(specs.into_iter().enumerate().flat_map(of_group).collect())
 }
 
-/// A flag that one thread raises and one other thread waits for.
+/// A flag that one thread raises while another thread waits for it.
 ///
-/// If other programs occupy the cores, polling takes CPU time from the thread that should raise the flag. After the
-/// n-th consecutive unsuccessful poll, a thread therefore sleeps without polling in its next 2^(n - 1) - 1 waits.
+/// If other programs occupy the cores, a polling thread takes CPU time from the thread that is to raise the flag. After
+/// the n-th consecutive unsuccessful poll, a thread therefore sleeps immediately, without polling, in its next 2^(n -
+/// 1) - 1 waits.
 #[derive(Default)]
 struct Signal {
     is_raised: AtomicBool,
-    /// The waiting thread, once it has stopped polling.
+    /// The waiting thread, if it has stopped polling and sleeps.
     sleeper: Mutex<Option<Thread>>,
-    /// Number of unsuccessful polls since the last successful one, at most [`BACK_OFF_MAX`].
+    /// Number of consecutive unsuccessful polls, at most [`BACK_OFF_MAX`].
     failures: AtomicU32,
-    /// Number of waits that remain without polling.
+    /// Number of further waits in which the thread sleeps immediately, without polling.
     unpolled: AtomicU32,
 }
 
@@ -89,7 +90,8 @@ impl Signal {
         }
     }
 
-    /// Polls, unless polling has failed recently. Returns whether the flag was raised.
+    /// Polls until the flag is raised or [`POLL_TIME`] has passed; does not poll if recent polls were unsuccessful.
+    /// Returns whether the flag was raised.
     fn poll(&self) -> bool {
         let unpolled = self.unpolled.load(Ordering::Relaxed);
         if unpolled > 0 {
@@ -144,14 +146,14 @@ impl StoredAction {
     }
 }
 
-/// An environment of a group, with the step that was announced or taken.
+/// An environment of a group, with a step that has been announced or taken.
 struct Seat {
     env: Box<dyn Environment>,
     action: StoredAction,
     is_begun: bool,
     /// Observation after the step, `[observation_dim]`.
     observation: Vec<f32>,
-    /// Outcome of the step, or the panic that it caused, until the caller takes it.
+    /// Outcome of the step, or the panic that occurred in it, until the caller takes it.
     outcome: Option<thread::Result<Result<Step, EnvError>>>,
 }
 
@@ -166,7 +168,8 @@ impl Seat {
         Self { env, action, is_begun: false, observation, outcome: None }
     }
 
-    /// Runs a part of the announced step. An error or a panic becomes the outcome of the step.
+    /// Runs a part of the announced step. If that part fails or panics, the error or panic becomes the outcome of the
+    /// step.
     fn attempt(
         &mut self,
         part: impl FnOnce(&mut dyn Environment, Action<'_>, &mut [f32]) -> Result<Option<Step>, EnvError>,
@@ -183,18 +186,18 @@ impl Seat {
         self.is_begun = false;
     }
 
-    /// Forgets an announced step and its outcome.
+    /// Discards an announced step and its outcome.
     fn clear(&mut self) {
         (self.is_begun, self.outcome) = (false, None);
     }
 }
 
-/// Environments that one thread steps.
+/// Environments that the same thread steps.
 struct Group {
     seats: Vec<Mutex<Seat>>,
-    /// Raised when the announced steps are due, and when the thread must end.
+    /// Raised when announced steps are to be taken, and when the thread is to exit.
     begin: Signal,
-    /// Raised when the steps are done.
+    /// Raised when the steps have been taken.
     end: Signal,
     is_over: AtomicBool,
 }
@@ -209,7 +212,7 @@ impl Group {
         });
     }
 
-    /// Takes steps on request until the group is closed.
+    /// Takes announced steps whenever they are due, until the group is closed.
     fn serve(&self) {
         loop {
             self.begin.wait();
@@ -226,7 +229,7 @@ impl Group {
 struct Pool {
     groups: Vec<Arc<Group>>,
     threads: Vec<JoinHandle<()>>,
-    /// Lock held during a batch of steps.
+    /// Lock that is held while the steps of a batch are taken.
     batch: Mutex<()>,
 }
 
@@ -353,7 +356,7 @@ impl Environment for Pooled {
     }
 }
 
-/// Locks a value. Even after a panic, the data behind the locks of this module is consistent.
+/// Locks a mutex and ignores poisoning: the data behind the locks of this module is consistent even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

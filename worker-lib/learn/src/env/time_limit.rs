@@ -1,12 +1,12 @@
-//! Truncation after a number of steps.
+//! Truncation of episodes after a number of steps.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, check_state};
 
-/// An environment whose episodes are truncated after `episode_steps_max` steps. A step that terminates is never also
-/// reported as truncated.
+/// An environment whose episodes are truncated after `episode_steps_max` steps. If the last of these steps terminates
+/// the episode, it is not reported as truncated.
 #[derive(Debug)]
 pub struct TimeLimit<E> {
     inner: E,

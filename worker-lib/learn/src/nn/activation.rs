@@ -21,8 +21,9 @@ impl Activation {
         }
     }
 
-    /// Multiplies `delta`, the loss gradient with respect to the function's results, by the function's derivative,
-    /// which yields the gradient with respect to the arguments. `results` is the output of [`Self::forward`].
+    /// Multiplies `delta`, the gradient of the loss with respect to the function's results, by the function's
+    /// derivative. The product is the gradient with respect to the arguments. `results` is the output of
+    /// [`Self::forward`].
     pub fn backward(self, results: &[f32], delta: &mut [f32]) {
         match self {
             Self::Identity => {}
@@ -34,7 +35,7 @@ impl Activation {
     }
 }
 
-/// Argument at which the rational approximation reaches 1 to f32 precision; larger arguments are clamped to it.
+/// Argument at which the rational approximation reaches 1 to f32 precision; arguments of greater magnitude are clamped.
 const SATURATION: f32 = 7.905_311;
 
 /// Numerator coefficients, from x^13 down to x^1.
@@ -52,9 +53,9 @@ const NUMERATOR: [f32; 7] = [
 const DENOMINATOR: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_525e-3];
 
 /// Computes the hyperbolic tangent with the rational minimax approximation of the Eigen library
-/// (`generic_fast_tanh_float`, degree 13 over 6). The absolute error is below 5e-7 everywhere (tested); the function is
-/// odd and within [-1, 1]. It has neither branches nor fused operations, so that it vectorises and gives bit-identical
-/// results on every machine.
+/// (`generic_fast_tanh_float`: degree 13 over degree 6). The absolute error is below 5e-7 for all arguments (tested);
+/// the function is odd, and its results lie in [-1, 1]. It uses neither branches nor fused operations, so it can be
+/// vectorised and returns bit-identical results on every machine.
 #[inline]
 pub fn tanh(x: f32) -> f32 {
     let x = x.clamp(-SATURATION, SATURATION);

@@ -22,11 +22,12 @@ impl Adam {
         Self { first_moment: vec![0.0; parameters], second_moment: vec![0.0; parameters], steps: 0, epsilon }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on every
-    /// machine, because the step uses only additions, multiplications, divisions and square roots in a fixed order.
+    /// Moves `parameters` against `gradient` (both `[parameters]`) by one optimiser step. The same inputs produce
+    /// bit-identical results on every machine, because the step uses only additions, multiplications, divisions and
+    /// square roots in a fixed order.
     ///
     /// # Panics
-    /// Panics if a length differs from the one given at construction.
+    /// Panics if the length of `parameters` or `gradient` is not the one given at construction.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
         assert_eq!(parameters.len(), self.first_moment.len(), "parameters");
         assert_eq!(gradient.len(), self.first_moment.len(), "gradient");

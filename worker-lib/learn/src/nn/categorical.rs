@@ -8,7 +8,7 @@ pub struct Categorical<'a> {
 }
 
 impl Categorical<'_> {
-    /// Returns the logarithm of the sum of the exponentials, computed without overflow.
+    /// Returns the logarithm of the sum of the exponentials of the logits, computed without overflow.
     fn log_normaliser(&self) -> f32 {
         let max = self.logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         max + self.logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln()
@@ -19,7 +19,7 @@ impl Categorical<'_> {
         self.logits[action] - self.log_normaliser()
     }
 
-    /// Returns the action at which the cumulative probability exceeds `uniform` (in `[0, 1)`), with its
+    /// Returns the first action at which the cumulative probability exceeds `uniform` (in `[0, 1)`), and its
     /// log-probability.
     pub fn sample(&self, uniform: f32) -> (usize, f32) {
         let normaliser = self.log_normaliser();
@@ -33,7 +33,7 @@ impl Categorical<'_> {
         (action, self.logits[action] - normaliser)
     }
 
-    /// Returns the most probable action, or the first one in case of a tie.
+    /// Returns the most probable action; in case of a tie, the one with the lowest index.
     pub fn mode(&self) -> usize {
         let better = |best: usize, i: usize| if self.logits[i] > self.logits[best] { i } else { best };
         (0..self.logits.len()).fold(0, better)

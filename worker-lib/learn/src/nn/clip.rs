@@ -1,7 +1,7 @@
 //! Gradient clipping by global norm (Pascanu et al., 2013).
 
-/// Scales `gradient` so that its Euclidean norm is at most `max_norm`. Returns the original norm. Computes the norm in
-/// f64 and in a fixed order, so that all replicas compute a bit-identical scale.
+/// Scales `gradient` so that its Euclidean norm is at most `max_norm`. Returns the norm before scaling. The norm is
+/// computed in f64 and in a fixed order, so all replicas scale by a bit-identical factor.
 pub fn clip_global_norm(gradient: &mut [f32], max_norm: f32) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f64; LANES];

@@ -1,4 +1,4 @@
-//! Two-dimensional convolution, computed as one matrix product over patches of the input.
+//! Two-dimensional convolution, computed as a single product of the weight matrix with patches of the input.
 
 /// Shape of an image or of the output of a convolution: `[height, width, channels]`, with the channels of a position
 /// adjacent in memory. PyTorch stores the same data with the channels first.

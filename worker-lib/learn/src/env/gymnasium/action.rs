@@ -12,8 +12,8 @@ impl Actions {
         }
     }
 
-    /// Encodes an action for the pipe. Values in [-1, 1] are scaled to the bounds of their dimension; a dimension
-    /// without bounds is passed unchanged.
+    /// Encodes an action for the pipe. In a dimension with bounds, values from -1 to 1 are scaled to the bounds; in a
+    /// dimension without bounds, the value is passed unchanged.
     pub(super) fn encode(&self, action: Action<'_>) -> Result<Vec<u8>, EnvError> {
         match (self, action) {
             (Self::Discrete(n), Action::Discrete(choice)) if choice < *n => {
@@ -27,7 +27,7 @@ impl Actions {
         }
     }
 
-    /// Decodes encoded actions to numbers.
+    /// Decodes a sequence of encoded actions into numbers.
     pub(super) fn numbers(&self, encoded: &[u8]) -> Vec<f64> {
         let words = encoded.as_chunks().0.iter();
         match self {

@@ -13,17 +13,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{ChildError, GymnasiumOptions, message};
 
 const SCRIPT: &str = concat!(include_str!("child.py"), include_str!("envpool.py"), "main()\n");
-/// Number of lines of stderr that an error quotes.
+/// Maximum number of stderr lines that an error quotes.
 const STDERR_LINES: usize = 10;
-/// Time to wait for the rest of stderr after the child has ended.
+/// Time to wait for the remaining stderr output after the child has exited.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
-/// Time within which a child must exit before it is killed.
+/// Time that a child has to exit before it is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
-/// Environment variables that keep libraries from starting a thread for each CPU; the threads would compete with other
-/// workers.
+/// Environment variables that prevent numerical libraries from starting one thread per CPU; such threads would compete
+/// with other workers.
 const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"];
 
-/// A Python process that runs `child.py` and `envpool.py`. Dropping this value ends the process.
+/// A Python process that runs `child.py` and `envpool.py`. Dropping this value terminates the process.
 pub(super) struct Child {
     process: std::process::Child,
     requests: Option<ChildStdin>,
@@ -65,7 +65,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Sends a request and returns its answer, which consists of the kind and the body.
+    /// Sends a request and returns the answer: its kind, followed by its body.
     pub(super) fn ask(&mut self, request: &[u8]) -> Result<&[u8], ChildError> {
         self.send(request)?;
         loop {

@@ -1,4 +1,4 @@
-//! The state of one child environment as this process tracks it, with the data needed to restore it.
+//! The state of one of the child's environments as tracked by this process, with the data needed to restore it.
 
 use super::latest::Latest;
 use super::message::{Description, Observed, Replayed};
@@ -7,11 +7,12 @@ use crate::env::Step;
 /// Phase of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Not reset, or at the end of an episode.
+    /// No episode is in progress: the environment has not been reset, or its episode has ended.
     Idle,
     /// In an episode.
     Running,
-    /// The process failed and the episode could not be replayed; its next step reports a truncation.
+    /// The process failed and the episode could not be restored by a replay. The environment's next step reports a
+    /// truncation.
     Lost,
 }
 
@@ -51,7 +52,7 @@ impl Episode {
         (self.begun, self.outcome) = (None, None);
     }
 
-    /// Starts the episode with the first observation.
+    /// Starts the episode with its first observation.
     pub(super) fn start(&mut self, observation: &[u8]) {
         self.phase = Phase::Running;
         self.latest.start(observation);
@@ -73,8 +74,8 @@ impl Episode {
         });
     }
 
-    /// Applies a replay, and returns whether it led to the expected state, whose observation has the checksum `digest`.
-    /// If it did not, the episode is lost.
+    /// Applies the result of a replay. Returns whether the replay reached the expected state, in which the newest
+    /// observation has the checksum `digest`. Otherwise, marks the episode as lost.
     pub(super) fn take_over(&mut self, replayed: &Replayed<'_>, digest: u32) -> bool {
         self.latest.start(replayed.observations[0]);
         replayed.observations[1..].iter().for_each(|observation| self.latest.push(observation));
@@ -83,7 +84,7 @@ impl Episode {
         is_same
     }
 
-    /// Ends a lost episode: its next step is truncated.
+    /// If the episode is lost and a step is in progress, ends the episode by truncating it at this step.
     pub(super) fn end_if_lost(&mut self) {
         if self.phase == Phase::Lost && self.begun.take().is_some() {
             self.phase = Phase::Idle;

@@ -1,10 +1,11 @@
-//! The agent's view of an environment: the newest observation, or a stack of the newest images.
+//! The observation that the agent receives from an environment: the newest observation, or a stack of the newest
+//! images.
 
 use std::collections::VecDeque;
 
 use super::message::Observations;
 
-/// The newest observations of one environment, in the encoding of the pipe.
+/// The newest observations of one environment, encoded as in messages between the processes.
 #[derive(Debug)]
 pub(super) struct Latest {
     observations: Observations,
@@ -13,7 +14,7 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// Creates a view with all values zero.
+    /// Creates a view in which all values are zero.
     pub(super) fn new(observations: Observations) -> Self {
         let stack = match observations {
             Observations::Floats(_) => 1,
@@ -35,8 +36,8 @@ impl Latest {
         }
     }
 
-    /// Writes the agent's view: numbers, or values from 0 to 255 in the layout `[height, width, stack * channels]`,
-    /// newest frame last.
+    /// Writes the agent's observation: numbers, or a stack of images with values from 0 to 255 in the layout `[height,
+    /// width, stack * channels]`, newest image last.
     pub(super) fn write(&self, observation: &mut [f32]) {
         match self.observations {
             Observations::Floats(_) => {

@@ -1,4 +1,4 @@
-//! Version 3 of the protocol between this process and the child process. All numbers are little-endian.
+//! Version 3 of the protocol between this process and its child process. All numbers are little-endian.
 //!
 //! A message consists of its length in bytes (u32), its kind (u8) and a body; the length includes the kind.
 //!
@@ -27,7 +27,7 @@ use crate::env::scene::Frame;
 use crate::nn::Image;
 
 pub(super) const VERSION: u32 = 3;
-/// Maximum length of an answer; a longer one is a protocol error.
+/// Maximum length of an answer, in bytes; a longer answer is a protocol error.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 28;
 
 const MAKE: u8 = 1;
@@ -48,10 +48,10 @@ const TERMINATED: u8 = 1;
 const TRUNCATED: u8 = 2;
 const LIFE_LOST: u8 = 4;
 
-/// Observations of the environments of a child.
+/// Kind and size of the observations of a child's environments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Observations {
-    /// Vectors of this many numbers.
+    /// Vectors with this number of elements.
     Floats(usize),
     /// Images; the agent sees a stack of the last `stack` images.
     Images { frame: Image, stack: usize },
@@ -67,7 +67,7 @@ impl Observations {
     }
 }
 
-/// Actions of the environments of a child.
+/// Kind and size of the actions of a child's environments.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Actions {
     /// Number of choices.
@@ -86,21 +86,22 @@ impl Actions {
     }
 }
 
-/// Description of a child's environments: kind of observation u8 (0 floats, 1 image), height, width, channels and
-/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, number of the first
-/// choice i64, or minima and maxima f32; steps of an episode u32 (0: no limit), return at which the task is solved f64
-/// (NaN: unknown).
+/// Description of a child's environments. It is encoded as: kind of observation u8 (0 floats, 1 image); height, width,
+/// channels and number of stacked frames u32; kind of action u8 (0 discrete, 1 continuous); number of choices or
+/// dimensions u32; number of the first choice i64, or minimum and maximum of each dimension f32; maximum number of
+/// steps of an episode u32 (0: no limit); return at which the task is solved f64 (NaN: unknown).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Description {
     pub(super) observations: Observations,
     pub(super) actions: Actions,
-    /// Number of the first choice in the environment. The child process adds it to the choices that this process sends.
+    /// Number of the first choice, as defined by the environment. The child process adds it to the index of the choice
+    /// that this process sends.
     pub(super) first_choice: i64,
     pub(super) episode_steps_max: Option<u32>,
     pub(super) solved_return: Option<f64>,
 }
 
-/// Response of one environment to its action.
+/// Outcome of one environment's step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Observed<'a> {
     pub(super) reward: f64,
@@ -110,7 +111,7 @@ pub(super) struct Observed<'a> {
     pub(super) observation: &'a [u8],
 }
 
-/// State of an episode after its replay.
+/// State of an episode after it has been replayed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Replayed<'a> {
     pub(super) ended: bool,
@@ -140,7 +141,7 @@ pub(super) fn reset(index: usize, seed: u32) -> Vec<u8> {
     message(RESET, &[index as u32, seed], &[])
 }
 
-/// Encodes a step request; `actions` holds the number of each environment and its encoded action.
+/// Encodes a step request. `actions` yields the index of each environment and its encoded action.
 pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<u8> {
     let (mut count, mut body) = (0_u32, Vec::new());
     for (index, action) in actions {
@@ -151,7 +152,7 @@ pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<
     message(STEP, &[count], &body)
 }
 
-/// Encodes a replay request; `actions` holds the encoded actions, concatenated.
+/// Encodes a replay request. `actions` holds the encoded actions of the episode, concatenated.
 pub(super) fn replay(index: usize, seed: u32, count: usize, actions: &[u8]) -> Vec<u8> {
     message(REPLAY, &[index as u32, seed, count as u32], actions)
 }
@@ -265,7 +266,7 @@ fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
     }
 }
 
-/// Decodes the answers of `count` environments, with observations of `len_bytes` bytes.
+/// Decodes the outcomes of `count` environments, each with an observation of `len_bytes` bytes.
 pub(super) fn observed(
     answer: &[u8],
     count: usize,
@@ -297,7 +298,7 @@ pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, 
     Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
 }
 
-/// Decodes an image and the number of images per second.
+/// Decodes an image, and the number of images per second at which to display them.
 pub(super) fn rendered(answer: &[u8]) -> Result<(Frame, f64), ChildError> {
     let mut reader = Reader::new(answer, RENDERED)?;
     let rate = reader.double()?;

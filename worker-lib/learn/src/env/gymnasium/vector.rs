@@ -10,10 +10,10 @@ use super::{ChildError, GymnasiumOptions, Package};
 use crate::env::scene::Frame;
 use crate::env::{Action, EnvError, Step, check_state};
 
-/// Number of consecutive process failures, without a successful step in between, that causes an error.
+/// Number of process failures without a successful step in between that causes an error.
 const FAILURES_MAX: u32 = 5;
-/// Maximum number of failed attempts at a step while no other environment is stepping. The episode is then abandoned
-/// or, if the environment raises an exception, the run ends.
+/// Maximum number of failed attempts at a step while no other environment is stepping. After the last attempt, the
+/// episode is abandoned; if the attempt ended with an exception in the environment's code, the run fails instead.
 const ATTEMPTS_MAX: u32 = 2;
 /// Number of values before the actions in a saved state: the seed (-1 if there is no episode) and the checksum of the
 /// newest observation.
@@ -88,7 +88,7 @@ impl Vector {
         Ok(())
     }
 
-    /// Stores an action for the next step message.
+    /// Stores the action, to be sent with the next step request.
     pub(super) fn begin_step(&mut self, index: usize, action: Action<'_>) -> Result<(), EnvError> {
         let action = self.description.actions.encode(action)?;
         let episode = &mut self.episodes[index];
@@ -117,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step. One message steps all of them; after a failure, they are stepped
-    /// one by one to find the environment that fails.
+    /// Steps every environment that has begun a step. A single message steps all of them. After a failure, they are
+    /// stepped one at a time to find the one that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {
@@ -157,8 +157,8 @@ impl Vector {
         Ok(())
     }
 
-    /// Fails if the last of several attempts at the same step or reset ended with an exception. The cause is then an
-    /// error in the code of the environment, and further attempts would fail too.
+    /// Returns an error if this `failure` is an exception in the environment's code and was the last permitted attempt
+    /// at the same step or reset. Further attempts would raise the exception again.
     fn refuse_exception(&self, failure: &ChildError, attempts: u32) -> Result<(), EnvError> {
         match failure {
             ChildError::Raised(exception) if attempts >= ATTEMPTS_MAX => {
@@ -208,7 +208,8 @@ impl Vector {
         Ok(())
     }
 
-    /// Restores an environment by replaying its seed and actions. If the replay fails, the episode is lost.
+    /// Restores the episode of an environment by replaying its actions from its seed. If the replay fails or its result
+    /// does not have the checksum `digest`, the episode is lost.
     fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
         if let Package::EnvPool { .. } = self.package {
             self.lose(index, "EnvPool cannot restore an episode that is running");

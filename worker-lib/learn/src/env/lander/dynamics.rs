@@ -18,21 +18,22 @@ const MAIN_FORCE: f64 = 90.0;
 const SIDE_FORCE: f64 = 12.0;
 /// Height of the side engines above the centre of mass, m.
 pub(super) const SIDE_HEIGHT: f64 = 0.4;
-/// Spring constant of a foot, N/m; the lander at rest sinks in by 1 cm.
+/// Spring constant of a foot, N/m; when the lander is at rest, each foot compresses by 1 cm.
 const FOOT_STIFFNESS: f64 = 2500.0;
-/// Damping coefficient of a foot, N s/m; the normal force never becomes negative.
+/// Damping coefficient of a foot, N s/m. The sum of spring and damping force is clipped so that a foot never pulls on
+/// the ground.
 const FOOT_DAMPING: f64 = 120.0;
-/// Slope of the friction force below the Coulomb limit, N s/m.
+/// Ratio of friction force to sliding speed below the Coulomb limit, N s/m.
 const FRICTION_SLOPE: f64 = 200.0;
 const FRICTION: f64 = 0.8;
-/// Compression, m, at which a foot breaks: both break at a vertical speed of about 4 m/s.
+/// Compression at which a foot breaks, m; a vertical speed of about 4 m/s breaks both feet.
 const STROKE: f64 = 0.06;
 /// Integration step, s.
 pub(super) const SUBSTEP: f64 = 0.0025;
 
-/// Height of the centre of mass above the feet, m.
+/// Height of the centre of mass above the soles of the feet, m.
 pub(super) const STANCE: f64 = 0.8;
-/// Left and right foot in the frame of the lander, m.
+/// Positions of the left and right foot in the frame of the lander, m.
 pub(super) const FEET: [Point; 2] = [[-0.75, -STANCE], [0.75, -STANCE]];
 /// Corners of the hull in the frame of the lander, m.
 pub(super) const HULL: [Point; 6] =
@@ -54,7 +55,7 @@ pub(super) struct Lander {
     pub(super) position: Point,
     /// Velocity, m/s.
     pub(super) velocity: Point,
-    /// Angle from upright, counterclockwise, rad.
+    /// Angle from upright, rad; positive if the lander is tilted counterclockwise.
     pub(super) angle: f64,
     /// Angular velocity, rad/s.
     pub(super) spin: f64,

@@ -24,18 +24,18 @@ const SUBSTEPS: usize = 8;
 const _: () = assert!((SUBSTEPS as f64 * SUBSTEP - ACTION_TIME).abs() < 1e-12);
 /// Number of values of an observation.
 const OBSERVED: usize = 8;
-/// Discrete actions: no engine, left engine, main engine, right engine.
+/// Throttles for each discrete action: no engine, left engine, main engine, right engine.
 const CHOICES: [Throttle; 4] = [
     Throttle { main: 0.0, side: 0.0 },
     Throttle { main: 0.0, side: -1.0 },
     Throttle { main: 1.0, side: 0.0 },
     Throttle { main: 0.0, side: 1.0 },
 ];
-/// Units of the observed position, m.
+/// Divisors of the observed position along x and z, m.
 const POSITION_UNITS: Point = [HALF_WIDTH, 20.0 / 3.0];
-/// Units of the observed velocity, m/s.
+/// Divisors of the observed velocity along x and z, m/s.
 const VELOCITY_UNITS: Point = [5.0, 7.5];
-/// Unit of the observed angular velocity, rad/s.
+/// Divisor of the observed angular velocity, rad/s.
 const SPIN_UNIT: f64 = 2.5;
 /// Initial height of the feet above the pad, m.
 const START_HEIGHT: f64 = 9.4;
@@ -45,36 +45,37 @@ const START_SPEED: f64 = 4.0;
 const MAIN_COST: f64 = 0.3;
 /// Cost of a step with a side engine at full throttle.
 const SIDE_COST: f64 = 0.03;
-/// Reward for ending an episode at rest; a crash is rewarded with the negated value.
+/// Reward for coming to rest, which ends the episode; a crash also ends it, with the negative of this reward.
 const PRIZE: f64 = 100.0;
-/// Speed, m/s, and angular velocity, rad/s, below which the lander is at rest.
+/// Upper limit of both the speed, in m/s, and the angular velocity, in rad/s, of a lander that counts as being at rest.
 const REST_SPEED: f64 = 0.05;
-/// Number of successive steps at rest after which the episode ends.
+/// Number of consecutive steps at rest after which the episode ends.
 const REST_STEPS: u32 = 10;
 /// Number of values of a saved state.
 const STATE: usize = 13 + CORNERS;
 
-/// The lander environments. Observation: position relative to the pad (x in units of 10 m, z of 6.67 m), velocity (x in
-/// units of 5 m/s, z of 7.5 m/s), angle (rad, counterclockwise), angular velocity (in units of 2.5 rad/s), and for each
-/// foot 1 if it touches the ground and 0 otherwise.
+/// The lander environments. Observation: position relative to the pad (x in units of 10 m, z in units of 6.67 m),
+/// velocity (x in units of 5 m/s, z in units of 7.5 m/s), angle (rad, counterclockwise), angular velocity (in units of
+/// 2.5 rad/s), and for each foot 1 if it touches the ground, otherwise 0.
 ///
-/// Action of `PlanarLander-v0`: 0 nothing, 1 left engine, 2 main engine, 3 right engine. The left engine pushes to the
-/// left and turns counterclockwise. Action of `PlanarLanderContinuous-v0`: main and side throttle in [-1, 1]. The main
-/// engine is off at throttles up to 0 and has 50 % to 100 % of its force above 0; the side engines are off between -0.5
-/// and 0.5.
+/// Action of `PlanarLander-v0`: 0 nothing, 1 left engine, 2 main engine, 3 right engine. The left engine pushes the
+/// lander to the left and turns it counterclockwise. Action of `PlanarLanderContinuous-v0`: main and side throttle in
+/// [-1, 1]. The main engine is off if its throttle is 0 or less; above 0, its force rises from 50 % to 100 %. The side
+/// engines are off if their throttle is between -0.5 and 0.5.
 ///
-/// Reward: the change of a potential (distance from the pad, speed, angle, feet on the ground), the cost of fuel, and,
-/// at the end of an episode, 100 for a lander at rest or -100 for a crash.
+/// Reward: the change of a potential (which depends on the distance from the pad, the speed, the angle, and the feet on
+/// the ground) minus the cost of fuel; at the end of an episode, also 100 if the lander is at rest, or -100 if it has
+/// crashed.
 #[derive(Debug)]
 pub struct PlanarLander {
     spec: EnvSpec,
     lander: Lander,
     terrain: Terrain,
-    /// Throttles of the last step, which the picture shows.
+    /// Throttles in the last step, for the picture.
     throttle: Throttle,
     /// Potential after the last step.
     potential: f64,
-    /// Number of successive steps at rest.
+    /// Number of consecutive steps at rest.
     rest_steps: u32,
 }
 
@@ -124,7 +125,7 @@ impl PlanarLander {
         [x, z, vx, vz, angle, spin / SPIN_UNIT, left, right]
     }
 
-    /// Returns the potential, whose changes are rewards.
+    /// Returns the potential; its change is the main part of each reward.
     fn potential(&self) -> f64 {
         let [x, z, vx, vz, angle, _, left, right] = self.observation();
         10.0 * (left + right) - 100.0 * (x.hypot(z) + vx.hypot(vz) + angle.abs())

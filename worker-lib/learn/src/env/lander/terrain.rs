@@ -1,4 +1,4 @@
-//! Terrain of the lander: straight segments around a flat pad.
+//! Terrain on which the lander lands: straight segments to both sides of a flat pad.
 
 use std::array;
 
@@ -9,12 +9,12 @@ use crate::env::scene::Point;
 
 /// Number of corners.
 pub(super) const CORNERS: usize = 11;
-/// Horizontal distance of the edges from the middle, m.
+/// Horizontal distance from the middle of the terrain to its edges, m.
 pub(super) const HALF_WIDTH: f64 = 10.0;
-/// Horizontal distance of the ends of the pad from its middle, m.
+/// Horizontal distance from the middle of the pad to its ends, m.
 pub(super) const PAD_HALF_WIDTH: f64 = 2.0;
 
-/// Horizontal distance between two corners, m.
+/// Horizontal distance between two adjacent corners, m.
 const SPACING: f64 = 2.0 * HALF_WIDTH / (CORNERS - 1) as f64;
 /// Bound on the absolute height of a corner before smoothing, m.
 const HEIGHT_MAX: f64 = 10.0 / 3.0;
@@ -31,7 +31,8 @@ impl Terrain {
         Self { heights: [0.0; CORNERS] }
     }
 
-    /// Draws random terrain with a flat pad in the middle. Each height is the mean of three random ones.
+    /// Generates random terrain with a flat pad in the middle. The height of each corner is the mean of three random
+    /// heights.
     pub(super) fn random(rng: &mut ChaCha8Rng) -> Self {
         const MIDDLE: usize = CORNERS / 2;
         let mut rough: [f64; CORNERS] = array::from_fn(|_| rng.random_range(-HEIGHT_MAX..HEIGHT_MAX));
@@ -42,7 +43,8 @@ impl Terrain {
         Self { heights }
     }
 
-    /// Returns the height, m, and the slope at a horizontal position. Beyond the edges, the outer segments continue.
+    /// Returns the height, in m, and the slope of the terrain at the horizontal position `x`. Beyond the edges, the
+    /// outermost segments are extended.
     pub(super) fn at(&self, x: f64) -> (f64, f64) {
         let along = (x + HALF_WIDTH) / SPACING;
         let segment = (along.max(0.0) as usize).min(CORNERS - 2);

@@ -28,7 +28,7 @@ fn choice([main, side]: [f32; 2]) -> usize {
     }
 }
 
-/// Returns the return of each of ten episodes that the controller flies.
+/// Lets the controller fly ten episodes, and returns the sum of rewards of each episode.
 fn flown(mut env: TimeLimit<PlanarLander>) -> Vec<f64> {
     let mut observation = [0.0; OBSERVED];
     let episodes = (0..10).map(|seed| {

@@ -33,18 +33,18 @@ pub(super) struct Functions {
     pub(super) version: unsafe extern "C" fn() -> *const c_char,
 }
 
-/// The opened libmujoco library.
+/// The loaded libmujoco library and its functions.
 pub struct MujocoLibrary {
     pub(super) functions: Functions,
     path: PathBuf,
-    /// Loaded library; the functions are valid as long as it exists.
+    /// The library handle. The functions are valid only while it exists.
     _library: Library,
 }
 
 impl MujocoLibrary {
-    /// Opens libmujoco once per process. Tries, in this order, the file that `MUJOCO_LIBRARY` names; `libmujoco.so`
-    /// through the dynamic loader; `libmujoco.so*` in `LD_LIBRARY_PATH`; and the `mujoco` wheel of the Python that
-    /// `ISWITCH_PYTHON` names, or of the `python3` on `PATH`.
+    /// Loads libmujoco, once per process. Tries, in this order: the file that `MUJOCO_LIBRARY` names; `libmujoco.so`
+    /// through the dynamic loader; the files `libmujoco.so*` in `LD_LIBRARY_PATH`; and the `mujoco` wheel of the Python
+    /// interpreter that `ISWITCH_PYTHON` names, or of the `python3` on `PATH`.
     ///
     /// # Errors
     /// [`EnvError::Mujoco`] lists the locations that were searched and explains how to install libmujoco.
@@ -53,7 +53,7 @@ impl MujocoLibrary {
         OPENED.get_or_init(|| Self::search().map(Arc::new)).clone().map_err(EnvError::Mujoco)
     }
 
-    /// Returns the file, or the name that was passed to the loader.
+    /// Returns the path of the loaded file, or the name that was passed to the dynamic loader.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -130,7 +130,8 @@ fn loader_path_files() -> Vec<PathBuf> {
     std::env::split_paths(&paths).flat_map(|directory| library_files(&directory)).collect()
 }
 
-/// Returns the library files in Python's `mujoco` wheel. Python only locates the package; it does not import it.
+/// Returns the library files in the `mujoco` wheel of the Python interpreter. Python only locates the package and does
+/// not import it.
 fn python_wheel_files() -> Vec<PathBuf> {
     const ASK: &str =
         "import importlib.util as u; s = u.find_spec('mujoco'); print(s.submodule_search_locations[0])";

@@ -17,9 +17,10 @@ pub(super) struct Simulation {
     functions: Functions,
     model: Handle,
     data: Handle,
-    /// State component of the actuators' input. Its bit moved from 5 to 6 in MuJoCo 3.5.0.
+    /// Bit of the state component for the motor inputs: 1 << 5 before MuJoCo 3.5.0, and 1 << 6 since then.
     state_control: c_int,
-    /// Time, positions, velocities and the solver's warm start: everything on which the next step depends.
+    /// Bits of all state components on which the next step depends: time, positions, velocities and the solver's warm
+    /// start.
     state_all: c_int,
     /// All positions, followed by all velocities.
     positions_velocities: Vec<f64>,
@@ -58,7 +59,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Finds the bits of the control and of the warm start, given the size that each must have.
+    /// Determines the bits of the motor inputs and of the warm start from the sizes that these components must have.
     fn find_components(&mut self, coordinates: usize, motors: usize) -> Result<(), EnvError> {
         let control = if self.state_size(1 << 5) == motors { 1 << 5 } else { 1 << 6 };
         let warm_start = control >> 1;
@@ -122,8 +123,8 @@ impl Simulation {
         self.read_back();
     }
 
-    /// Begins an episode at the model's reference position, at rest. `disturb` modifies all positions, followed by
-    /// all velocities.
+    /// Begins an episode from the model's reference position, at rest, after `disturb` has modified the vector of all
+    /// positions and velocities.
     pub(super) fn begin(&mut self, disturb: impl FnOnce(&mut [f64])) {
         self.reset();
         let mut coordinates = self.coordinates().to_vec();
@@ -159,7 +160,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Returns whether the library's contact solver is that of versions before 3.5.0.
+    /// Returns whether the library is older than version 3.5.0, which changed the contact solver.
     #[cfg(test)]
     pub(super) fn is_older(&self) -> bool {
         ["3.2.", "3.3.", "3.4."].iter().any(|version| self.library.version().starts_with(version))

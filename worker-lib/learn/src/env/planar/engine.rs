@@ -25,7 +25,7 @@ pub(super) type Vec2 = [f64; 2];
 /// Hinge between a body and its parent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joint {
-    /// Torque at a control of 1, N m.
+    /// Torque that a control input of 1 applies, N m.
     pub(super) gear: f64,
     /// Rotor inertia, kg m^2.
     pub(super) armature: f64,
@@ -33,11 +33,11 @@ pub(super) struct Joint {
     pub(super) damping: f64,
     /// Stiffness of the spring towards an angle of 0, N m/rad.
     pub(super) stiffness: f64,
-    /// Smallest and largest angle, rad.
+    /// Minimum and maximum angle, rad.
     pub(super) range: (f64, f64),
 }
 
-/// Sphere at the end of a capsule that can touch the ground.
+/// Sphere at an end of a capsule, where the body can touch the ground.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContactPoint {
     /// Index of the body.
@@ -50,14 +50,15 @@ pub(super) struct ContactPoint {
     pub(super) friction: f64,
 }
 
-/// Springs and dampers of the ground and of the joint limits.
+/// Parameters of the springs and dampers that model the ground and the joint limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Penalties {
     /// Spring constant of the ground, N/m.
     pub(super) contact_stiffness: f64,
-    /// Damping coefficient of the ground, N s/m; the normal force never becomes negative.
+    /// Damping coefficient of the ground, N s/m. The sum of spring and damping force is clipped so that the ground
+    /// never pulls.
     pub(super) contact_damping: f64,
-    /// Slope of the friction force below the Coulomb limit, N s/m.
+    /// Ratio of friction force to sliding speed below the Coulomb limit, N s/m.
     pub(super) friction_slope: f64,
     /// Spring constant of a joint limit, N m/rad.
     pub(super) limit_stiffness: f64,
@@ -65,20 +66,20 @@ pub(super) struct Penalties {
     pub(super) limit_damping: f64,
 }
 
-/// Order in which the mass matrix is factorised. Both orders give the same accelerations, up to rounding.
+/// Order in which the mass matrix is factorised. All orders result in the same accelerations, up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Factorisation {
-    /// From the root, over all entries. The results of `PlanarHopper-v0` were published with the rounding of this
-    /// order.
+    /// Starts at the root and covers all entries of the matrix. The published results of `PlanarHopper-v0` have the
+    /// rounding of this order.
     Dense,
-    /// From the leaves, over the entries that the tree couples.
+    /// Starts at the leaves and covers only the entries that couple two bodies on the same branch of the tree.
     Sparse,
 }
 
 /// Description of a robot with `B` bodies.
 #[derive(Debug)]
 pub(super) struct Model<const B: usize> {
-    /// Geometry. A parent precedes its children; coordinate 2 + k turns body k.
+    /// Bodies with their geometry. A parent precedes its children; coordinate 2 + k is the angle of body k.
     pub(super) links: &'static [Link; B],
     /// Density of all capsules, kg/m^3.
     pub(super) density: f64,
@@ -87,7 +88,7 @@ pub(super) struct Model<const B: usize> {
     pub(super) contacts: &'static [ContactPoint],
     pub(super) penalties: Penalties,
     pub(super) factorisation: Factorisation,
-    /// Integration step, s. It is a fraction of the time constants of the penalty forces.
+    /// Integration step, s. It is short compared with the time constants of the penalty forces.
     pub(super) substep: f64,
 }
 
@@ -101,19 +102,19 @@ pub(super) struct Body<const B: usize> {
     anchor: Vec2,
     /// Direction in which a positive joint velocity turns the body: from x towards z (+1) or from z towards x (-1).
     turn: f64,
-    /// Centre of mass in the frame of this joint, m.
+    /// Centre of mass in the frame of the body's joint, m.
     pub(super) centre: Vec2,
     /// Mass, kg.
     pub(super) mass: f64,
     /// Moment of inertia about the centre of mass, kg m^2.
     pub(super) inertia: f64,
-    /// Bodies from the root to this one; only the first `depth` entries are valid.
+    /// Indices of the bodies from the root to this one, in the first `depth` entries; the other entries are unused.
     path: [usize; B],
-    /// Number of bodies from the root to this one, both included.
+    /// Number of bodies from the root to this one, including both.
     depth: usize,
 }
 
-/// Robot with `B` bodies and `N` = `B` + 2 coordinates.
+/// Robot with `B` bodies and `N` coordinates; `N` must equal `B` + 2.
 #[derive(Debug)]
 pub(super) struct Robot<const B: usize, const N: usize> {
     model: &'static Model<B>,
@@ -138,7 +139,7 @@ pub(super) struct Pose<const B: usize> {
     joint_bias: [Vec2; B],
 }
 
-/// The equation of motion M a = f, with the lower triangle of M.
+/// The equation of motion M a = f, of which the lower triangle of M is stored.
 #[derive(Clone, Debug)]
 pub(super) struct Motion<const N: usize> {
     pub(super) mass: [[f64; N]; N],
@@ -212,7 +213,8 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         pose
     }
 
-    /// Assembles the inertia, gravity and centripetal forces of all bodies, the motors, the springs and the damping.
+    /// Assembles the equation of motion from the inertia, gravity and centripetal forces of all bodies, the motors, the
+    /// springs and the damping.
     pub(super) fn free_motion(&self, pose: &Pose<B>, control: &[f64]) -> Motion<N> {
         let mut motion = Motion { mass: [[0.0; N]; N], force: [0.0; N] };
         for k in 0..B {
@@ -254,13 +256,14 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Returns the derivatives of x and z of `point` with respect to the angle of body `i`, which moves the point.
+    /// Returns the derivatives of the x and z coordinates of `point` with respect to the angle of body `i`; `point`
+    /// must move with this body.
     fn by_angle(&self, pose: &Pose<B>, i: usize, point: Vec2) -> Vec2 {
         let turn = self.bodies[i].turn;
         [-turn * (point[1] - pose.joint[i][1]), turn * (point[0] - pose.joint[i][0])]
     }
 
-    /// Adds the forces of the ground to `motion`.
+    /// Adds the contact forces between robot and ground to `motion`.
     fn add_contacts(&self, pose: &Pose<B>, motion: &mut Motion<N>) {
         let penalties = &self.model.penalties;
         for contact in self.model.contacts {
@@ -287,7 +290,7 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Adds the spring and damper forces of joints beyond their range.
+    /// Adds to `motion` the spring and damper torques of the joints whose angle is outside their range.
     fn add_limits(&self, motion: &mut Motion<N>) {
         for (i, joint) in (2..).zip(&self.model.joints) {
             let Some(Joint { range: (low, high), .. }) = *joint else { continue };
@@ -299,7 +302,8 @@ impl<const B: usize, const N: usize> Robot<B, N> {
         }
     }
 
-    /// Places the robot upright at a height, m. Each coordinate and velocity deviates uniformly by at most `spread`.
+    /// Places the robot upright at `height` (m), with a random deviation of at most `spread` in each coordinate and
+    /// velocity, drawn uniformly.
     pub(super) fn stand(&mut self, height: f64, spread: f64, rng: &mut ChaCha8Rng) {
         self.q = std::array::from_fn(|_| rng.random_range(-spread..spread));
         self.v = std::array::from_fn(|_| rng.random_range(-spread..spread));

@@ -18,7 +18,7 @@ pub(in crate::env) const ID: &str = "PlanarHopper-v0";
 const BODIES: usize = 4;
 /// Number of integration steps per action. An action lasts 8 ms, as in Gymnasium's Hopper (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
-/// Height of the torso's frame when standing, m.
+/// Height of the torso's frame when the robot stands, m.
 const STANDING_HEIGHT: f64 = 1.25;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - hopper_task::ACTION_TIME).abs() < 1e-12);
 

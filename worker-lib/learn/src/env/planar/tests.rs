@@ -1,4 +1,4 @@
-//! Properties of the dynamics that hold for every robot.
+//! Tests of the dynamics for all robots.
 
 use proptest::prelude::{prop_assert, proptest};
 use proptest::test_runner::TestCaseResult;
@@ -9,7 +9,7 @@ use super::engine::{GRAVITY, Model, Robot, Vec2, add, rotate};
 use super::{PlanarHalfCheetah, PlanarHopper, PlanarWalker, half_cheetah, hopper, walker};
 use crate::env::{Action, ActionSpec, Environment};
 
-/// Returns a robot in the air at random angles within the joint ranges, with random velocities.
+/// Returns a robot in the air, with random angles within the joint ranges and random velocities.
 fn airborne<const B: usize, const N: usize>(model: &'static Model<B>, seed: u64) -> Robot<B, N> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut robot = Robot::new(model);
@@ -22,7 +22,7 @@ fn airborne<const B: usize, const N: usize>(model: &'static Model<B>, seed: u64)
     robot
 }
 
-/// Mass, centre and momenta of several bodies.
+/// Total mass, centre of mass and momenta of several bodies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Composite {
     mass: f64,
@@ -43,8 +43,8 @@ impl Composite {
     }
 }
 
-/// Returns the lower triangle of the mass matrix by the composite-rigid-body algorithm, without Jacobians: the entry
-/// for two angles is the inertia of the bodies that both of them turn.
+/// Returns the lower triangle of the mass matrix, computed by the composite-rigid-body algorithm without Jacobians: the
+/// entry for two angles is the inertia of those bodies that both angles turn.
 fn composite_mass<const B: usize, const N: usize>(robot: &Robot<B, N>, model: &Model<B>) -> [[f64; N]; N] {
     let pose = robot.pose();
     let mut composites: [Composite; B] = std::array::from_fn(|k| {
@@ -103,7 +103,8 @@ proptest! {
     }
 }
 
-/// Integrates the equation of motion without contacts and limits over 0.1 s by Runge-Kutta steps of the fourth order.
+/// Integrates the equation of motion, without contacts and joint limits, over 0.1 s with the fourth-order Runge-Kutta
+/// method.
 fn fly<const B: usize, const N: usize>(robot: &mut Robot<B, N>, control: impl Fn(&Robot<B, N>) -> Vec<f64>) {
     const STEP: f64 = 1e-4;
     for _ in 0..1000 {
@@ -142,7 +143,8 @@ fn energy<const B: usize, const N: usize>(robot: &Robot<B, N>, model: &Model<B>)
     energy
 }
 
-/// Returns the horizontal momentum and the angular momentum about the centre of mass, from differences of positions.
+/// Returns the horizontal momentum and the angular momentum about the centre of mass. Velocities are computed from
+/// differences of positions.
 fn momenta<const B: usize, const N: usize>(robot: &Robot<B, N>, model: &'static Model<B>) -> [f64; 2] {
     const TIME: f64 = 1e-5;
     let at = |time: f64| {
@@ -243,7 +245,8 @@ fn check_accelerations<const B: usize, const N: usize>(model: &'static Model<B>,
 }
 
 /// The fixtures contain coordinates, velocities, actions and accelerations. They were recorded once from MuJoCo 4.0.0
-/// with the models of Gymnasium 1.4.0, in random states off the ground and within the joint ranges.
+/// with the models of Gymnasium 1.4.0, in random states in which the robot is off the ground and within its joint
+/// ranges.
 #[test]
 fn airborne_accelerations_match_mujoco() {
     check_accelerations::<4, 6>(

@@ -22,9 +22,9 @@ const MOTORS: usize = 6;
 /// Number of integration steps per action. An action lasts 8 ms, as in Gymnasium's Walker2d (4 steps of 2 ms).
 const SUBSTEPS: usize = 8;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
-/// Height of the torso's frame when standing, m.
+/// Height of the torso's frame when the robot stands, m.
 const STANDING_HEIGHT: f64 = 1.25;
-/// Range of torso heights, m, in which the episode continues; both ends are excluded.
+/// Range of torso heights within which the episode continues, m; both ends are excluded.
 const HEALTHY_HEIGHT: (f64, f64) = (0.8, 2.0);
 /// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 1.0;
@@ -34,7 +34,7 @@ const SOLVED_RETURN: f64 = 4000.0;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.4;
 
-/// Torso, then thigh, leg and foot of the right and of the left side.
+/// Bodies of the robot: torso, followed by the thigh, leg and foot of the right side, and those of the left side.
 const LINKS: [Link; BODIES] = [
     Link { parent: None, anchor: [0.0, 0.0], turn: -1.0, capsules: &[([0.0, 0.2], [0.0, -0.2], 0.05)] },
     thigh(),

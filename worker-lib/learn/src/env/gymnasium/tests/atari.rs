@@ -1,4 +1,4 @@
-//! Preprocessing of Atari games.
+//! Tests of the preprocessing of Atari games.
 
 use super::*;
 use crate::nn::{Activation, Image, Network};
@@ -44,8 +44,8 @@ fn pong_has_the_preprocessing_of_the_paper() {
     }
 }
 
-/// Python program that prints the output of Gymnasium's own wrappers for a seed: a weighted sum of all pixels of each
-/// observation, and the reward.
+/// Python program that runs Gymnasium's own wrappers with a given seed. For each step, it prints the reward and a
+/// weighted sum of all pixels of the observation.
 const REFERENCE: &str = "
 import gymnasium, ale_py, numpy
 gymnasium.register_envs(ale_py)

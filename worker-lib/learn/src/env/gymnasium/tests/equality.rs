@@ -8,7 +8,7 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-/// Steps both environments until the first one's episode ends. Returns the number of steps.
+/// Steps both environments with the same actions until the first one's episode ends. Returns the number of steps.
 fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) -> usize {
     let mut observation = player.observation.clone();
     for steps in 1.. {
@@ -26,7 +26,7 @@ fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) ->
     unreachable!("the loop ends only by returning")
 }
 
-/// Returns the seed that the player's next reset draws.
+/// Returns the seed that the player's next reset will draw.
 fn next_seed(player: &Player) -> u32 {
     use rand::Rng as _;
     player.rng.clone().next_u32() >> 1

@@ -1,9 +1,9 @@
-//! Processes that crash, hang or are killed during an episode.
+//! Tests with processes that crash, hang or are killed during an episode.
 
 use super::*;
 
-/// Environments that fail on purpose at the fifth step; all but `always` fail only if a marker file does not exist
-/// yet.
+/// Environments that fail deliberately at their fifth step. `Always` and `Wrong` fail every time, and `Never` does not
+/// fail; all others fail only once, because they create a marker file that they check for.
 const FAULTS: &str = r#"
 import os, sys, time
 import gymnasium, numpy
@@ -43,7 +43,7 @@ for how in ["once", "always", "hang", "raise", "random", "never", "wrong"]:
     gymnasium.register(f"{how.title()}-v0", lambda how=how: Faulty(how))
 "#;
 
-/// Makes options for a Python that finds the environments above.
+/// Returns options for a Python interpreter that can import the environments in [`FAULTS`].
 fn faulty(directory: &Path, answer_timeout: Duration) -> GymnasiumOptions {
     std::fs::write(directory.join("iswitch_faults.py"), FAULTS).unwrap();
     let python = GymnasiumOptions::default().python;
@@ -51,7 +51,7 @@ fn faulty(directory: &Path, answer_timeout: Duration) -> GymnasiumOptions {
     options(script(directory, &text), answer_timeout)
 }
 
-/// Checks that a failure leaves no trace in the trajectory.
+/// Checks that a failure does not change the trajectory of an episode.
 fn goes_on_as_if_nothing_happened(how: &str, answer_timeout: Duration) {
     let directory = tempfile::tempdir().unwrap();
     let options = faulty(directory.path(), answer_timeout);

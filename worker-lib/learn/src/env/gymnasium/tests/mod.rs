@@ -1,4 +1,4 @@
-//! Tests against a real Gymnasium, if one is installed, and against processes that misbehave.
+//! Tests with the real Gymnasium, if it is installed, and with processes that misbehave.
 
 mod atari;
 mod envpool;
@@ -18,7 +18,7 @@ use super::{GymnasiumEnvironment, GymnasiumOptions, Package};
 use crate::env::tests::available;
 use crate::env::{Action, ActionSpec, Environment as _, Step};
 
-/// One environment with its own generator.
+/// An environment, with the random generator for its resets.
 struct Player {
     env: GymnasiumEnvironment,
     rng: ChaCha8Rng,
@@ -26,7 +26,7 @@ struct Player {
     acted: usize,
 }
 
-/// Outcome of a step and the bits of the observation.
+/// Outcome of a step, or `None` for a reset, and the bit patterns of the observation.
 type Seen = (Option<Step>, Vec<u32>);
 
 impl Player {
@@ -95,7 +95,8 @@ impl Player {
     }
 }
 
-/// Makes players that share one process, with seeds from 0; `None` if the machine lacks a prerequisite.
+/// Creates players that share one process, with seeds from 0. Returns `None` if a prerequisite is not installed on this
+/// machine.
 fn players(id: &str, count: usize) -> Option<Vec<Player>> {
     players_with(id, count, &GymnasiumOptions::default())
 }
@@ -116,7 +117,7 @@ fn python(program: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Writes an executable shell script that replaces Python.
+/// Writes an executable shell script that stands in for the Python interpreter.
 fn script(directory: &Path, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let path = directory.join("python3");

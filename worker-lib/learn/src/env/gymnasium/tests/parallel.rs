@@ -1,9 +1,9 @@
-//! Environments in several processes.
+//! Tests of environments that are distributed over several processes.
 
 use super::*;
 use crate::env::{Environment, make_parallel};
 
-/// Steps five environments together, with resets, and returns everything that a caller sees.
+/// Steps five environments together, with resets, and returns the outcomes and observations that a caller receives.
 fn trajectories(id: &str, threads: usize) -> Option<Vec<Seen>> {
     let mut all: Vec<Box<dyn Environment>> = available(make_parallel(id, 5, threads))?;
     let mut rngs: Vec<_> = (0..5).map(ChaCha8Rng::seed_from_u64).collect();

@@ -1,4 +1,4 @@
-//! Processes that violate the protocol. These tests do not need Python.
+//! Tests with processes that violate the protocol. They do not need Python.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::env::EnvError;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Returns the error from making an environment in the script's process.
+/// Returns the error that occurs when an environment is created in a process that runs the script `text`.
 fn error_of(text: &str, answer_timeout: Duration) -> String {
     let directory = tempfile::tempdir().unwrap();
     let python = script(directory.path(), text);
@@ -49,7 +49,8 @@ fn a_refusal_of_the_child_is_reported() {
     assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
 }
 
-/// Makes a process that answers each of these requests and exits on any further one.
+/// Creates a process that answers each request in `exchanges` with the corresponding answer, and exits on any further
+/// request.
 fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions {
     let mut text = String::new();
     for (i, (request, answer)) in exchanges.iter().enumerate() {
@@ -61,7 +62,8 @@ fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions 
     options(script(directory, &text), LONG)
 }
 
-/// Returns the exchange that makes `count` environments, each with one number as its observation and two choices.
+/// Returns the request that creates `count` environments and its answer. Each environment has one number as its
+/// observation and two discrete actions.
 fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
     let choices = [&2_u32.to_le_bytes()[..], &0_i64.to_le_bytes()].concat();
@@ -72,7 +74,7 @@ fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     )
 }
 
-/// Returns an answer of environments whose observations equal their rewards.
+/// Returns an answer that reports one step of each environment; each environment's observation equals its reward.
 fn observed(rewards: &[f32]) -> Vec<u8> {
     let each = |reward: &f32| [&f64::from(*reward).to_le_bytes()[..], &[0], &reward.to_le_bytes()].concat();
     message::message(2, &[rewards.len() as u32], &rewards.iter().flat_map(each).collect::<Vec<_>>())
