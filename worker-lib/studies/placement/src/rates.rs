@@ -10,12 +10,12 @@ use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Batch of a GPU, by its date of installation. Titan's GPUs installed from 2016 on fail far less often than the older
-/// ones that they replaced.
+/// GPUs that they replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
     /// Installed before 2016.
     Old,
-    /// Installed from 2016 on.
+    /// GPU installed in 2016 or later.
     New,
 }
 
@@ -26,7 +26,7 @@ pub struct GpuLife {
     pub events: u32,
     /// Years of observation.
     pub years: f64,
-    /// Cage in which the GPU stayed longest without interruption.
+    /// Cage in which the GPU had its longest uninterrupted stay.
     pub cage: usize,
     /// Batch, by the date of installation.
     pub batch: Batch,
@@ -48,7 +48,7 @@ impl CageLife {
     }
 }
 
-/// Sums the life histories of the GPUs in each cage, from the coolest cage to the hottest.
+/// Sums failures and years of observation over the GPUs of each cage, from the coolest cage to the hottest.
 pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
     let cages = lives.iter().map(|life| life.cage + 1).max().unwrap_or(0);
     let mut sums = vec![CageLife::default(); cages];
@@ -62,18 +62,18 @@ pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
 /// Parameters for estimating failure rates from life histories.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shrinkage {
-    /// Shape of the gamma prior, whose mean is the rate of all GPUs. The prior counts as much as this number of
+    /// Shape of the gamma prior, whose mean is the rate of all GPUs. The prior has the same weight as this number of
     /// observed failures. It should be below 1 for GPUs whose rates differ widely.
     pub shape: f64,
     /// Whether rates are shrunk to the mean of the GPU's cage instead of the mean of all GPUs.
     pub by_cage: bool,
-    /// Years of observation that a life history must exceed to be used.
+    /// Minimum observation time, in years. Only life histories that exceed it are used.
     pub years_min: f64,
 }
 
 impl Default for Shrinkage {
-    /// Returns a prior that counts as half a failure, with the mean of all GPUs, and a minimum of one year of
-    /// observation.
+    /// Returns parameters with a prior whose weight is half a failure and whose mean is that of all GPUs, and with a
+    /// minimum of one year of observation.
     fn default() -> Self {
         Self { shape: 0.5, by_cage: false, years_min: 1.0 }
     }
@@ -82,10 +82,10 @@ impl Default for Shrinkage {
 /// Knowledge that placers have of the failure rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
-    /// A GPU fails at the mean rate estimated from its life history, and placers know this rate.
+    /// Placers know the rate at which each GPU fails, which is the posterior mean given its life history.
     Rates,
-    /// A GPU fails at a rate drawn from the posterior distribution given its life history; placers know only the life
-    /// history and the failures that they observe.
+    /// Each GPU fails at a rate drawn from the posterior distribution given its life history. Placers know only the
+    /// life history and the failures that they observe.
     Lives,
 }
 
@@ -97,18 +97,18 @@ struct Entry {
     age: f64,
 }
 
-/// Pool of GPUs to draw clusters from.
+/// Pool of GPUs from which clusters are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePool {
     entries: Vec<Entry>,
-    /// Indices of the entries of each cage.
+    /// Indices of the pool's entries in each cage.
     of_cage: Vec<Vec<usize>>,
 }
 
 impl RatePool {
-    /// Estimates rates by empirical Bayes. The number of failures in y years has a Poisson distribution whose rate is
-    /// gamma-distributed with this shape and the mean m of all GPUs. Given e failures, the mean of the rate is
-    /// (e + shape) / (y + shape / m).
+    /// Estimates rates by empirical Bayes. The number of failures in y years has a Poisson distribution whose rate has
+    /// a gamma distribution; its shape is a parameter, and its mean is m, the mean rate of all GPUs. Given e failures,
+    /// the posterior mean of the rate is (e + shape) / (y + shape / m).
     ///
     /// # Errors
     /// Fails if the shape is not above 0, no life history is long enough, or none has a failure.
@@ -143,8 +143,8 @@ impl RatePool {
         self.entries.iter().map(|entry| entry.belief.rate())
     }
 
-    /// Draws the failures of a cluster: each of its GPUs is drawn independently from the pool; with `same_cage`, from
-    /// the GPUs of its own cage.
+    /// Draws the failures of a cluster: each of its GPUs is drawn independently from the pool; with `same_cage`, only
+    /// from the pool's GPUs in the same cage.
     ///
     /// # Errors
     /// Fails if `same_cage` is set and the pool has no GPU for a cage of the cluster.

@@ -7,11 +7,11 @@ use super::{Cluster, Job, Options};
 /// State of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpu {
-    /// Job that holds the GPU. The GPU may be failed at the same time, if the job waits for its repair.
+    /// Job that holds the GPU. A failed GPU also has an owner if a job waits for its repair.
     pub owner: Option<usize>,
     /// Time of the repair in seconds, if the GPU is failed.
     pub failed_until: Option<f64>,
-    /// Number of failures since the start of the simulation, including those of its failure domains.
+    /// Number of failures since the start of the simulation, including failures of domains that contain the GPU.
     pub failures: u32,
     /// Time at which the GPU last became usable, in seconds; 0 before the first failure if no earlier repair is known.
     pub up_since: f64,
@@ -42,14 +42,14 @@ pub struct Run {
     pub interval: f64,
     /// Time to write a checkpoint, in seconds.
     pub cost: f64,
-    /// Time at which the job completes if nothing fails, in seconds.
+    /// Time at which the job completes if no failure occurs, in seconds.
     pub end: f64,
 }
 
 /// Phase of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// The job has not arrived. Placers must not use it.
+    /// The job has not arrived. Placers must not use any information about it.
     Ahead,
     /// The job is in the queue.
     Waiting,
@@ -66,8 +66,8 @@ pub enum Phase {
 pub struct Progress {
     /// Current phase.
     pub phase: Phase,
-    /// Remaining work at the start of the current run, or now if the job does not run; in seconds on the number of GPUs
-    /// that the job asks for.
+    /// Remaining work at the start of the current run, or now if the job is not running. Measured in seconds on the
+    /// number of GPUs that the job asks for.
     pub left: f64,
     /// GPU-seconds that the job has used, excluding its current run.
     pub service: f64,
@@ -82,16 +82,16 @@ pub struct Progress {
 }
 
 /// State of a cluster, its jobs and its queue: everything that a hand-written or learned placer may use. It contains no
-/// future failures, and placers must not use future jobs ([`Phase::Ahead`]).
+/// future failures. It does contain jobs that have not arrived ([`Phase::Ahead`]), but placers must not use them.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     /// Time since the start of the simulation, in seconds.
     pub time: f64,
     /// State of each GPU, by id.
     pub gpus: Vec<Gpu>,
-    /// Progress of each job, by number.
+    /// Progress of each job, by the number of the job.
     pub progress: Vec<Progress>,
-    /// Jobs that have arrived and hold no GPUs, in the order in which they are considered.
+    /// Jobs that have arrived and hold no GPUs, in the order in which the simulation considers them.
     pub queue: Vec<usize>,
     /// Jobs that hold GPUs, running or stopped, in no particular order.
     pub active: Vec<usize>,
@@ -136,7 +136,7 @@ impl<'a> State<'a> {
         self.scenario.cluster()
     }
 
-    /// Returns a job that has arrived.
+    /// Returns a job, which must have arrived.
     pub fn job(&self, job: usize) -> &'a Job {
         &self.scenario.jobs()[job]
     }
@@ -146,7 +146,7 @@ impl<'a> State<'a> {
         self.scenario.options()
     }
 
-    /// Returns the failures of the GPUs, which include what placers know about them.
+    /// Returns the failures of the GPUs, together with what placers know about them.
     pub fn failures(&self) -> &'a Failures {
         self.scenario.failures()
     }
@@ -166,7 +166,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns the estimated rate at which at least one of these GPUs fails, in failures per second. A failure domain
-    /// that contains several of them counts once.
+    /// that contains several of these GPUs counts once.
     pub fn rate_of(&self, gpus: &[usize]) -> f64 {
         let failures = self.failures();
         let own: f64 = gpus.iter().map(|gpu| self.component_rate(*gpu)).sum();
@@ -217,8 +217,8 @@ impl<'a> State<'a> {
         progress.service + running
     }
 
-    /// Returns the seconds from now until a job completes if nothing fails. For a job in the queue, this is the time if
-    /// it starts now on `gpus` GPUs, excluding the time for checkpoints.
+    /// Returns the seconds from now until a job completes if no failure occurs. For a job in the queue, the result
+    /// assumes that it starts now on `gpus` GPUs and excludes the time for checkpoints.
     pub fn seconds_left(&self, job: usize, gpus: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -227,7 +227,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the work that a job would lose if one of its GPUs failed now, in seconds; 0 if the job does not run.
+    /// Returns the work that a job would lose if one of its GPUs failed now, in seconds; 0 if the job is not running.
     pub fn unsaved(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -236,7 +236,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the seconds until a job begins to work if it is started now.
+    /// Returns the seconds that a job would spend on a restart before it begins to work, if it were started now.
     pub fn overhead(&self, job: usize) -> f64 {
         if self.progress[job].runs == 0 { 0.0 } else { self.restart(job) }
     }

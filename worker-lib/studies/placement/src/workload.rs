@@ -1,4 +1,5 @@
-//! Workloads: sources of jobs and failures that give the scenario of each draw, for comparisons and for training.
+//! Workloads: sources of jobs and failures from which the scenario of each draw is built, for comparisons and for
+//! training.
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,7 +16,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::first_bytes;
 use iswitch_study::StudyError;
 
-/// Random stream of a draw's jobs and GPUs.
+/// Number of the random stream that determines the jobs and GPUs of a draw.
 const DRAW_STREAM: usize = 0;
 
 /// Source of jobs.
@@ -50,9 +51,9 @@ pub enum FailureSource {
     Pool {
         /// Pool to draw from.
         pool: RatePool,
-        /// Whether each GPU is drawn from those of its own cage.
+        /// Whether each GPU of the cluster is drawn only from the pool's GPUs in the same cage.
         same_cage: bool,
-        /// Knowledge of the placers.
+        /// What placers know about the failure rates.
         knowledge: Knowledge,
     },
     /// Recorded faults of nodes, from a random start in each draw; see [`NodeTrace::draw`].
@@ -80,8 +81,8 @@ impl DomainFailures {
 impl JobSource {
     /// Returns the jobs of a draw, sorted by arrival.
     ///
-    /// # Errors
-    /// Fails if the mean time between arrivals is negative, or a job would arrive too late; see [`JobPool::draw`].
+    /// # Errors Fails if the mean time between arrivals is negative, or if a job would arrive after the latest
+    /// permitted time; see [`JobPool::draw`].
     pub fn draw(&self, draw: u64) -> Result<Vec<Job>, StudyError> {
         match self {
             Self::Trace(jobs) => Ok(jobs.clone()),
@@ -91,7 +92,7 @@ impl JobSource {
         }
     }
 
-    /// Describes the jobs in words.
+    /// Returns a description of the jobs in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Trace(jobs) => format!("{} jobs from a file", jobs.len()),
@@ -126,7 +127,7 @@ impl FailureSource {
         }
     }
 
-    /// Returns a source that uses the GPUs of this draw in all draws.
+    /// Returns a failure source that uses the GPUs of draw number `draw` in all draws.
     ///
     /// # Errors
     /// Returns the errors of [`Self::draw`].
@@ -149,7 +150,7 @@ impl FailureSource {
         matches!(self, Self::Fixed { is_trace: true, .. })
     }
 
-    /// Describes the failures in words.
+    /// Returns a description of the failures in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Fixed { is_trace: true, .. } => "failures from a file".to_owned(),
@@ -176,14 +177,14 @@ impl FailureSource {
     }
 }
 
-/// Source of the scenarios of all draws.
+/// Cluster, jobs, failures and options from which the scenarios of all draws are built.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// Nodes and GPUs.
     pub cluster: Cluster,
     /// Source of the jobs.
     pub jobs: JobSource,
-    /// Source of the failures, before any factor is applied.
+    /// Source of the failures, before they are scaled by a rate factor.
     pub failures: FailureSource,
     /// Random failures of larger failure domains.
     pub domains: Vec<DomainFailures>,

@@ -1,4 +1,4 @@
-//! Routing agent, which routes one slot for each request, like the agent in the paper's test network. Requests and
+//! Routing agent, which routes one slot for each request, as the agent in the paper's test network does. Requests and
 //! answers are JSON lines.
 //!
 //! | request | answer |
@@ -7,9 +7,9 @@
 //! | `{"describe": true}` | `{"policy": "jsq", "stages": 3, "switches": 16}` |
 //! | anything else | `{"error": "..."}` |
 //!
-//! `queues[stage][switch][class]` is the length of a queue after the arrivals of a slot. `links[stage][switch][link]`
-//! is the class whose head packet takes the link to switch `link` of the next stage, or null if the link is idle.
-//! `slot` is optional; it is returned unchanged.
+//! `queues[stage][switch][class]` is the length of a queue after the slot's arrivals. `links[stage][switch][link]` is
+//! the class whose head packet takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
+//! is optional; if present, it is returned unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -18,10 +18,10 @@ use super::network::{Queues, Routing, Shape};
 use super::policy::Policy;
 use iswitch_study::StudyError;
 
-/// Maximum number of packets in a queue of a request.
+/// Maximum queue length that a request may contain, in packets.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
 
-/// Maximum length of a number in a request, in bytes, including its comma and some margin.
+/// Maximum length of a number in a request, in bytes, including a comma and some margin.
 const NUMBER_LEN_BYTES: usize = 16;
 const REST_LEN_BYTES: usize = 4096;
 
@@ -57,7 +57,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent that routes a network of this size by a policy with this name.
+    /// Creates an agent that routes a network of size `shape` with `policy`; `name` is the policy's name in answers.
     pub fn new(name: String, policy: Box<dyn Policy>, shape: Shape) -> Self {
         Self { name, policy, queues: Queues::empty(shape), routing: Routing::idle(shape) }
     }
@@ -67,7 +67,7 @@ impl Agent {
         shape.queues() * NUMBER_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Returns the answer to one line, without a line end.
+    /// Returns the answer to one request line, without a newline.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())

@@ -7,10 +7,10 @@
 //! order if more than N packets wait.)
 //!
 //! At the last stage, the N queues of a class have N exits. If these queues are pooled into one queue that releases up
-//! to N packets per slot, at least as many packets leave as with any division among the queues. So the pooled queue
-//! never holds more packets than the N queues together. A policy that spreads each class evenly over the switches
-//! attains the bound. A bipartite edge colouring ([`Colouring`](super::policy::Colouring)) would do so if no packets
-//! were left over from earlier slots.
+//! to N packets per slot, at least as many packets leave as with any division among the queues. Therefore, the pooled
+//! queue never holds more packets than the N queues together. A policy that spreads each class evenly over the switches
+//! attains the bound. A bipartite edge colouring ([`Colouring`](super::policy::Colouring)) would attain it if no
+//! packets were left over from earlier slots.
 
 use super::network::{Queues, Routing, Shape};
 
@@ -28,8 +28,8 @@ impl PooledBound {
         Self { shape, pooled: vec![0; shape.switches()] }
     }
 
-    /// Returns the minimum number of packets in the network under any policy, if `queues` are the queues under one
-    /// policy.
+    /// Returns a lower bound on the number of packets in the network under any policy. `queues` are the queues under
+    /// one policy, which determine the packets in the stages before the last.
     pub fn total(&self, queues: &Queues) -> u64 {
         let before_last: u64 = (0..self.shape.boundaries()).map(|stage| queues.stage_total(stage)).sum();
         before_last + self.pooled.iter().sum::<u64>()

@@ -12,12 +12,13 @@ use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Learner {
-    /// Maximum-likelihood policy iteration: costs are simulated with arrival rates that are estimated from a few
-    /// observed slots.
+    /// Maximum-likelihood policy iteration: costs are obtained by simulation, with arrival rates that are estimated
+    /// from a few observed slots.
     Mlpi,
-    /// Monte Carlo: discounted costs of the slots that follow in the network itself.
+    /// Monte Carlo: discounted costs of the subsequent slots of the network itself.
     Mc,
-    /// Temporal difference: costs of `td_slots` slots in the network itself, plus the value of the state reached then.
+    /// Temporal difference: costs of `td_slots` slots in the network itself, plus the value of the state after these
+    /// slots.
     Td,
 }
 
@@ -27,7 +28,8 @@ pub enum Learner {
 pub enum ValueKind {
     /// Linear function of the number of queues of each length: [`LinearValue`](super::value::LinearValue).
     Linear,
-    /// The paper's network over all queue lengths: [`ConvolutionalValue`](super::value::ConvolutionalValue).
+    /// The paper's convolutional network, whose input is all queue lengths:
+    /// [`ConvolutionalValue`](super::value::ConvolutionalValue).
     Cnn,
 }
 
@@ -126,7 +128,7 @@ impl RoutingConfig {
         Shape::new(self.stages, self.switches)
     }
 
-    /// Returns the number of slots per environment and iteration whose states are training data.
+    /// Returns the number of slots, per environment and iteration, whose states are training data.
     pub(super) fn slots_each(&self) -> usize {
         (self.slots as usize).div_ceil(self.environments)
     }
@@ -137,12 +139,12 @@ impl RoutingConfig {
         self.slots_each() + self.window
     }
 
-    /// Returns the options for recording slots.
+    /// Returns the options that determine how slots are recorded.
     pub(super) fn memory(&self) -> Memory {
         Memory { exits_first: self.exits_first, control_variate: self.control_variate }
     }
 
-    /// Returns the number of states of each environment in a minibatch.
+    /// Returns the number of states that each environment contributes to a minibatch.
     pub(super) fn batch_each(&self) -> usize {
         (self.batch_size / self.environments).max(1)
     }

@@ -1,4 +1,4 @@
-//! Fit of a value function to the discounted costs that followed the states of simulated slots.
+//! Fit of a value function to the discounted costs that follow the states of simulated slots.
 
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -48,7 +48,7 @@ pub(super) fn fit_linear(
     Ok(learnt)
 }
 
-/// Returns the least-squares sums of one environment.
+/// Returns the sums for the least-squares fit of one environment.
 fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
     let mut fit = LinearFit::new(shape);
     let mut row = vec![0.0; features_len(shape)];
@@ -70,11 +70,12 @@ fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
     fit
 }
 
-/// States of one environment, which are drawn in passes. Each pass contains all states in a new random order.
+/// Sampler for the states of one environment, which are drawn in passes. Each pass contains all states in a new random
+/// order.
 struct Samples<'a> {
     trajectory: &'a Trajectory,
     targets: Vec<f64>,
-    /// Slot and state number of each state, in the order of the current pass.
+    /// Numbers of the slot and of the state within the slot, for each state in the order of the current pass.
     order: Vec<(u32, u32)>,
     next: usize,
     rng: ChaCha8Rng,
@@ -167,7 +168,7 @@ pub(super) fn fit_cnn(
 pub(super) struct Minibatch {
     targets: Vec<f32>,
     gradient: Vec<f32>,
-    /// Number of states of the minibatch, over all workers.
+    /// Number of states in the minibatch of all workers together.
     divisor: f32,
     learning_rate: f32,
     l2: f32,
@@ -189,7 +190,7 @@ impl Minibatch {
         self.targets.clear();
     }
 
-    /// Adds a state, whose target is in the units of the value network.
+    /// Adds a state and its target, which is in the units of the value network's output.
     pub(super) fn push(&mut self, value: &mut ConvolutionalValue, state: &Queues, target: f64) {
         value.push(state);
         self.targets.push(target as f32);

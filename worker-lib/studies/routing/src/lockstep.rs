@@ -9,7 +9,7 @@ use super::trajectory::{Environment, Memory, Trajectory};
 use super::value::Value;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-/// Networks under one policy, whose slots are recorded.
+/// Networks that are routed by the same policy, and records of their slots.
 pub(super) struct Lockstep<V> {
     policy: Greedy<V>,
     arrivals: Vec<Arrivals>,
@@ -18,7 +18,7 @@ pub(super) struct Lockstep<V> {
 }
 
 impl<V: Value> Lockstep<V> {
-    /// Creates one empty network for each index, which selects its random streams for links and arrivals.
+    /// Creates one empty network for each index. The index selects the network's random streams for links and arrivals.
     pub(super) fn new(
         config: &RoutingConfig,
         (value, rates): (V, &Rates),
@@ -84,7 +84,7 @@ impl Test {
         }
     }
 
-    /// Begins a slot: adds its arrivals and writes the queues after them into `start`.
+    /// Begins a slot: adds the slot's arrivals and writes the resulting queues into `start`.
     pub(super) fn begin_slot(&mut self, start: &mut Queues) {
         self.meter.before_arrivals(&self.queues);
         let drawn = self.arrivals.draw();
@@ -93,7 +93,7 @@ impl Test {
         start.copy_from(&self.queues);
     }
 
-    /// Ends a slot that `lane` has routed.
+    /// Ends a slot whose packets `lane` has routed.
     pub(super) fn end_slot(&mut self, lane: &Lane) {
         self.routing.replace(lane.hops());
         end_slot(&mut self.queues, &self.routing);

@@ -18,7 +18,7 @@ pub struct Measurement {
     /// Delay by Little's law, in slots: the mean number of packets after the arrivals of a slot, divided by the nominal
     /// arrival rate.
     pub delay: f64,
-    /// Mean delay of the packets that left, in slots. The slots of arrival and of exit are included.
+    /// Mean delay of the packets that left, in slots. The delay includes both the slot of arrival and the slot of exit.
     pub tracked_delay: f64,
     /// Lower bound of [`Self::queued`] under any policy, for the same arrivals.
     pub bound_queued: f64,
@@ -26,14 +26,14 @@ pub struct Measurement {
     pub bound_delay: f64,
     /// Number of packets that arrived.
     pub arrived: u64,
-    /// Number of packets that left.
+    /// Number of packets that left the network.
     pub left: u64,
     /// Length of each queue before the arrivals of a slot, averaged over slots, as `[stage, switch, class]` (figure 7
     /// of the paper).
     pub heat: Vec<f64>,
 }
 
-/// Measurement of a run, slot by slot.
+/// Accumulator for the measurements of a run, updated slot by slot.
 #[derive(Clone, Debug)]
 pub struct Meter {
     bound: PooledBound,
@@ -75,14 +75,15 @@ impl Meter {
         self.tracker.arrive(arrivals);
     }
 
-    /// Ends a slot in which the links carry the packets of `routing`.
+    /// Ends a slot in which packets move as assigned in `routing`.
     pub fn end_slot(&mut self, routing: &Routing) {
         self.bound.end_slot(routing);
         self.tracker.end_slot(routing);
         self.slots += 1;
     }
 
-    /// Returns sums over slots: the packets before and after arrivals, then the lower bounds of both under any policy.
+    /// Returns sums over slots: the number of packets before arrivals, the number after arrivals, and the lower bounds
+    /// on these two numbers under any policy.
     pub fn sums(&self) -> [u64; 4] {
         [self.before, self.after, self.bound_before, self.bound_after]
     }

@@ -1,4 +1,4 @@
-//! Model that a learner trains: a value function with the state of its fit.
+//! Model that a learner trains: a value function together with the state of its fitting method.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use iswitch_learn::nn::Adam;
 use iswitch_study::StudyError;
 use iswitch_study::weights::ADAM_EPSILON;
 
-/// Value function with the state of its fit.
+/// Value function, together with the state of its fitting method.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
     /// Linear value function, with the least-squares sums over the data of the last iteration or, with `pool_data`, of
@@ -24,7 +24,8 @@ pub(super) enum Model {
     Cnn(Box<CnnModel>),
 }
 
-/// Convolutional network with its optimiser. Its outputs are offsets from `mean`, in units of `deviation`.
+/// Convolutional network with its optimiser. Its output is the offset of the value from `mean`, in units of
+/// `deviation`.
 #[derive(Clone, Debug)]
 pub(super) struct CnnModel {
     pub(super) value: ConvolutionalValue,
@@ -48,7 +49,7 @@ impl Model {
         })
     }
 
-    /// Returns the number of [`Self::parameters`].
+    /// Returns the length of [`Self::parameters`].
     pub(super) fn parameter_count(config: &RoutingConfig) -> Result<usize, StudyError> {
         let shape = config.shape()?;
         match config.value {
@@ -84,7 +85,8 @@ impl Model {
         }
     }
 
-    /// Returns the policy with these parameters. `seed` is the seed of the random choices between equally good links.
+    /// Returns the policy that uses the value function with these parameters. `seed` is the seed of the random choices
+    /// between links of equal value.
     pub(super) fn into_policy(
         mut self,
         config: &RoutingConfig,
@@ -121,7 +123,7 @@ impl Model {
 }
 
 impl CnnModel {
-    /// Returns the name, shape and range of each tensor, with the names that PyTorch would use.
+    /// Returns the name, shape and range of each tensor, named as PyTorch would name them.
     fn tensors(&self) -> impl Iterator<Item = (String, Vec<usize>, Range<usize>)> {
         self.value.layers().iter().enumerate().flat_map(|(i, layer)| {
             let weight = (format!("value.{i}.weight"), layer.weight_shape().to_vec(), layer.weight.clone());

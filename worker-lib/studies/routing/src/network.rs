@@ -4,7 +4,8 @@ use std::fmt;
 
 use iswitch_study::StudyError;
 
-/// Maximum number of switches per stage. A class has 16 bits, and the work per slot grows with the cube of this number.
+/// Maximum number of switches per stage. A class is stored in 16 bits, and the work per slot grows with the cube of
+/// this number.
 pub const SWITCHES_MAX: usize = 256;
 /// Maximum number of stages.
 pub const STAGES_MAX: usize = 16;
@@ -58,7 +59,7 @@ impl Shape {
         self.switches * self.switches
     }
 
-    /// Returns the number of queues of all stages.
+    /// Returns the number of queues in all stages together.
     pub fn queues(self) -> usize {
         self.stages * self.links()
     }
@@ -99,17 +100,17 @@ impl Queues {
         self.lens.iter().all(|len| *len == 0)
     }
 
-    /// Returns the lengths of a stage, as `[switch, class]`.
+    /// Returns the queue lengths of a stage, as `[switch, class]`.
     pub fn stage(&self, stage: usize) -> &[u32] {
         &self.lens[stage * self.shape.links()..(stage + 1) * self.shape.links()]
     }
 
-    /// Returns all lengths, as `[stage, switch, class]`.
+    /// Returns all queue lengths, as `[stage, switch, class]`.
     pub fn all(&self) -> &[u32] {
         &self.lens
     }
 
-    /// Returns all lengths for modification, as `[stage, switch, class]`.
+    /// Returns all queue lengths for modification, as `[stage, switch, class]`.
     pub fn all_mut(&mut self) -> &mut [u32] {
         &mut self.lens
     }
@@ -124,7 +125,7 @@ impl Queues {
         self.stage(stage).iter().map(|len| u64::from(*len)).sum()
     }
 
-    /// Adds packets that arrive at the first stage, given as `[switch, class]`.
+    /// Adds packets that arrive at the first stage, whose numbers are given as `[switch, class]`.
     pub fn arrive(&mut self, arrivals: &[u32]) {
         self.lens[..arrivals.len()].iter_mut().zip(arrivals).for_each(|(len, more)| *len += more);
     }
@@ -206,7 +207,7 @@ impl Routing {
         self.classes[row * self.shape.switches + usize::from(hop.link)] = hop.class;
     }
 
-    /// Replaces all assignments with these.
+    /// Replaces all assignments with `hops`.
     pub fn replace(&mut self, hops: &[Hop]) {
         self.clear();
         hops.iter().for_each(|hop| self.set(*hop));
@@ -224,7 +225,8 @@ impl Routing {
         })
     }
 
-    /// Checks that each assigned packet is in its queue, and that no packet waits at a switch with an idle link.
+    /// Checks that each assigned packet is in the queue from which it is sent, and that no packet waits at a switch
+    /// with an idle link.
     ///
     /// # Errors
     /// Fails if an assignment is invalid; the error names the first such switch.
@@ -262,7 +264,7 @@ pub struct Decision {
     pub switch: usize,
     /// Class of the packet.
     pub class: usize,
-    /// Whether the packet is not the head of its queue, so it takes a link that no head needs.
+    /// Whether the packet is not the head of its queue, so that it can use only a link that no head of a queue needs.
     pub is_fill: bool,
 }
 
@@ -286,7 +288,7 @@ pub struct Decisions {
     /// Whether `remaining` and `idle` are those of the current switch.
     is_loaded: bool,
     is_fill: bool,
-    /// Whether the current pass over the classes has found a packet.
+    /// Whether the current pass over the classes has found a packet that needs a link.
     found: bool,
 }
 
@@ -306,13 +308,13 @@ impl Decisions {
         }
     }
 
-    /// Returns to the beginning of a slot.
+    /// Moves the iterator back to the beginning of a slot.
     pub fn restart(&mut self) {
         (self.stage, self.switch, self.is_loaded) = (0, 0, false);
     }
 
-    /// Returns the next packet. `start` must be the queues after arrivals, the same at each call within a slot. The
-    /// previous packet must have taken its link.
+    /// Returns the next packet. `start` contains the queues after arrivals and must be the same in all calls for a
+    /// slot. A link must have been assigned to the previous packet.
     pub fn next(&mut self, start: &Queues) -> Option<Decision> {
         while self.stage < self.shape.boundaries() {
             if !self.is_loaded {
@@ -342,7 +344,7 @@ impl Decisions {
         &self.idle
     }
 
-    /// Assigns to the current packet the idle link at this position, and returns the link.
+    /// Assigns the link at `position` in the list of idle links to the current packet, and returns this link.
     pub fn take(&mut self, position: usize) -> u16 {
         self.idle.remove(position)
     }

@@ -23,10 +23,10 @@ const COUNT_MAX: usize = 10_000;
 pub enum PolicySpec {
     /// First in, first out, on random GPUs.
     Random,
-    /// The best of this many random plans: [`best_of`].
+    /// Best of the given number of random plans: [`best_of`].
     #[strum(to_string = "best-of:{0}")]
     BestOf(usize),
-    /// The best of this many random simulated runs, chosen in hindsight: [`hindsight`].
+    /// Best of the given number of random simulated runs, chosen in hindsight: [`hindsight`].
     #[strum(to_string = "hindsight:{0}")]
     Hindsight(usize),
     /// First in, first out, on the free GPUs with the lowest ids.
@@ -37,7 +37,7 @@ pub enum PolicySpec {
     Pack,
     /// First in, first out, spread over racks and nodes.
     Spread,
-    /// First in, first out, on GPUs other than those that fail most often: [`DrainLemons`].
+    /// First in, first out, avoiding the GPUs that fail most often: [`DrainLemons`].
     DrainLemons,
     /// First in, first out, on the GPUs that have worked longest since their last repair.
     Rested,
@@ -45,22 +45,22 @@ pub enum PolicySpec {
     Reliable,
     /// The longest job first, on the most reliable GPUs.
     LongestReliable,
-    /// First in, first out, with big jobs on the most reliable GPUs and others on the least reliable.
+    /// First in, first out, with large jobs on the most reliable GPUs and all others on the least reliable.
     Match,
-    /// Least attained service first: [`Las`].
+    /// Job with the least attained service first: [`Las`].
     Las,
-    /// Maximum harmonic mean of speed-ups: [`Pollux`].
+    /// Reallocation of GPUs that maximises the harmonic mean of the jobs' speed-ups: [`Pollux`].
     Pollux,
-    /// Decisions by analytic expected times: [`Oracle`].
+    /// Decisions based on analytic expected times: [`Oracle`].
     Oracle,
-    /// Suspensions that save the work of jobs: [`Saving`].
+    /// Longest job first on the most reliable GPUs, with suspensions that save the work of jobs: [`Saving`].
     Saving,
-    /// Knowledge of all future failures: [`Clairvoyant`].
+    /// Choice of GPUs with knowledge of all future failures: [`Clairvoyant`].
     Clairvoyant,
 }
 
 impl PolicySpec {
-    /// Returns all policies, with the default numbers of placements.
+    /// Returns all policies, with the default number of random placements where a policy needs one.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::iter().map(|policy| match policy {
             Self::BestOf(_) => Self::BestOf(COUNT),
@@ -69,7 +69,8 @@ impl PolicySpec {
         })
     }
 
-    /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
+    /// Creates a placer for a scenario; `seed` determines the placer's random choices. [`Self::BestOf`] chooses its
+    /// plan in this call.
     ///
     /// # Errors
     /// Fails if the policy decides only in hindsight, or the choice of a plan fails.

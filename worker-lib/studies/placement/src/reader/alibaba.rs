@@ -8,8 +8,8 @@ use crate::{Cluster, Job};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Treatment of pods that request a fraction of a GPU. They need a rule because jobs own GPUs exclusively in this
-/// model.
+/// Treatment of pods that request a fraction of a GPU. A rule is necessary because, in this model, jobs own GPUs
+/// exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedGpus {
     /// Pods that request a fraction of a GPU are excluded.
@@ -21,8 +21,8 @@ pub enum SharedGpus {
 /// Value of `gpu_milli` for a whole GPU.
 const WHOLE: u32 = 1000;
 
-/// Reads the nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All are in cage 0, because their positions are not
-/// known.
+/// Reads the nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All nodes are assigned to cage 0, because their
+/// positions are not known.
 ///
 /// # Errors
 /// Fails if the file cannot be read or has no nodes with GPUs, or if a line does not describe a node; the error then

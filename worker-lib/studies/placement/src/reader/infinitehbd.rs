@@ -26,7 +26,7 @@ struct Event {
 
 /// Reads `fault_trace.json`: a list of events with `node_id`, `event_time` in days and `event_type`, which is
 /// `fault_start` or `fault_end`, in any order. A node counts as failed while more of its faults have started than
-/// ended. The period lasts from time 0 to the last event; a fault without an end lasts until then.
+/// ended. The period lasts from time 0 to the last event; a fault without an end lasts until the end of the period.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is not such a list, or a fault ends without having started. The error gives the
@@ -63,8 +63,7 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     NodeTrace::new(nodes, length).map_err(|error| StudyError::file(path, error))
 }
 
-/// Returns the outages of a node. If an event ends a fault that has not started, returns the index of this event as an
-/// error.
+/// Returns the outages of a node. If an event ends a fault that has not started, fails with the index of this event.
 fn outages(mut events: Vec<(f64, bool, usize)>, length: f64) -> Result<Vec<(f64, f64)>, usize> {
     // Among events at the same time, starts come before ends.
     events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));

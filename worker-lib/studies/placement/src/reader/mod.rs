@@ -1,6 +1,6 @@
-//! Readers of files that describe clusters, jobs and failures. The project contains no real traces; the caller gives
-//! the paths of its own copies. Columns are found by their names in the first line, in any order, and other columns are
-//! ignored.
+//! Readers of files that describe clusters, jobs and failures. The project contains no real traces; callers supply the
+//! paths of their own copies. Columns are identified by their names in the first line, in any order, and other columns
+//! are ignored.
 
 mod alibaba;
 mod format;
@@ -22,11 +22,11 @@ pub use titan::read_titan;
 
 use super::Job;
 
-/// Jobs read from a file, and the rows that were excluded.
+/// Jobs read from a file, and counts of the rows that were excluded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jobs {
     /// Jobs, sorted by arrival.
     pub jobs: Vec<Job>,
-    /// Reasons why rows were excluded, each with the number of these rows.
+    /// Reasons why rows were excluded, each with the number of rows to which it applies.
     pub left_out: Vec<(usize, &'static str)>,
 }

@@ -32,11 +32,10 @@ pub struct Throughputs {
 
 impl Throughputs {
     /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`,
-    /// the file gives two kinds of throughput, in steps per second: that of a job that runs alone (`null`), and that of
+    /// the file gives two kinds of throughput, in steps per second: one for a job that runs alone (`null`) and one for
     /// a job that shares its GPUs with another. The latter is ignored.
     ///
-    /// # Errors
-    /// Fails if the file cannot be read, has another format, or does not contain the type of GPU.
+    /// # Errors Fails if the file cannot be read, has a different format, or has no entry for `gpu_type`.
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
@@ -61,9 +60,9 @@ impl Throughputs {
     }
 
     /// Returns the throughput of a kind of job on `gpus` GPUs. If the table has no value for this number, the
-    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table. (Gavel's
-    /// table ends at 8 GPUs and lists some kinds of job for only one GPU.) Returns `None` if the kind is unknown or its
-    /// throughput is 0.
+    /// throughput is extrapolated in proportion to the number of GPUs from the largest smaller number in the table.
+    /// (Gavel's table ends at 8 GPUs and lists some kinds of job for only one GPU.) Returns `None` if the kind is
+    /// unknown or its throughput is 0.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)
@@ -80,8 +79,8 @@ fn kind_and_gpus(key: &str) -> Option<(&str, usize)> {
 const FIELDS: usize = 7;
 
 /// Reads a Gavel trace. The fields are separated by tabs: the first is the kind of job, the fifth the number of steps,
-/// the sixth the arrival in seconds, and the seventh the number of GPUs. A duration is the number of steps divided by
-/// the throughput.
+/// the sixth the arrival time in seconds, and the seventh the number of GPUs. A job's duration is the number of steps
+/// divided by the throughput.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.

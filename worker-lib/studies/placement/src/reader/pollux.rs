@@ -8,7 +8,7 @@ use crate::job::{Scaling, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Maximum number of GPUs of a job, as a multiple of the number that the job asks for.
+/// Maximum number of GPUs on which a job may run, as a multiple of the number that the job asks for.
 const MOST: usize = 4;
 
 /// Measured time of a training step.
@@ -21,10 +21,10 @@ struct Step {
 
 /// Reads a workload: `time,application,num_replicas,batch_size`. `applications` is a folder that has a subfolder for
 /// each application, in which `validation-BATCH.csv` gives the number of training steps, and `scalability.csv` and
-/// `placements.csv` give measured step times. A job's duration is the number of steps times the step time, both at its
-/// own batch size on the number of GPUs that it asks for. The step time is the one measured at the nearest number of
-/// GPUs and at the nearest batch size per GPU; a batch larger than the largest measured one is divided into parts
-/// (gradient accumulation).
+/// `placements.csv` give measured step times. A job's duration is the number of steps times the step time, both at the
+/// job's batch size and on the number of GPUs that it asks for. The step time is the one measured at the nearest number
+/// of GPUs and at the nearest batch size per GPU; a batch larger than the largest measured one is divided into several
+/// smaller ones (gradient accumulation).
 ///
 /// # Errors
 /// Fails if a file cannot be read, or a line is invalid; the error then names the line.
@@ -74,7 +74,7 @@ fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -
     job.with_scaling(Scaling { synchronisation: synchronisation / computation, least: 1, most })
 }
 
-/// Returns the time of a step and of its synchronisation, in seconds.
+/// Returns the duration of a training step and the part of it that is spent on synchronisation, in seconds.
 fn step_time(steps: &[Step], gpus: usize, local_batch: f64) -> (f64, f64) {
     let distance = |of: f64, wanted: f64| (of / wanted).ln().abs();
     let nearest = |step: &&Step| distance(step.gpus as f64, gpus as f64);

@@ -34,7 +34,7 @@ struct Life {
     seconds: f64,
     longest: f64,
     cage: usize,
-    /// Time of the first insertion.
+    /// Time at which the GPU was first inserted.
     inserted: Option<String>,
 }
 

@@ -3,16 +3,16 @@
 use crate::Job;
 use crate::state::{Progress, Run};
 
-/// GPU-seconds by use; their sum is the number of GPUs in the cluster times the makespan.
+/// GPU-seconds by use. Their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GpuTime {
-    /// Work that no failure undid.
+    /// Work that was not undone by a failure.
     pub useful: f64,
-    /// Work that failures undid.
+    /// Work that was undone by failures.
     pub lost: f64,
-    /// Restarts and checkpoints.
+    /// Time spent on restarts and checkpoints.
     pub overhead: f64,
-    /// Working GPUs held by jobs that wait for the repair of another GPU.
+    /// Time during which working GPUs were held by jobs that waited for the repair of another GPU.
     pub held: f64,
     /// Failed GPUs.
     pub failed: f64,
@@ -26,20 +26,20 @@ impl GpuTime {
         self.useful + self.lost + self.overhead + self.held + self.failed + self.idle
     }
 
-    /// Returns the useful share of all GPU-seconds; 0 if the sum is 0.
+    /// Returns the useful fraction of all GPU-seconds; 0 if the sum is 0.
     pub fn utilisation(&self) -> f64 {
         if self.total() > 0.0 { self.useful / self.total() } else { 0.0 }
     }
 }
 
-/// Breakdown of the elapsed time of a run, in seconds.
+/// Breakdown of the time that has elapsed in a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
-    /// Work saved in a checkpoint.
+    /// Time spent on work that is saved in a checkpoint.
     pub(super) saved: f64,
-    /// Work since the last checkpoint.
+    /// Time spent on work since the last checkpoint.
     pub(super) unsaved: f64,
-    /// Restart and checkpoints.
+    /// Time spent on the restart and on checkpoints.
     pub(super) overhead: f64,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn unsaved(run: &Run, work: f64, elapsed: f64) -> f64 {
 }
 
 /// Returns the integral of [`Share::unsaved`] over the first `elapsed` seconds of a run, in seconds squared. Multiplied
-/// by the failure rate, it is the work that failures are expected to undo.
+/// by the failure rate, this integral is the work that failures are expected to undo.
 pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
     let after = (elapsed - run.overhead).max(0.0);
     let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
@@ -80,7 +80,8 @@ pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
     whole + rising * rising / 2.0 + (within - rising) * rising
 }
 
-/// Returns the number of checkpoints in a run with `work` seconds of work; none is written at the end.
+/// Returns the number of checkpoints in a run with `work` seconds of work; no checkpoint is written at the end of the
+/// work.
 pub(crate) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
 }
@@ -98,22 +99,22 @@ pub struct Outcome {
     pub hits: u64,
     /// Number of suspensions by the placer.
     pub suspensions: u64,
-    /// Number of times that a job was placed on GPUs.
+    /// Number of times that GPUs were assigned to a job.
     pub placements: u64,
     /// GPU time by use.
     pub gpu_time: GpuTime,
-    /// Work that failures were expected to undo, in GPU-seconds, given the estimated rates of each job's GPUs and the
-    /// work that a failure would have undone at each moment. [`GpuTime::lost`] differs from this only by chance.
+    /// Expected value of the work that failures undo, in GPU-seconds, given the estimated rates of each job's GPUs and
+    /// the unsaved work at each moment. [`GpuTime::lost`] differs from this only by chance.
     pub expected_loss: f64,
-    /// Effective training time ratio of all jobs that started: the work that they completed, divided by the time from
-    /// their first start to their completion, or to the end of the simulation. Both are weighted by the number of GPUs
-    /// that a job asks for. Time in the queue counts after a failure, but not before the first start. (Kokolis et al.,
-    /// "Revisiting Reliability in Large-Scale Machine Learning Research Clusters", 2024, count both.) `None` if no job
-    /// started.
+    /// Effective training time ratio of all jobs that started: the sum of the work that they completed, divided by the
+    /// sum of the times from their first start to their completion (or to the end of the simulation). Both sums are
+    /// weighted by the number of GPUs that a job asks for. Time spent in the queue counts if it follows a failure, but
+    /// not if it precedes the first start. (Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning
+    /// Research Clusters", 2024, count queue time in both cases.) `None` if no job started.
     pub ettr: Option<f64>,
 }
 
-/// Returns [`Outcome::ettr`] of jobs for a simulation that ends at `end` seconds.
+/// Returns [`Outcome::ettr`] for these jobs in a simulation that ends at `end` seconds.
 pub(super) fn ettr(jobs: &[Job], progress: &[Progress], end: f64) -> Option<f64> {
     let (mut work, mut wall) = (0.0, 0.0);
     for (job, progress) in jobs.iter().zip(progress) {
@@ -137,9 +138,9 @@ impl Outcome {
         (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
     }
 
-    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share of
-    /// all jobs (0 to 1) did not exceed. `None` if there are no jobs, or the percentile falls on a job that did not
-    /// complete.
+    /// Returns the nearest-rank percentile of the completion times: the lowest time within which at least a fraction
+    /// `share` (0 to 1) of all jobs completed. `None` if there are no jobs, or the percentile falls on a job that did
+    /// not complete.
     pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
         let mut times: Vec<f64> =
             self.completion_times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();

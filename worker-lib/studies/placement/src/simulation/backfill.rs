@@ -2,11 +2,11 @@
 
 use crate::state::{Phase, State};
 
-/// Time at which enough GPUs will be free for a job if nothing else fails, and the number of additional GPUs that will
-/// be free then.
+/// Time at which enough GPUs will be free for a job if no further failure occurs, and the number of GPUs that will be
+/// free at that time beyond those that the job needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reservation {
-    /// Time in seconds; infinite if unknown.
+    /// Time in seconds; infinite if no such time is known.
     time: f64,
     /// Number of GPUs that will be free at that time and that the job does not need.
     spare: usize,
@@ -39,8 +39,8 @@ impl Reservation {
         ends_before || gpus <= self.spare
     }
 
-    /// Records that a job has started on `gpus` GPUs: if it keeps them beyond the reserved time, they are no longer
-    /// spare.
+    /// Records that a job has started on `gpus` GPUs: if the job is expected to keep them beyond the reserved time,
+    /// they no longer count as spare.
     pub(super) fn take(&mut self, state: &State<'_>, job: usize, gpus: usize) {
         if state.time + seconds_left(state, job) > self.time {
             self.spare = self.spare.saturating_sub(gpus);
@@ -48,7 +48,7 @@ impl Reservation {
     }
 }
 
-/// Returns the seconds until a job releases its GPUs; a job that waits for repairs resumes after the last of them.
+/// Returns the seconds until a job releases its GPUs; a job that waits for repairs resumes after the last repair.
 fn seconds_left(state: &State<'_>, job: usize) -> f64 {
     match &state.progress[job].phase {
         Phase::Stopped(gpus) => {

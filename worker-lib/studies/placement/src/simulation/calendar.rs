@@ -6,11 +6,11 @@ use std::collections::BinaryHeap;
 /// Future event. The order of the variants is the order of events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// The job completes, unless its run with this number has ended earlier.
+    /// The job completes. The event is ignored if the run numbered `run` has already ended.
     Complete { job: usize, run: u32 },
     /// A component is repaired.
     Repair(usize),
-    /// A component fails, and is repaired at the given time (seconds, as the bits of an f64).
+    /// A component fails, and is repaired at the time `until` (in seconds, stored as the bits of an f64).
     Failure { component: usize, until: u64 },
 }
 
@@ -23,7 +23,7 @@ struct Entry {
 impl Eq for Entry {}
 
 impl Ord for Entry {
-    /// Orders the earliest entry as the greatest, because the heap returns the greatest entry first.
+    /// Orders earlier entries as greater, because the heap returns the greatest entry first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.time.total_cmp(&self.time).then_with(|| other.due.cmp(&self.due))
     }

@@ -1,4 +1,4 @@
-//! Handlers of the individual events of jobs and GPUs.
+//! Handlers for the events of jobs and GPUs.
 
 use super::account::{Share, checkpoints, unsaved_integral};
 use super::calendar::Due;

@@ -12,18 +12,21 @@ use crate::state::{Phase, State};
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 
-/// Minimum time in seconds until a placer decides again without an event, so that time advances.
+/// Minimum time, in seconds, after which a placer may request another decision without an event. It ensures that
+/// simulated time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation. Simulating this many takes minutes to an hour.
+/// Maximum number of events and decisions of the placer in a simulation. Simulating this number takes between minutes
+/// and an hour.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
 /// Event of a job or a GPU. The state passed with it is the state after the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A job started on the GPUs that it has now.
+    /// A job started on the GPUs that it holds in the given state.
     Start(usize),
-    /// A failure of a GPU stopped a job. If a failure domain fails, other jobs that it stops may still appear to run.
+    /// A failure of a GPU stopped a job. If the failure is that of a failure domain, further jobs that it stops may
+    /// still be shown as running in the state.
     Hit {
         /// Number of the job.
         job: usize,
@@ -48,14 +51,14 @@ pub type Observer<'o> = dyn FnMut(&State<'_>, Event) + 'o;
 struct Round {
     /// Position in the queue.
     at: usize,
-    /// Number of GPUs for the job at that position.
+    /// Number of GPUs that the job at the current position should get.
     size: usize,
-    /// Reservation for the first job that did not fit, with EASY backfilling.
+    /// Reservation for the first job that did not fit, used by EASY backfilling.
     promised: Option<Reservation>,
 }
 
-/// Simulation that pauses whenever a job must be placed, for learners that decide for many clusters at once.
-/// [`simulate`] runs a whole simulation.
+/// Simulation that pauses whenever a job must be placed, for learners that make the decisions for many clusters at
+/// once. [`simulate`] runs a whole simulation.
 pub struct Simulation<'a, 'o> {
     pub(super) scenario: &'a Scenario,
     pub(super) state: State<'a>,
@@ -76,16 +79,15 @@ pub struct Simulation<'a, 'o> {
     pub(super) hits: u64,
     pub(super) suspensions: u64,
     placements: u64,
-    /// Number of events and decisions of the placer that are still allowed.
+    /// Remaining number of events and placer decisions before the simulation fails.
     events_left: u64,
     pub(super) observer: Option<&'o mut Observer<'o>>,
 }
 
 /// Runs a scenario to its end; `seed` determines the failures.
 ///
-/// # Errors
-/// Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or [`EVENTS_MAX`] is
-/// exceeded.
+/// # Errors Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or if the number
+/// of events and decisions exceeds [`EVENTS_MAX`].
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
@@ -148,9 +150,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// [`place`](Self::place). Returns `None` at the end of the simulation. This method calls only `suspend`, `order`,
     /// `size` and `look_again` of `placer`.
     ///
-    /// # Errors
-    /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job although
-    /// all GPUs are free, or [`EVENTS_MAX`] is exceeded.
+    /// # Errors Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job
+    /// although all GPUs are free, or the number of events and decisions exceeds [`EVENTS_MAX`].
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {
@@ -179,7 +180,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.start(&picks)
     }
 
-    /// Starts the job that [`next`](Self::next) returned on these GPUs.
+    /// Starts the job that [`next`](Self::next) returned on the GPUs `picks`.
     ///
     /// # Errors
     /// Fails if the number of GPUs differs from the one that `next` returned, or a GPU is unknown, taken, failed or
@@ -223,8 +224,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.round = self.skip(&mut round).then_some(round);
     }
 
-    /// Makes all decisions of one moment in a state that `prepare` sets up, and reports them to the observer as
-    /// suspensions and starts.
+    /// Lets the placer make all decisions for one moment, in the state that `prepare` sets up. Reports suspensions and
+    /// starts to the observer.
     ///
     /// # Errors
     /// Fails if the placer makes an invalid decision.
@@ -270,7 +271,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(None)
     }
 
-    /// Moves to the next job of the queue; returns whether later jobs may start before the current one.
+    /// Skips the current job of the queue. Returns whether later jobs may start before it.
     fn skip(&self, round: &mut Round) -> bool {
         round.at += 1;
         match self.scenario.options().queueing {
@@ -284,7 +285,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         }
     }
 
-    /// Returns the number of free GPUs that a job must leave as spares: none if a failure has stopped it.
+    /// Returns the number of free GPUs that a job must leave as spares: 0 if the job was stopped by a failure.
     fn spares(&self, job: usize) -> usize {
         if self.state.progress[job].failures == 0 { self.scenario.options().spares } else { 0 }
     }
@@ -364,7 +365,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Counts an event; fails after [`EVENTS_MAX`] events.
+    /// Counts an event. Fails if more than [`EVENTS_MAX`] events have occurred.
     fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("number of events in the simulation until {} s", self.state.time);

@@ -3,7 +3,7 @@
 use crate::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 
-/// Cluster, jobs, failures and options that match one another.
+/// Consistent combination of a cluster, jobs, failures and options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     cluster: Cluster,
@@ -15,9 +15,8 @@ pub struct Scenario {
 impl Scenario {
     /// Creates a scenario; `jobs` must be sorted by arrival.
     ///
-    /// # Errors
-    /// Fails if a job needs more GPUs than the cluster has, the jobs are not sorted by arrival, the failures are for a
-    /// different number of GPUs, or an option is out of range.
+    /// # Errors Fails if a job needs more GPUs than the cluster has, the jobs are not sorted by arrival, `failures`
+    /// describes a different number of GPUs than the cluster has, or an option is out of range.
     pub fn new(
         cluster: Cluster,
         jobs: Vec<Job>,
@@ -74,7 +73,7 @@ impl Scenario {
         &self.options
     }
 
-    /// Returns the time in seconds at which the simulation ends even if jobs still run.
+    /// Returns the time in seconds at which the simulation ends even if jobs are still running.
     pub(super) fn end(&self) -> f64 {
         self.jobs.last().map_or(0.0, Job::arrival) + self.options.horizon
     }

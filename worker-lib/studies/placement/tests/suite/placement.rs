@@ -19,7 +19,7 @@ fn options() -> Options {
     Options { restart: 10.0, repair: 10.0, ..Options::default() }
 }
 
-/// Returns a scenario with a batch of jobs on one node and outages `(gpu, begin, end)`.
+/// Returns a scenario with a batch of jobs on one node and with outages given as `(gpu, begin, end)`.
 fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: Options) -> Scenario {
     let cluster = Cluster::uniform(1, gpus).unwrap();
     let outages: Vec<_> =
@@ -28,7 +28,7 @@ fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: O
     Scenario::new(cluster, jobs.to_vec(), failures, options).unwrap()
 }
 
-/// Runs a policy and returns the completion times of all jobs, which must all complete.
+/// Runs a policy and returns the completion time of each job. All jobs must complete.
 fn times(scenario: &Scenario, policy: PolicySpec) -> Vec<f64> {
     let outcome = policy.run(scenario, 1).unwrap();
     outcome.completion_times.into_iter().map(|time| time.expect("every job must complete")).collect()
@@ -155,7 +155,7 @@ fn scenarios_that_cannot_run_are_reported() {
     assert_eq!(error, "number of GPUs with failures is 4, expected 2, the number of GPUs in the cluster");
 }
 
-/// Placer that picks fixed GPUs.
+/// Placer that always picks the same GPUs.
 struct Fixed(Vec<usize>);
 
 impl Placer for Fixed {
@@ -164,7 +164,7 @@ impl Placer for Fixed {
     }
 }
 
-/// Placer that writes the first job of the queue into all its positions.
+/// Invalid placer, which writes the first job of the queue into all positions of the queue.
 struct Twice;
 
 impl Placer for Twice {
@@ -194,7 +194,7 @@ fn invalid_picks_are_reported_by_field() {
     );
 }
 
-/// Returns the mean and its standard error.
+/// Returns the mean of the values and its standard error.
 fn mean(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

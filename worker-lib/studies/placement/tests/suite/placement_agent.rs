@@ -1,4 +1,4 @@
-//! Placement: the agent makes every decision for a scheduler whose state the tests keep themselves.
+//! Placement: the agent makes all decisions for a scheduler that the tests simulate.
 use iswitch_placement::agent::Agent;
 use iswitch_placement::options::Queueing;
 use iswitch_placement::policy::PolicySpec;
@@ -21,10 +21,10 @@ struct Job {
     starts: u32,
 }
 
-/// Scheduler that carries out the agent's decisions and refuses invalid ones.
+/// Scheduler that carries out the agent's decisions and panics if one is invalid.
 struct Scheduler {
     jobs: Vec<Job>,
-    /// Number of steps until each GPU is repaired; 0 if it works.
+    /// For each GPU, the number of steps until it is repaired; 0 if it works.
     repair: Vec<u32>,
     draining: Vec<bool>,
     rng: ChaCha8Rng,

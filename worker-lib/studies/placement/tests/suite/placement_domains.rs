@@ -29,7 +29,7 @@ fn cluster() -> Cluster {
     Cluster::uniform(4, 2).unwrap().with_racks(2, 2).unwrap()
 }
 
-/// Returns a scenario on [`cluster`] with outages `(level, domain, begin, end)`.
+/// Returns a scenario on [`cluster`] with outages given as `(level, domain, begin, end)`.
 fn scenario(jobs: &[Job], outages: &[(Level, usize, f64, f64)], options: Options) -> Scenario {
     let cluster = cluster();
     let domain = |(level, number, begin, end): &(Level, usize, f64, f64)| {

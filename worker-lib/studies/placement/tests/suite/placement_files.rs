@@ -1,5 +1,5 @@
-//! Placement: files of jobs, clusters and failures, generated here in the formats of real traces; also the real files,
-//! if environment variables give their paths.
+//! Placement: files of jobs, clusters and failures, generated here in the formats of real traces. The real files are
+//! also read if environment variables contain their paths.
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Files {
     }
 }
 
-/// Returns the error of a result as text, without the directories before the name of the file.
+/// Returns the text of the expected error, with the file's path reduced to its name.
 fn wrong<T: Debug>(result: Result<T, StudyError>) -> String {
     let text = result.unwrap_err().to_string();
     text.rsplit('/').next().unwrap().to_owned()
@@ -299,7 +299,7 @@ fn real_trace_files_have_the_known_contents() {
     }
 }
 
-/// Compares the failure rates with the figures that the data's authors published and with those of an independent
+/// Compares the failure rates with those that the authors of the data published and with the results of an independent
 /// program.
 #[test]
 fn titan_gpu_lives_have_the_published_rates() {

@@ -248,7 +248,7 @@ fn one_bad_gpu() -> Workload {
     }
 }
 
-/// Returns the GPU on which the job starts first.
+/// Returns the GPU on which the trained policy first starts the job.
 fn first_pick(training: &Training, workload: &Workload) -> usize {
     let scenario = workload.scenario(1, 100.0, Checkpoint::None).unwrap();
     let mut picks = Vec::new();
@@ -290,8 +290,8 @@ fn the_patent_network_learns_to_avoid_a_bad_gpu() {
     assert_ne!(first_pick(&training, &one_bad_gpu()), 0);
 }
 
-/// Returns the workload of [`one_bad_gpu`], but placers believe that all GPUs fail equally often; the GPU that does
-/// fail is far older than the others.
+/// Returns the workload of [`one_bad_gpu`], except that placers believe that all GPUs fail equally often and that the
+/// failing GPU is far older than the others.
 fn one_old_gpu() -> Workload {
     let belief = Belief { events: 5e6, years: 1e6 };
     let failures = Failures::poisson(vec![20.0, 0.0, 0.0, 0.0]).unwrap();

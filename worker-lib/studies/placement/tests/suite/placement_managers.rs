@@ -33,7 +33,7 @@ fn advise(managed: &Managed, policy: PolicySpec, rates: &[f64]) -> Result<Advice
     managed.advise(&mut Agent::new(policy.to_string(), placer, cluster, failures, options)?)
 }
 
-/// Returns each start as `job on node:gpus node:gpus`.
+/// Formats each start as `job on node:gpus node:gpus`.
 fn starts(advice: &Advice) -> Vec<String> {
     let start = advice.start.iter().map(|start| {
         let nodes = start.nodes.iter().map(|on| format!(" {}:{:?}", on.node, on.gpus));
@@ -81,7 +81,7 @@ fn the_output_of_real_slurm_versions_is_read() {
 struct Slurm {
     rng: ChaCha8Rng,
     jobs: Vec<Job>,
-    /// Steps until each node is repaired; 0 for a node that works.
+    /// For each node, the number of steps until it is repaired; 0 for a node that works.
     repair: Vec<u32>,
     next_id: u64,
     time: u64,
@@ -223,7 +223,7 @@ fn advice_for_slurm_is_valid_through_a_thousand_failures() {
     }
 }
 
-/// Returns the error of reading Slurm's files with these contents, without the directory.
+/// Returns the error of reading Slurm's files with these contents. The directory is removed from the error.
 fn slurm_error(nodes: &Value, jobs: &Value, gpu_type: Option<&str>) -> String {
     let directory = TempDir::new().unwrap();
     let write = |name: &str, content: &Value| {

@@ -13,9 +13,10 @@ use iswitch_placement::reader::{read_philly, read_titan};
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Cluster, Options};
 
-/// Environment variable with the path of the durations and GPUs of Philly's jobs, philly_job_distribution.csv.
+/// Environment variable that contains the path of philly_job_distribution.csv, the durations and numbers of GPUs of
+/// Philly's jobs.
 const JOBS: &str = "ISWITCH_PHILLY_JOBS";
-/// Environment variable with the path of the lives of Titan's GPUs, gc_full.csv.
+/// Environment variable that contains the path of gc_full.csv, the life histories of Titan's GPUs.
 const LIVES: &str = "ISWITCH_TITAN_LIFE";
 
 const DAY: f64 = 86_400.0;
@@ -57,7 +58,7 @@ impl Source {
         Scenario::new(cluster, jobs, failures.scaled(factor).unwrap(), options).unwrap()
     }
 
-    /// Measures the makespan in days and the failures that stopped a job, as means over `seeds` seeds.
+    /// Measures the makespan in days and the number of failures that stopped a job, as means over `seeds` seeds.
     fn measure(&self, policy: PolicySpec, factor: f64, checkpoint: Checkpoint, seeds: u64) -> Figure {
         let mut days = Vec::new();
         let mut hits = 0;
@@ -92,8 +93,8 @@ struct Figure {
     hits: f64,
 }
 
-/// Results of the independent program: makespans in days with their standard errors, and failures that stopped a job,
-/// as means over 200 draws of that program.
+/// Results of the independent program: makespans in days with their standard errors, and the number of failures that
+/// stopped a job. All are means over 200 draws.
 type Measured = [(PolicySpec, f64, f64, f64); 5];
 
 const SEEDS: u64 = 200;

@@ -5,7 +5,7 @@
 //! All edges of a class should have different colours, because each last-stage switch releases one packet of a class
 //! per slot. If no vertex has more than N edges, N colours are enough (Koenig, 1916; Slepian and Duguid for Clos
 //! networks). A class with more packets is divided into vertices of at most N edges. Colours are then mapped to
-//! switches so that packets find few packets of their class already queued there.
+//! switches so that few packets of the same class are already queued at the switch to which a packet is sent.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,7 @@ pub struct Colouring {
 }
 
 impl Colouring {
-    /// Creates the policy. `rng` chooses random links.
+    /// Creates the policy. `rng` determines the random links.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng, drawn: Routing::idle(shape), packets: Vec::new() }
     }
@@ -88,7 +88,8 @@ impl Graph {
         graph
     }
 
-    /// Colours an edge. If no colour is free at both ends, swaps two colours along a path that starts at one end.
+    /// Colours an edge. If no colour is free at both ends of the edge, two colours are first swapped along a path that
+    /// starts at one end.
     fn colour(&mut self, edge: usize) {
         let (switch, class) = self.edges[edge];
         let free =
@@ -102,7 +103,7 @@ impl Graph {
     }
 
     /// Swaps colours `a` and `b` on the path of edges of these colours that starts at a class vertex. The path cannot
-    /// reach the switch of the new edge, because `a` is free there.
+    /// reach the switch of the edge that is being coloured, because `a` is free there.
     fn swap_colours(&mut self, class: usize, a: usize, b: usize) {
         let mut path = Vec::new();
         let (mut vertex, mut at_class, mut colour) = (class, true, a);
@@ -135,9 +136,9 @@ impl Graph {
         self.at_class[class * self.size + colour] = edge;
     }
 
-    /// Returns the switch of the last stage for each colour. Each colour first gets the best switch that is still free;
-    /// then pairs of colours swap their switches as long as this reduces the number of queued packets of the same class
-    /// that the routed packets find.
+    /// Returns the switch of the last stage for each colour. First, each colour gets the best switch that is still
+    /// free. Then, pairs of colours swap their switches as long as this reduces the number of queued packets of the
+    /// same class ahead of the routed packets.
     fn assign(&self, queues: &Queues) -> Vec<usize> {
         let size = self.size;
         let last = queues.shape().boundaries();

@@ -9,11 +9,11 @@ use super::heuristics::least;
 use crate::network::{Decision, Decisions, Hop, Queues, Routing, Shape};
 use crate::value::Value;
 
-/// One of several networks that are routed in lock-step.
+/// State of one of the networks that are routed in lock-step.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// State after all packets that have been assigned a link have moved. With `exits_first`, the packets that leave in
-    /// this slot are removed as well.
+    /// Intermediate state: the queues as if all packets with an assigned link had already moved. With `exits_first`,
+    /// the packets that leave in this slot are removed as well.
     now: Queues,
     decisions: Decisions,
     rng: ChaCha8Rng,
@@ -22,7 +22,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Returns the intermediate state.
+    /// Returns the intermediate state: the queues as if all packets with an assigned link had already moved.
     pub fn now(&self) -> &Queues {
         &self.now
     }
@@ -35,7 +35,7 @@ impl Lane {
         self.pending.expect("the lane has a packet that needs a link")
     }
 
-    /// Returns the links that this packet may take.
+    /// Returns the links that the packet of [`Self::decision`] may take.
     pub fn idle(&self) -> &[u16] {
         self.decisions.idle()
     }
@@ -54,7 +54,7 @@ impl Lane {
         self.hops.clear();
     }
 
-    /// Proceeds to the next packet whose link the value function must choose. Returns whether there is one.
+    /// Advances to the next packet whose link the value function must choose. Returns whether such a packet exists.
     fn seek(&mut self, start: &Queues, epsilon: f64) -> bool {
         loop {
             self.pending = self.decisions.next(start);
@@ -91,9 +91,9 @@ pub struct Greedy<V> {
 }
 
 impl<V: Value> Greedy<V> {
-    /// Creates the policy for one network per random stream in `rngs`. The streams choose random links and break ties.
-    /// With `exits_first`, the value function sees the last stage without the packets that leave in the current slot;
-    /// otherwise, it cannot distinguish them from packets that have just arrived.
+    /// Creates the policy for one network per random stream in `rngs`. The streams determine random links and break
+    /// ties. With `exits_first`, the value function sees the last stage without the packets that leave in the current
+    /// slot; otherwise, it cannot distinguish them from packets that have just arrived.
     pub fn new(shape: Shape, value: V, exits_first: bool, rngs: Vec<ChaCha8Rng>) -> Self {
         let lane = |rng| Lane {
             now: Queues::empty(shape),
@@ -111,7 +111,7 @@ impl<V: Value> Greedy<V> {
         }
     }
 
-    /// Returns the networks, as [`Self::route_all`] left them.
+    /// Returns the networks, in the state in which [`Self::route_all`] left them.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }

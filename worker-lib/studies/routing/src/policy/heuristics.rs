@@ -1,7 +1,7 @@
 //! Policies without learning, which use the queue lengths at the beginning of a slot.
 //!
-//! To rate a link, these policies use the length of the queue of the packet's class at the switch to which the link
-//! leads. All switches see the same lengths, and many of them choose the same shortest queue. Because of this herding,
+//! These policies rate a link by the length of the queue of the packet's class at the switch to which the link leads.
+//! All switches see the same lengths, and many of them choose the same shortest queue. Because of this herding,
 //! [`JoinShortestQueue`] is worse than [`PowerOfTwo`] here.
 
 use rand::RngExt as _;
@@ -36,7 +36,7 @@ fn behind(queues: &Queues, decision: Decision, link: u16) -> u32 {
     queues.len(decision.stage + 1, usize::from(link), decision.class)
 }
 
-/// Returns the position of the lowest cost, or a random one of these positions if there are several.
+/// Returns the position of the lowest cost. If several positions have the lowest cost, returns one of them at random.
 pub(super) fn least<T: PartialOrd>(costs: impl Iterator<Item = T>, rng: &mut ChaCha8Rng) -> usize {
     let mut best: Option<(usize, T)> = None;
     let mut equal = 1_u32;
@@ -86,7 +86,7 @@ impl Policy for JoinShortestQueue {
     }
 }
 
-/// Policy that chooses the better of two random idle links (Mitzenmacher, 2001).
+/// Policy that samples two random idle links and chooses the one to the shorter queue (Mitzenmacher, 2001).
 #[derive(Clone, Debug)]
 pub struct PowerOfTwo {
     decisions: Decisions,
@@ -95,7 +95,8 @@ pub struct PowerOfTwo {
 }
 
 impl PowerOfTwo {
-    /// Creates the policy. `rng` chooses the two links; `fill` is the rule for packets behind the head of a queue.
+    /// Creates the policy. `rng` determines the two links, and `fill` is the rule for packets behind the head of a
+    /// queue.
     pub fn new(shape: Shape, fill: Fill, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng, fill }
     }
@@ -116,9 +117,9 @@ impl Policy for PowerOfTwo {
     }
 }
 
-/// DRILL(d, m): policy that chooses the best of `d` random idle links and the `m` best links of the previous decision
-/// (Ghorbani et al., 2015). As there are no output queues here, the lengths are those of the queues to which the links
-/// lead. Each switch remembers the best links separately for each class.
+/// DRILL(d, m): policy that chooses the best link among `d` random idle links and the `m` best links of the previous
+/// decision (Ghorbani et al., 2015). As there are no output queues here, links are compared by the lengths of the
+/// queues to which they lead. Each switch remembers its best links for each class separately.
 #[derive(Clone, Debug)]
 pub struct Drill {
     decisions: Decisions,
@@ -176,8 +177,8 @@ impl Policy for Drill {
     }
 }
 
-/// Policy in which each switch uses its links in round-robin order, regardless of queue lengths: packet spraying, or
-/// deterministic Valiant load balancing.
+/// Policy in which each switch uses its links in round-robin order, regardless of queue lengths. Known as packet
+/// spraying or deterministic Valiant load balancing.
 #[derive(Clone, Debug)]
 pub struct Spray {
     decisions: Decisions,

@@ -9,8 +9,8 @@ use crate::network::{Hop, Queues, Routing, Shape};
 
 /// Policy in which each link takes a packet of the class with the largest difference in queue length between the two
 /// ends of the link (Tassiulas and Ephremides, 1992). The lengths are those at the beginning of the slot. Links are
-/// served in random order for as long as there are packets. Unlike in the original, a packet is sent even if the queue
-/// to which the link leads is at least as long as its own.
+/// served in random order until no packet remains. Unlike in the original, a packet is sent even if the queue to which
+/// the link leads is at least as long as the packet's current queue.
 #[derive(Clone, Debug)]
 pub struct MaxWeight {
     rng: ChaCha8Rng,
@@ -22,7 +22,7 @@ pub struct MaxWeight {
 }
 
 impl MaxWeight {
-    /// Creates the policy. `rng` orders the links and breaks ties.
+    /// Classes that still have packets without a link.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         let links = (0..shape.switches() as u16).collect();
         Self { rng, links, remaining: Vec::new(), classes: Vec::new() }

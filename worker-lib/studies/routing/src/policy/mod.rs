@@ -21,7 +21,7 @@ pub trait Policy {
     fn route(&mut self, queues: &Queues, routing: &mut Routing);
 }
 
-/// Assigns to each packet the idle link whose position `choose` returns.
+/// Calls `choose` for each packet that needs a link, and assigns the idle link at the returned position to it.
 fn decide(
     decisions: &mut Decisions,
     queues: &Queues,

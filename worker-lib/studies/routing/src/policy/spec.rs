@@ -10,14 +10,14 @@ use crate::value::LengthValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{StudyError, names};
 
-/// Rule by which packets behind the head of a queue choose a link.
+/// Rule that selects the link of a packet behind the head of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Fill {
-    /// A random link among those still idle. This choice reproduces the paper's ratios.
+    /// A random idle link. This rule reproduces the ratios between policies in the paper.
     #[default]
     Random,
-    /// The rule of the policy, as for the heads of queues.
+    /// The same rule that the policy uses for the heads of queues.
     Rule,
 }
 
@@ -49,7 +49,7 @@ pub enum PolicySpec {
     /// Better of two random links: [`PowerOfTwo`].
     #[strum(to_string = "po2")]
     PowerOfTwo,
-    /// DRILL with these numbers of samples and of remembered links: [`Drill`].
+    /// DRILL with the given number of samples and of remembered links: [`Drill`].
     #[strum(to_string = "drill:{0}:{1}")]
     Drill(usize, usize),
     /// Packet spraying: [`Spray`].
@@ -57,10 +57,10 @@ pub enum PolicySpec {
     /// Backpressure: [`MaxWeight`].
     #[strum(to_string = "maxweight")]
     MaxWeight,
-    /// Shortest queue in the intermediate state: the policy of a controller that knows the links of all packets routed
-    /// earlier in the slot.
+    /// Shortest queue in the intermediate state, which reflects all packets routed earlier in the slot; only a central
+    /// controller knows this state.
     CentralJsq,
-    /// Like `CentralJsq`, but in the intermediate state without the packets that leave in the slot.
+    /// Like `CentralJsq`, but the packets that leave the network in this slot are not counted.
     #[strum(to_string = "central-jsq-exits")]
     CentralJsqExitsFirst,
     /// Edge colouring: [`Colouring`].
@@ -68,7 +68,7 @@ pub enum PolicySpec {
 }
 
 impl PolicySpec {
-    /// Returns all policies; Drill has two samples and remembers one link.
+    /// Returns all policies; DRILL uses two samples and remembers one link.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::iter().map(|policy| match policy {
             Self::Drill(..) => Self::Drill(2, 1),
@@ -76,7 +76,7 @@ impl PolicySpec {
         })
     }
 
-    /// Creates a fresh policy. `seed` is the seed of its random choices.
+    /// Creates a new instance of the policy. `seed` is the seed of its random choices.
     pub fn build(self, shape: Shape, fill: Fill, seed: u64) -> Box<dyn Policy> {
         let rng = stream(seed, Purpose::Actions, 0);
         let central = |exits_first, rng| {

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Queue lengths and arrivals of a run, as CSV.
+/// CSV output of the queue lengths and arrivals of one run.
 struct Record {
     switches: usize,
     slot: u64,
@@ -146,7 +146,8 @@ impl Record {
     }
 }
 
-/// Runs a fresh policy from an empty network. For the same rates and draw, all policies get the same arrivals.
+/// Runs a newly created policy, starting from an empty network. For the same rates and draw, all policies get the same
+/// arrivals.
 pub(super) fn run_once(
     policy: &mut dyn Policy,
     rates: &Rates,
@@ -158,7 +159,7 @@ pub(super) fn run_once(
     Ok(measure(policy, rates, &mut arrivals, slots, on_slot)?)
 }
 
-/// Logs the switches and classes whose queues grow without bound under every policy.
+/// Logs which switches and classes are overloaded: their queues grow without bound under every policy.
 pub(super) fn note_overload(rates: &Rates, draw: u64) {
     let (switches, classes) = rates.overloaded();
     for (what, which) in [("switches of the first stage", switches), ("classes", classes)] {

@@ -27,7 +27,8 @@ pub(super) struct ShapeArgs {
 }
 
 impl ShapeArgs {
-    /// Returns the size of the network. Dimensions that are not given are taken from `default`, if there is one.
+    /// Returns the size of the network. A dimension that the options do not specify is taken from `default`, if that is
+    /// given.
     pub(super) fn shape(&self, default: Option<Shape>) -> anyhow::Result<Shape> {
         let stages = self.stages.unwrap_or_else(|| default.map_or(STAGES, Shape::stages));
         let switches = self.switches.unwrap_or_else(|| default.map_or(SWITCHES, Shape::switches));
@@ -81,7 +82,7 @@ impl RunsArgs {
         })
     }
 
-    /// Returns whether the rates come from a file, so that all runs have the same rates.
+    /// Returns whether the rates come from a file, in which case all runs have the same rates.
     pub(super) fn is_file(&self) -> bool {
         self.rates.is_some()
     }

@@ -8,11 +8,12 @@ use iswitch_routing::training::Iteration;
 use super::results::Summary;
 use iswitch_cli::mean::Mean;
 
-/// Learned policy, whose line is emphasised.
+/// Name of the learned policy, whose line is emphasised.
 const LEARNED: &str = "mlpi";
 /// Colours of the learning curves, in order.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
-/// Colours of the other policies, in order. Further policies repeat them with dashes.
+/// Colours of the other policies, in order. If there are more policies than colours, the colours are reused with dashed
+/// lines.
 const OTHERS: [Paint; 5] = [Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 
 /// Returns the quantity for an axis that shows queued packets.
@@ -50,12 +51,13 @@ pub(super) fn learning(
     .draw()
 }
 
-/// Formats the number of an iteration; a tick between whole numbers has no label.
+/// Formats the number of an iteration; the label is empty for a tick between whole numbers.
 fn whole(iteration: f64) -> String {
     if iteration.fract() == 0.0 { format!("{iteration:.0}") } else { String::new() }
 }
 
-/// Draws figure 6 of the paper: a mean as a function of the load, with one line for each policy and one for the bound.
+/// Draws figure 6 of the paper: a mean as a function of the load, with one line for each policy and one for the lower
+/// bound.
 pub(super) fn over_load(
     title: String,
     quantity: Quantity,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use iswitch_cli::mean::Mean;
 
-/// Results of one policy over several runs. The JSON keys are a public interface.
+/// Results of one policy over several runs. Consumers rely on the JSON keys, so they must not change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -20,14 +20,14 @@ pub(super) struct Summary {
     pub(super) slots: u64,
     /// Mean number of packets in the network before arrivals.
     pub(super) queued: Mean,
-    /// Delay in slots, by Little's law.
+    /// Delay in slots, computed by Little's law.
     pub(super) delay: Mean,
     /// Delay in slots, averaged over the packets that left the network.
     pub(super) tracked_delay: Mean,
     /// Lower bound on `queued` under any policy, for the same arrivals.
     pub(super) bound_queued: Mean,
     pub(super) bound_delay: Mean,
-    /// Excess of `queued` over its bound as a fraction of the bound, computed from the means over all runs.
+    /// Excess of `queued` over `bound_queued`, as a fraction of `bound_queued`, computed from the means over all runs.
     pub(super) above_bound: f64,
 }
 

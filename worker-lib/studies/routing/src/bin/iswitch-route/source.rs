@@ -1,4 +1,4 @@
-//! Policies that are named on the command line.
+//! Policies as they are named on the command line.
 
 use anyhow::{Context as _, bail};
 use iswitch::Loopback;
@@ -11,7 +11,7 @@ use iswitch_routing::training::{RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::Value;
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
-/// Accepted policies, for help texts and errors.
+/// Names of the policies that the command line accepts, for help and error messages.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
     colouring, mlpi (a linear value function, trained before the first run with each set of arrival rates), or \
     the run directory of `iswitch route train`";
@@ -22,7 +22,7 @@ const MLPI: &str = "mlpi";
 /// Source of a policy.
 #[derive(Debug)]
 pub(super) enum PolicySource {
-    /// Policy without learning.
+    /// Policy that needs no training.
     Plain(PolicySpec),
     /// Policy that is trained on the arrival rates of a run.
     Mlpi,
@@ -57,7 +57,7 @@ impl PolicySource {
         }
     }
 
-    /// Creates a fresh policy for a network of this size. `seed` is the seed of its random choices.
+    /// Creates a new instance of the policy for a network of size `shape`. `seed` is the seed of its random choices.
     pub(super) fn build(&self, shape: Shape, fill: Fill, seed: u64) -> anyhow::Result<Box<dyn Policy>> {
         Ok(match self {
             Self::Plain(spec) => spec.build(shape, fill, seed),
@@ -70,8 +70,8 @@ impl PolicySource {
         })
     }
 
-    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them,
-    /// unless `latest` already has the same rates.
+    /// Creates a new instance of the policy for a network with these arrival rates. The policy `mlpi` is first trained
+    /// on the rates, unless `latest` was already trained on the same rates.
     pub(super) fn build_for(
         &self,
         rates: &Rates,
@@ -86,7 +86,7 @@ impl PolicySource {
     }
 }
 
-/// Latest training of the policy `mlpi`, which all runs with the same arrival rates share.
+/// Result of the latest training of the policy `mlpi`. Runs with the same arrival rates share it.
 #[derive(Default)]
 pub(super) struct LatestTraining(Option<(Rates, Training)>);
 

@@ -180,8 +180,8 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Returns the queued packets and the delay of policies that do not learn, on the same arrivals as the tests during
-/// training.
+/// Returns the mean number of queued packets and the mean delay of each policy that does not learn, on the same
+/// arrivals as the tests during training.
 fn baselines(training: &Training) -> anyhow::Result<Vec<(PolicySpec, f64, f64)>> {
     let (config, rates) = (training.config(), training.study().rates());
     let of = |spec: PolicySpec| {
@@ -228,7 +228,7 @@ fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
     write(&out.join("delay.svg"), &delay)
 }
 
-/// Result of a training run. The JSON keys are a public interface.
+/// Result of a training run. Consumers rely on the JSON keys, so they must not change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     learner: Learner,
