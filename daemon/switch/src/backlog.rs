@@ -28,9 +28,9 @@ pub(crate) enum Work {
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
     /// Send the parent the partial sums that it is missing.
     Resend { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
-    /// Close the segments that have contributions, even if they still wait for members.
+    /// Close the segments that have contributions, even if further members have yet to contribute.
     Close { job: JobIndex, round: Round, next: u32, end: u32 },
-    /// Add a vector of an asynchronous job to its aggregate.
+    /// Add a complete vector of an asynchronous job to its aggregate.
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
     /// Send all members the results of an aggregate.
     Publish { job: JobIndex, aggregate: Round, next: u32, end: u32 },
@@ -67,12 +67,14 @@ impl Work {
         }
     }
 
-    /// Returns whether a member or the parent requested the work and will repeat the request if the work is dropped.
+    /// Returns whether the work answers a request of a member or of the parent, which will repeat the request if the
+    /// work is dropped.
     pub(crate) fn is_request(&self) -> bool {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }
 
-    /// Advances to the segment `stopped_at`, or to the end if it is `None`. Returns true if nothing is left.
+    /// Advances the range so that it begins at the segment `stopped_at`, or completes it if that is `None`. Returns
+    /// true if no segment is left.
     fn advance(&mut self, stopped_at: Option<u32>) -> bool {
         let (Self::Repeat { next, end, .. }
         | Self::Resend { next, end, .. }
@@ -104,7 +106,8 @@ impl Wanted {
     }
 
     /// Calls `push` to put the segments from `next` on into a batch, in packets of the lengths that `packet_len`
-    /// returns. Returns the segment at which it stopped for lack of room or budget, or `None` if all are processed.
+    /// returns. Returns the segment at which it stopped because the batch had no room or the budget was used up, or
+    /// `None` if it processed all segments.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
@@ -139,7 +142,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Returns whether the step may continue.
+    /// Returns whether the budget of the step is not used up, so that the step may continue.
     pub(crate) fn has_left(&self) -> bool {
         self.spent < self.limit
     }
@@ -154,7 +157,7 @@ impl Meter {
         self.spent = self.spent.saturating_add((floats / WORK_FLOATS_PER_COST) as u32);
     }
 
-    /// Counts a segment that was copied into a packet, of which `copies` are sent.
+    /// Counts a segment that was copied into a packet, if `copies` copies of the packet are sent.
     pub(crate) fn send(&mut self, floats: usize, copies: u16) {
         self.add(floats);
         self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(copies));
@@ -164,14 +167,14 @@ impl Meter {
 /// Purpose of a pass over all segments of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Ask the parent for results that only it can have.
+    /// Ask the parent for results that only the parent can have.
     Ask,
     /// Close segments that no longer wait for any member.
     Close,
 }
 
-/// Maximum number of sweeps of a job: one to ask for results, and one to close each of the two rounds that can be
-/// alive.
+/// Maximum number of sweeps of a job: one that asks for results, and one for each of the two rounds that can be open,
+/// which closes segments.
 const SWEEPS: usize = 3;
 
 /// A pass over all segments of a round, one after the other.
@@ -181,8 +184,8 @@ pub(crate) struct Sweep {
     pub(crate) round: Round,
     segments: u32,
     next: u32,
-    /// Number of segments that are left, from `next` to the end and then, after wrapping around, from the first
-    /// segment.
+    /// Number of segments that are left. They begin at `next` and, after the last segment of the vector, continue with
+    /// the first one.
     left: u32,
 }
 
@@ -195,12 +198,12 @@ impl Sweep {
         }
     }
 
-    /// Returns the next contiguous range of segments.
+    /// Returns the next range of segments to process. It ends at the end of the vector at the latest.
     pub(crate) fn range(&self) -> Range<u32> {
         self.next..self.segments.min(self.next.saturating_add(self.left))
     }
 
-    /// Returns the rest of the sweep after a step that stopped at a segment, or `None` if nothing is left to do.
+    /// Returns the rest of the sweep after a step that stopped at a segment, or `None` if no segment is left.
     fn after(self, stopped_at: Option<u32>) -> Option<Self> {
         let stopped_at = stopped_at?;
         let left = self.left.saturating_sub(stopped_at - self.next);
@@ -213,7 +216,7 @@ impl Sweep {
 #[derive(Debug)]
 struct JobWork {
     sweeps: [Option<Sweep>; SWEEPS],
-    /// Work in order of arrival. Vectors are added and sent in this order.
+    /// Work in order of arrival. This is also the order in which vectors are added and sent.
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,
@@ -250,7 +253,8 @@ impl JobWork {
         sweep.or(queued)
     }
 
-    /// Returns the next sweep. The earlier round is closed first, because segments of the later one may wait for it.
+    /// Returns the next sweep. If sweeps close two rounds, the earlier round comes first, because segments of the later
+    /// round may wait for it.
     fn next_sweep(&self) -> Option<Sweep> {
         let precedes = |next: &Sweep, first: &Sweep| {
             (first.purpose, next.purpose) == (Purpose::Close, Purpose::Close)
@@ -260,7 +264,7 @@ impl JobWork {
         sweeps.reduce(|first, next| if precedes(&next, &first) { next } else { first })
     }
 
-    /// Queues a range, unless it is already queued. Returns false if the queue has no room.
+    /// Queues work, unless the same work is already queued. Returns false if the queue has no room.
     fn push(&mut self, work: Work) -> bool {
         if self.queue.iter().any(|queued| *queued == work) {
             return true;
@@ -274,7 +278,7 @@ impl JobWork {
         self.queue.push(work).is_ok()
     }
 
-    /// Records that the first range of the queue was processed up to a segment, or completely.
+    /// Records that the first range in the queue was processed up to a segment, or completely.
     fn advance(&mut self, stopped_at: Option<u32>) {
         let Some(work) = self.queue.front_mut() else { return };
         if work.advance(stopped_at) {
@@ -288,18 +292,18 @@ impl JobWork {
 #[derive(Debug)]
 pub(crate) struct Backlog {
     jobs: Vec<JobWork>,
-    /// Jobs with work: bit i stands for job i.
+    /// Jobs that have work: bit i stands for job i.
     waiting: u64,
     /// The job that had the last turn.
     last: u32,
-    /// Cost of the work in the current turn, which ends when the driver receives packets again.
+    /// Cost of the work done so far in the current turn, which ends when the driver receives packets again.
     spent: u32,
     /// Cost after which a turn ends.
     limit: u32,
 }
 
 impl Backlog {
-    /// Creates an empty backlog, whose work may cost `limit` in each turn.
+    /// Creates an empty backlog. `limit` is the cost after which a turn ends.
     pub(crate) fn new(limit: u32) -> Self {
         let jobs = (0..MAX_JOBS).map(|_| JobWork::new()).collect();
         Self { jobs, waiting: 0, last: 0, spent: 0, limit }
@@ -309,7 +313,7 @@ impl Backlog {
         self.waiting == 0
     }
 
-    /// Returns a meter for the next step, which may cost as much as a turn.
+    /// Returns a meter for the next step, which may cost as much as a whole turn.
     pub(crate) fn meter(&self) -> Meter {
         Meter { spent: 0, limit: self.limit }
     }
@@ -320,9 +324,9 @@ impl Backlog {
         self.waiting &= !(1 << job.get());
     }
 
-    /// Schedules a sweep over all segments of a round. If a sweep of that round is under way, it continues from its
-    /// current segment and covers all segments once more. Each segment therefore gets its turn, however often the sweep
-    /// is requested.
+    /// Schedules a sweep over all segments of a round. If a sweep of that round is already under way, it starts over
+    /// from its current segment, not from the first one. Frequent requests therefore cannot keep the sweep from
+    /// reaching any segment.
     pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
         let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];
         let next = entry.filter(|sweep| sweep.round == round).map_or(0, |sweep| sweep.next);
@@ -338,8 +342,8 @@ impl Backlog {
         is_queued
     }
 
-    /// Returns the next step, of the job whose turn it is. If there is no work, or if the current turn has used up its
-    /// share, returns `None` and starts the next turn.
+    /// Returns the next step of the job whose turn it is. If there is no work, or if the cost limit of the current turn
+    /// is reached, returns `None` and starts the next turn.
     pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
         while self.spent < self.limit
             && let Some(job) = self.next_job()
@@ -363,7 +367,7 @@ impl Backlog {
         Some(JobIndex::new(self.last as usize))
     }
 
-    /// Records that a step of a job stopped at a segment, or has nothing left to do.
+    /// Records that a step of a job stopped at the segment `stopped_at`, or that the step has completed its work.
     pub(crate) fn advance(&mut self, job: JobIndex, step: &Step, stopped_at: Option<u32>, meter: &Meter) {
         self.spent += meter.spent.max(MIN_STEP_COST);
         let own = &mut self.jobs[job.get()];

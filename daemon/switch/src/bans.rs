@@ -1,13 +1,13 @@
-//! Joins that are refused for a while because the operator has removed a job or a member.
+//! Joins that are refused for a limited time because the operator has removed a job or a member.
 
 use core::net::SocketAddrV4;
 
 use iswitch_protocol::Instant;
 
-/// Maximum number of bans. A further one replaces the ban that ends first.
+/// Maximum number of bans. If all are in use, a new ban replaces the ban that expires first.
 const MOST_BANS: usize = 64;
 
-/// Refusal of Joins until an instant.
+/// Refusal of Joins until a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ban {
     /// The job's number.

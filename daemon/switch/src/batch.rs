@@ -8,7 +8,7 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG
 use iswitch_protocol::wire::emit_seg;
 use iswitch_protocol::{ElementType, Seg};
 
-/// Data packets of the same length, stored contiguously as one offloaded send (GSO) takes them.
+/// Data packets of the same length, stored contiguously as a single GSO send requires.
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// Buffer for a full super-frame. Each push overwrites the previous content, so nothing needs to be cleared.
@@ -16,18 +16,18 @@ pub(crate) struct Batch {
     /// Bytes in use.
     len: usize,
     stride: usize,
-    /// Number of bytes after the elements of each packet, which [`Self::sign`] fills in.
+    /// Number of bytes reserved after the elements of each packet for the tag, which [`Self::sign`] fills in.
     tag_len: usize,
     datagrams: u64,
-    /// Whether a shorter packet was pushed. It can only be the last packet of the batch.
+    /// Whether a shorter packet was pushed. A shorter packet must be the last one of the batch.
     closed: bool,
 }
 
-/// The batches for sums that contributions complete.
+/// Batches that receive the sums that contributions complete.
 pub(crate) struct SumBatches<'a> {
-    /// Batch for the sums that are results.
+    /// Batch for sums that are results.
     pub(crate) results: &'a mut Batch,
-    /// Batch for the sums that are contributions to the parent's sums.
+    /// Batch for sums that are sent to the parent as contributions.
     pub(crate) partials: &'a mut Batch,
 }
 
@@ -54,7 +54,7 @@ impl Batch {
     }
 
     /// Returns the buffer for the elements of the next packet, which the caller fills in and then appends with
-    /// [`Self::push`]. Without that call the batch is unchanged.
+    /// [`Self::push`]. If the caller does not call `push`, the batch is unchanged.
     ///
     /// # Panics
     /// Panics if there is no room (see [`Self::has_room`]).
@@ -62,7 +62,7 @@ impl Batch {
         &mut self.room[self.len + SEG_LEN_BYTES..][..len_bytes]
     }
 
-    /// Appends a packet with floats that are converted to elements.
+    /// Appends a packet. Converts `floats` to elements of type `element`.
     ///
     /// # Panics
     /// Panics if there is no room (see [`Self::has_room`]).
@@ -90,7 +90,7 @@ impl Batch {
         emit_seg(&mut self.room[start..][..content_len], seg)
     }
 
-    /// Fills in the tags, if the job's data is tagged.
+    /// Fills in the tag of each packet, if the data of the job is tagged.
     pub(crate) fn sign(&mut self, key: Option<&TagKey>) {
         if let Some(key) = key {
             self.room[..self.len].chunks_mut(self.stride).for_each(|packet| key.sign(packet));
@@ -102,7 +102,7 @@ impl Batch {
         &self.room[..self.len]
     }
 
-    /// Returns the length of each packet but the last, in bytes.
+    /// Returns the length of each packet except the last, in bytes.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }

@@ -1,8 +1,9 @@
 //! Budget for the repeated results that a member may request.
 //!
-//! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of
-//! the job adds a few segments to the budget of each member, more than packet loss consumes. The budget also grows with
-//! time, so that a member that is far behind, or whose round is stalled, can recover.
+//! Without a budget, forged Helps in the name of a member could make the switch send any number of results that the
+//! member does not need. Each result of the job adds a few segments to the budget of each member, which is more than
+//! the retransmissions due to packet loss consume. The budget also grows with time, so that a member that is far
+//! behind, or whose round is stalled, can recover.
 
 use core::time::Duration;
 
@@ -18,10 +19,10 @@ pub(crate) struct RepeatBudget {
     at: Instant,
 }
 
-/// Sources that refill the budgets of a job.
+/// Quantities from which the budgets of a job's members are refilled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Income {
-    /// Number of segments in the vector.
+    /// Number of segments in the job's vector.
     pub(crate) segments: u32,
     /// Number of results of the job so far.
     pub(crate) results: u64,
@@ -56,8 +57,8 @@ impl RepeatBudget {
         is_enough
     }
 
-    /// Returns the number of segments by which the time since the last call increases the budget. Fractions carry over
-    /// to the next call.
+    /// Returns the number of segments by which the time since the previous call increases the budget. A fraction of a
+    /// segment carries over to the next call.
     fn take_time(&mut self, most: u64, income: &Income) -> u64 {
         let lease = income.lease.as_nanos().max(1);
         let elapsed = income.now.since(self.at).as_nanos();

@@ -18,7 +18,7 @@ use crate::state::State;
 pub struct LimitStatus {
     /// Name of the limit, see [`Limit::name`].
     pub limit: &'static str,
-    /// Current use. If the limit applies to each job or to each address, this is the highest use by a single one.
+    /// Current use. If the limit applies to each job or to each address, this is the highest use by any one of them.
     pub used: u64,
     /// Value of the limit: a number, or bytes if the name ends in `_bytes`.
     pub value: u64,
@@ -40,7 +40,7 @@ impl LimitStatus {
     }
 }
 
-/// Returns all limits that apply. The limits on jobs without a key apply only if the switch holds keys.
+/// Returns all limits that apply. The limits on jobs without a key apply only if the switch has any keys.
 pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     let jobs = || state.jobs.iter().map(|(_, job)| job);
     let footprint = |job: &Job| Footprint { slots: job.memory().slots.len(), sums: job.memory().sums.len() };

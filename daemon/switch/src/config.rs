@@ -12,7 +12,7 @@ use crate::uplink::Uplinks;
 /// Configuration of a switch, supplied by the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Boot id, which identifies this run of the switch; drawn at random for each run. The epochs of the jobs are
+    /// Boot id, which identifies this run of the switch; it is drawn at random for each run. The epochs of the jobs are
     /// derived from it, and its upper 24 bits are the first round of the first job.
     pub boot: u64,
     /// Lease in milliseconds: a member that is silent for longer is expelled.
@@ -25,9 +25,9 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Maximum memory for the sums of one job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs of one IPv4 address. These are the jobs that it started and that still wait for
-    /// workers, and the jobs all of whose members have this address. Jobs with a key and jobs without one are counted
-    /// separately.
+    /// Maximum number of jobs of one IPv4 address. The limit counts the jobs that the address created and that still
+    /// wait for workers, and the jobs all of whose members have this address. Jobs with a key and jobs without one are
+    /// counted separately.
     pub max_jobs_per_source: usize,
     /// Rate limits on packets of non-members.
     pub strangers: StrangerLimits,
@@ -35,21 +35,21 @@ pub struct Config {
     pub recv_buffer_bytes: usize,
     /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,
-    /// Number of parts into which members divide long vectors, from 1 to
+    /// Number of parts into which members divide long vectors, between 1 and
     /// [`MAX_PARTS`](iswitch_protocol::limits::MAX_PARTS). This switch sums the first of them; members find the others
     /// at the following UDP ports.
     pub parts: u8,
     /// Parents of this switch and the ports that lead to them, if it has any.
     pub uplinks: Option<Uplinks>,
-    /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
-    /// same bits, whatever order they arrive in.
+    /// Whether to add contributions in the order of the members' ranks. The same contributions then always give
+    /// bit-identical sums, regardless of their order of arrival.
     pub ordered: bool,
-    /// Whether the switch may send one copy of a result to a group of members. See also
+    /// Whether the switch may send one copy of a result to a multicast group of members. See also
     /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
     pub group_delivery: bool,
     /// Cost after which a turn of queued work ends, in the units of
-    /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations lower it, so that short vectors wait in
-    /// queues as long ones do.
+    /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations reduce the limit, so that even short
+    /// vectors have to wait in queues, as long vectors do in practice.
     pub work_per_turn: u32,
 }
 
@@ -80,14 +80,14 @@ impl Config {
         Duration::from_millis(u64::from(self.lease_ms))
     }
 
-    /// Returns the time that a round may wait for a member before the member is reported as slow.
+    /// Returns the time for which a round may wait for a member before the member is reported as slow.
     pub(crate) fn slow_after(&self) -> Duration {
         Duration::from_millis(u64::from(self.slow_ms))
     }
 }
 
-/// Bytes of memory for sums per slot. Jobs with much smaller segments run out of slots before they run out of memory
-/// for sums.
+/// Amount of memory for sums, in bytes, for which one slot is allocated. Jobs with much smaller segments run out of
+/// slots before they run out of memory for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
 /// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for

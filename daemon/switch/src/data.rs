@@ -99,7 +99,8 @@ fn treatment_of(member: &Member, non_finite: NonFinite) -> NonFinite {
     if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite }
 }
 
-/// Counts a contribution, and answers it if its sum has already been delivered.
+/// Counts a contribution. If the sum of its segment has already been delivered, answers the contribution with the
+/// result.
 fn count_contribution(
     aggregation: &mut Aggregation<'_>,
     answers: &mut Batch,
@@ -184,8 +185,9 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     }
 }
 
-/// Records `segments` contributions of a member that were accepted together, the last of them to `round`. In a tagged
-/// job, only accepted contributions renew the lease, because an attacker may replay recorded ones.
+/// Records `segments` contributions of a member that were accepted together, the last of them to `round`. If the data
+/// of the job is tagged, only accepted contributions renew the lease, because an attacker may replay recorded
+/// contributions.
 fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64, round: Option<Round>) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at.job).filter(|_| segments > 0) else { return };
@@ -201,7 +203,7 @@ fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64
     }
 }
 
-/// Informs a member why its data packet was dropped, and what was expected.
+/// Informs a member why its data packet was dropped, and which value was expected.
 fn explain(
     state: &mut State,
     from: &Endpoint,
@@ -229,7 +231,7 @@ fn explain(
 /// Dropped datagrams of a super-frame.
 #[derive(Default)]
 struct Refused<'a> {
-    /// Status, reason and bytes of the first datagram whose refusal is reported to the sender.
+    /// Status, drop reason and content of the first datagram whose refusal is reported to the sender.
     first: Option<(Status, DropReason, &'a [u8])>,
     /// Reason for the latest drop, and the number of consecutive drops for that reason.
     latest: Option<(DropReason, u32)>,
@@ -256,7 +258,7 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Returns the round of the last datagram, or in an asynchronous job the number of its vector.
+/// Returns the round of the last datagram, or, in an asynchronous job, the number of the vector to which it belongs.
 fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
     DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
 }

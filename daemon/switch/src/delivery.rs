@@ -1,4 +1,4 @@
-//! Group delivery: offers of groups, Probes, and their confirmation (SPEC, section 13).
+//! Group delivery: offers of groups, Probes, and the confirmation of Probes (SPEC, section 13).
 
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MIN_GROUP_MEMBERS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{NONCE_LEN_BYTES, SegmentSetRepr};
@@ -11,11 +11,11 @@ use crate::job::{Due, Group, Job, Member};
 use crate::keys::Seal;
 use crate::state::State;
 
-/// Number of most recent Probes that may still be confirmed. It exceeds one, because a Probe may cross the confirmation
-/// of the preceding Probe.
+/// Number of most recent Probes that may still be confirmed. It exceeds one, because the confirmation of a Probe may
+/// arrive after the next Probe was sent.
 const CONFIRMABLE_PROBES: u32 = 2;
 
-/// Offers the group of a job to the members that are to hear it, and sends the Probes that are due.
+/// Offers the group of a job to the members that should receive results through it, and sends the Probes that are due.
 pub(crate) fn tend(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get(at).filter(|job| job.is_formed()) else { return };
     let due = due_offers(job, state.now);
@@ -31,8 +31,8 @@ pub(crate) fn tend(state: &mut State, at: JobIndex) {
     probe_if_due(state, at);
 }
 
-/// Returns the members to which the group is to be offered now: those that could hear it but do not yet, and that share
-/// their outlet with another member.
+/// Returns the members to which the group is to be offered now: those that support groups but do not hear the group
+/// yet, and that share their outlet with another member.
 fn due_offers(job: &Job, now: Instant) -> MemberSet {
     let hearing = job.group().map_or(MemberSet::EMPTY, Group::hearing);
     let shares_outlet = |own: &Member| {
@@ -104,7 +104,7 @@ fn nonce_of(state: &State, job: &Job, group: &Group, outlet: usize, probe: u32) 
     state.nonces.of_probe(job.epoch(), group.address(), outlet, probe)
 }
 
-/// Handles a Heard. A nonce of zero requests a Probe; any other nonce confirms one.
+/// Handles a Heard packet. A nonce of zero requests a Probe; any other nonce confirms one.
 pub(crate) fn handle_heard(state: &mut State, at: MemberAt, nonce: u64) {
     let now = state.now;
     if nonce == 0 {
@@ -124,7 +124,7 @@ pub(crate) fn handle_heard(state: &mut State, at: MemberAt, nonce: u64) {
     }
 }
 
-/// Returns the outlet that leads to a member if the nonce is that of one of its latest Probes.
+/// Returns the outlet that leads to a member if `nonce` belongs to one of the latest Probes through that outlet.
 fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
     let job = state.jobs.get(at.job)?;
     let group = job.group()?;
@@ -133,10 +133,11 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
     latest.map(|probe| nonce_of(state, job, group, outlet, probe)).any(|it| it == nonce).then_some(outlet)
 }
 
-/// Evaluates a Help: if the switch has sent the results to the group, the group may no longer reach the member.
+/// Evaluates a Help as a sign of lost multicast packets: if the switch has already sent the requested results to the
+/// group, the group may no longer reach the member.
 ///
-/// A Help for a single segment does not count if the vector has several segments. With such a Help, a member only finds
-/// out whether results are still in flight (F-2), as they often are on a busy machine.
+/// A Help for a single segment does not count if the vector has several segments. A member sends such a Help only to
+/// find out whether results are still in flight (F-2), which is common on a busy machine.
 pub(crate) fn note_help(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) {
     if !state.jobs.get(at.job).is_some_and(|job| job.hears_group(at.member)) {
         return;

@@ -1,4 +1,5 @@
-//! Directory of members by source address. It is a sorted table, so that no choice of addresses makes a search slow.
+//! Directory of members by source address. It is a sorted table, so an attacker cannot choose addresses that make
+//! searches slow.
 
 use alloc::vec::Vec;
 
@@ -31,7 +32,7 @@ impl Directory {
         same.filter(move |(key, _)| *key != own).map(|(_, at)| *at)
     }
 
-    /// Adds an address unless it is already in the table. There is room for the members of all jobs.
+    /// Adds an address unless it is already in the table. The table has room for the members of all jobs.
     pub(crate) fn insert(&mut self, endpoint: &Endpoint, at: MemberAt) {
         if let Err(position) = self.position(endpoint) {
             self.entries.insert(position, (endpoint.key(), at));

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddrV4;
 
-/// Number of a port of the driver.
+/// Number of a port. The driver assigns it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub u8);
 
@@ -15,7 +15,7 @@ pub struct Endpoint {
     pub peer: SocketAddrV4,
     /// Address that the member sent to, which is the source of the answer.
     pub local: SocketAddrV4,
-    /// MAC address of the member, or of the last router before the switch; zero on a UDP port.
+    /// MAC address of the member, or of the last router on the path to the switch; zero on a UDP port.
     pub peer_mac: [u8; 6],
     /// MAC address that the member sent to; zero on a UDP port.
     pub local_mac: [u8; 6],
@@ -30,8 +30,8 @@ impl Endpoint {
     }
 }
 
-/// Number of bits for the port of the switch. They are the lowest bits of an [`AddressKey`], so that the keys of one
-/// sender are adjacent.
+/// Number of bits that identify the port of the switch. They are the lowest bits of an [`AddressKey`], so that the keys
+/// of one sender are adjacent.
 const PORT_BITS: u32 = 8;
 
 /// IPv4 address, UDP port and ingress port of a sender.

@@ -14,7 +14,7 @@ use crate::ring::Ring;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum Event {
-    /// A first Join created a job.
+    /// The first Join to a job created the job.
     JobCreated {
         /// The job's number.
         job: u32,
@@ -28,7 +28,7 @@ pub enum Event {
         /// The job's number.
         job: u32,
     },
-    /// The declared number of workers has joined.
+    /// All declared workers have joined the job.
     JobFormed {
         /// The job's number.
         job: u32,
@@ -51,14 +51,14 @@ pub enum Event {
         /// Address of the parent.
         parent: SocketAddrV4,
     },
-    /// A lost parent answers again.
+    /// A parent that had stopped answering answers again.
     ParentFound {
         /// The job's number.
         job: u32,
         /// Address of the parent.
         parent: SocketAddrV4,
     },
-    /// The switch changed to the next of its parents.
+    /// The switch changed from one of its parents to the next.
     ParentChosen {
         /// The job's number.
         job: u32,
@@ -124,8 +124,9 @@ pub enum Event {
         /// Reason for the departure.
         why: Departure,
     },
-    /// A round has waited for a member for longer than [`Config::slow_ms`](crate::Config::slow_ms), while other
-    /// members have contributed everything that the round can accept. Not repeated before [`Self::Recovered`].
+    /// A round has waited for a member for longer than [`Config::slow_ms`](crate::Config::slow_ms), although other
+    /// members have contributed everything that the round can accept. The event is not repeated until
+    /// [`Self::Recovered`] has been reported.
     Slow {
         /// The job's number.
         job: u32,
@@ -137,12 +138,12 @@ pub enum Event {
         round: Round,
         /// Time since the first contribution to the round, in milliseconds.
         waited_ms: u64,
-        /// Number of segments that other members have contributed to and this member has not.
+        /// Number of segments to which other members have contributed and this member has not.
         missing_segments: u32,
         /// Number of segments in the vector.
         segments: u32,
     },
-    /// Rounds no longer wait for a member that was reported as slow.
+    /// Rounds no longer have to wait for a member that was reported as slow.
     Recovered {
         /// The job's number.
         job: u32,
@@ -160,7 +161,7 @@ pub enum Event {
         /// Address of the member.
         address: SocketAddrV4,
     },
-    /// The group of the job does not reach a member, which receives results by unicast until it confirms the group
+    /// The group of the job no longer reaches a member, which receives results by unicast until it confirms the group
     /// again.
     GroupLost {
         /// The job's number.
@@ -177,7 +178,7 @@ pub enum Event {
         /// The threshold; zero means that H follows the number of members.
         threshold: u16,
     },
-    /// A Reset cleared the job; its members must rejoin.
+    /// A Reset cleared the job, and its members must rejoin.
     Reset {
         /// The job's number.
         job: u32,
@@ -187,20 +188,20 @@ pub enum Event {
         /// The job's number.
         job: u32,
     },
-    /// Two members reported different weights after the same round.
+    /// Two members reported different digests of their weights after the same round.
     Diverged {
         /// The job's number.
         job: u32,
         /// Number of the round.
         round: Round,
-        /// Id of the member whose digest differs.
+        /// Id of the member whose digest differs from the first one that was reported.
         member: u16,
         /// Id of the member that was first to report a digest of that round.
         other: u16,
     },
     /// The event queue overflowed.
     EventsLost {
-        /// Number of events lost at this point.
+        /// Number of consecutive events that were lost.
         count: u32,
     },
 }
@@ -304,7 +305,7 @@ impl Event {
         }
     }
 
-    /// Returns the limit for which this switch refused a Join, or its parent refused this switch, if any.
+    /// If this switch refused a Join, or its parent refused this switch, because of a limit, returns that limit.
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
             Self::JoinRefused { exceeded, .. } | Self::ParentRefused { exceeded, .. } => *exceeded,
@@ -312,7 +313,7 @@ impl Event {
         }
     }
 
-    /// Returns why a member departed, or the status with which a Join was refused.
+    /// Returns the reason why a member departed, or the status with which a Join was refused, if the event has one.
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Left { why, .. } => Some(why.into()),

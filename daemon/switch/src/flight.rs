@@ -1,8 +1,8 @@
 //! The flight recorder: the latest incidents of each job, for the analysis of a stall.
 //!
 //! A log has two rings of fixed size, so that frequent records of rounds do not displace joins and departures. No
-//! record is written for a packet that is summed: a round writes two records, and repeated incidents only increase a
-//! count.
+//! record is written for a packet that is summed: a round writes two records, and repetitions of an incident only
+//! increase the count in its record.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -117,7 +117,8 @@ pub struct FlightRecord {
     pub at: Instant,
     /// Time of the last occurrence.
     pub until: Instant,
-    /// Number of occurrences. It exceeds one only for Helps of one member in one round, and for drops for one reason.
+    /// Number of occurrences. It exceeds one only for repeated Helps of a member in the same round, and for repeated
+    /// drops for the same reason.
     pub times: u32,
     /// The incident.
     pub incident: Incident,
@@ -146,7 +147,7 @@ impl FlightLog {
         self.record_times(at, 1, incident);
     }
 
-    /// Records an incident that occurred `times` times at once.
+    /// Records an incident that occurred `times` times in immediate succession.
     #[cold]
     pub(crate) fn record_times(&mut self, at: Instant, times: u32, incident: Incident) {
         let ring = if incident.is_frequent() { &mut self.rounds } else { &mut self.events };

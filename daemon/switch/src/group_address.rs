@@ -1,4 +1,4 @@
-//! Addresses of groups: which switch ports can send to groups, and the address that each group gets.
+//! Multicast groups: the switch ports that can send to them, and the assignment of their addresses.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -6,18 +6,19 @@ use iswitch_protocol::limits::{FIRST_GROUP_PORT, GROUP_BITS, GROUP_NETWORK, GROU
 
 use crate::endpoint::PortId;
 
-/// Odd multiplier that spreads consecutive groups over the addresses: the golden ratio in [`GROUP_BITS`] bits.
+/// Odd multiplier that spreads the addresses of consecutive groups over the address range: the golden ratio in
+/// [`GROUP_BITS`] bits.
 const SPREAD: u32 = 0x2_78dd;
 const GROUPS: u32 = 1 << GROUP_BITS;
 
-/// Maximum number of ports of a driver.
+/// Maximum number of ports that a driver can have.
 const PORTS: usize = 256;
 
 /// Ports of the driver that can send to groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupPorts {
-    /// For each port, the port through which its members' groups are reached: the port itself, or another port that
-    /// reaches the members of several ports at once. `None` if the port cannot send to groups.
+    /// For each port, the port through which packets to the groups of its members are sent: the port itself, or another
+    /// port that reaches the members of several ports at once. `None` if the port cannot send to groups.
     through: [Option<PortId>; PORTS],
 }
 
@@ -37,12 +38,13 @@ impl GroupPorts {
         Self { through }
     }
 
-    /// Returns the port through which the group of a port's members is reached, if there is one.
+    /// Returns the port through which packets to the groups of a port's members are sent, if any.
     pub const fn of(&self, port: PortId) -> Option<PortId> {
         self.through[port.0 as usize]
     }
 
-    /// Returns the same ports, except that the groups of `port` are reached through another port, or not at all.
+    /// Returns a copy in which packets to the groups of the members of `port` are sent through another port, or not at
+    /// all.
     #[must_use]
     pub const fn with(mut self, port: PortId, through: Option<PortId>) -> Self {
         self.through[port.0 as usize] = through;
@@ -50,24 +52,24 @@ impl GroupPorts {
     }
 }
 
-/// Source of the addresses of groups. No two groups of one run of the switch have the same address and port until more
-/// than a billion groups have been created, so that a late packet of one group never reaches the members of another
+/// Generator of group addresses. No two groups of one run of the switch have the same address and port until more than
+/// a billion groups have been created, so that a late packet of one group never reaches the members of another
 /// (requirement B-2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupAddresses {
-    /// Random number of the first group.
+    /// Random number from which the address of the first group is derived.
     first: u64,
     drawn: u64,
 }
 
 impl GroupAddresses {
-    /// Creates the source of a run of the switch from a random number.
+    /// Creates the generator for one run of the switch from a random number.
     pub(crate) fn new(random: u64) -> Self {
         Self { first: random >> 1, drawn: 0 }
     }
 
-    /// Returns the address and UDP port of the next group. `taken` is the UDP port of the switch, which its groups do
-    /// not use: a frame to a group must not look like a packet to the switch.
+    /// Returns the address and UDP port of the next group. `taken` is the UDP port of the switch, which no group uses,
+    /// because a frame to a group must not look like a packet to the switch.
     pub(crate) fn draw(&mut self, taken: u16) -> SocketAddrV4 {
         loop {
             let number = self.first + self.drawn;

@@ -2,7 +2,7 @@
 
 use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
 
-/// Index of a job, shared by the tables of jobs, uplinks, flight logs and queued work.
+/// Index of a job, which is the same in the tables of jobs, uplinks, flight logs and queued work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobIndex(u8);
 
@@ -38,7 +38,7 @@ impl MemberId {
         self.0 as usize
     }
 
-    /// Returns the id in the form used in Acks and events.
+    /// Returns the id as the number that Acks and events contain.
     pub(crate) const fn to_wire(self) -> u16 {
         self.0 as u16
     }
@@ -100,7 +100,7 @@ impl MemberSet {
         Self(self.0 | other.0)
     }
 
-    /// Returns the lowest id that is not in the set, or `None` if all ids are.
+    /// Returns the lowest id that is not in the set, or `None` if all ids are in it.
     pub(crate) fn first_absent(self) -> Option<MemberId> {
         let index = (!self.0).trailing_zeros() as usize;
         (index < MAX_MEMBERS).then(|| MemberId::new(index))
@@ -111,7 +111,7 @@ impl MemberSet {
         (0..MAX_MEMBERS).map(MemberId::new).filter(move |id| self.contains(*id))
     }
 
-    /// Returns the set in the form used in flight records.
+    /// Returns the set as the bits that flight records contain.
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

@@ -27,13 +27,12 @@ pub(crate) struct Footprint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     All,
-    /// The upper part, which is all that jobs without a key may use. The lower part thus stays contiguous, however
-    /// such jobs come and go.
+    /// The upper part. Jobs without a key may use no other part, so such jobs cannot fragment the lower part.
     Keyless,
 }
 
 impl Share {
-    /// Returns the index of the first item of an arena that a job may use.
+    /// Returns the index of the first item of an arena that a job with this share may use.
     fn first_of<T: Copy>(self, arena: &Arena<T>) -> usize {
         if self == Self::Keyless { arena.len() - arena.len() / KEYLESS_SHARE } else { 0 }
     }
@@ -92,7 +91,7 @@ impl Jobs {
         self.table.iter_mut().flatten()
     }
 
-    /// Iterates over the jobs with their slots.
+    /// Returns an iterator over the jobs, each with its slots.
     pub(crate) fn iter_with_slots(&mut self) -> impl Iterator<Item = (&mut Job, &[Slot])> {
         let slots = &self.slots;
         self.table.iter_mut().flatten().map(|job| {
@@ -134,9 +133,9 @@ impl Jobs {
         }
     }
 
-    /// Directs a member's results to the source of its latest packet, because a fail-over or a migration changes the
-    /// member's MAC address. The caller has found the member by this source, and has verified the packet as the job
-    /// requires.
+    /// Sends a member's results to the addresses from which its latest packet came, because the member's MAC address
+    /// changes after a fail-over or a migration. The caller must have found the member by the source of the packet, and
+    /// verified the packet as the job requires.
     pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
         if let Some(member) = self.member_mut(at) {
             member.endpoint = *from;
@@ -154,13 +153,13 @@ impl Jobs {
         self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
     }
 
-    /// Returns whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers
-    /// each of its packets twice.
+    /// Returns whether a packet belongs to a member that is alive on another port: this happens if a second cable or a
+    /// loop delivers each packet twice.
     pub(crate) fn is_stray(&self, from: &Endpoint, now: Instant, lease: Duration) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
     }
 
-    /// Returns whether a member was heard within the last half of its lease. Heartbeats arrive every quarter of a
+    /// Returns whether a member was heard from within the last half of a lease. Heartbeats arrive every quarter of a
     /// lease.
     pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
         self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)
@@ -197,8 +196,8 @@ impl Jobs {
         Some(Memory { slots, sums, generation: self.generations.next() })
     }
 
-    /// Returns the sizes of the largest regions of slots and of sums that a job could get. The two sizes are determined
-    /// independently.
+    /// Returns the sizes of the largest regions of slots and of sums that a job with this share could get. The two
+    /// sizes are determined independently of each other.
     pub(crate) fn largest_gaps(&self, share: Share) -> Footprint {
         Footprint {
             slots: self.slots.largest_gap(share.first_of(&self.slots)),
@@ -206,7 +205,7 @@ impl Jobs {
         }
     }
 
-    /// Returns the sizes of the part of the memory that a job may use.
+    /// Returns the sizes of the part of the memory that a job with this share may use.
     pub(crate) fn capacity(&self, share: Share) -> Footprint {
         Footprint {
             slots: self.slots.len() - share.first_of(&self.slots),
@@ -232,7 +231,7 @@ impl Jobs {
         Some(job)
     }
 
-    /// Removes a job without members. The next job begins at a round that packets of this one cannot name.
+    /// Removes a job without members. The next job begins at a round that no packet of this job can name.
     pub(crate) fn remove(&mut self, at: JobIndex) -> Option<Job> {
         let job = self.table[at.get()].take()?;
         self.origins.end_before(job.position_after());

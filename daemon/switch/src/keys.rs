@@ -18,7 +18,7 @@ pub const SECRET_LEN_BYTES: usize = 16;
 /// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
-/// Key, or absence of a key, that a job keeps until it ends even though the keys have changed.
+/// Key, or absence of a key, that a job keeps until it ends even if the configured keys have changed.
 #[derive(Clone)]
 struct Bound {
     job: u32,
@@ -29,7 +29,7 @@ struct Bound {
 /// Keys of the jobs. By default no job has a key, and any sender may join.
 #[derive(Clone, Default)]
 pub struct Keys {
-    /// Key of all jobs without a key of their own.
+    /// Key of all jobs that have no key of their own.
     default: Option<Key>,
     jobs: Vec<(u32, Key)>,
     /// Keys of the jobs that existed when the keys were last changed.
@@ -44,8 +44,8 @@ impl Keys {
         Self { secret, ..Self::default() }
     }
 
-    /// Replaces the secret. Each thread of a switch needs its own: a nonce that one thread has given to an address must
-    /// not admit that address at another thread.
+    /// Replaces the secret. Each thread of a switch needs its own secret, because a nonce that one thread has given to
+    /// an address must not admit that address at another thread.
     #[must_use]
     pub fn with_secret(self, secret: [u8; SECRET_LEN_BYTES]) -> Self {
         Self { secret, ..self }
@@ -69,12 +69,12 @@ impl Keys {
         *self = Self { bound, secret: self.secret, ..new };
     }
 
-    /// Records that a job has ended. The last packets to its members, which wait to be sent, still need its key.
+    /// Records that a job has ended. Its key is still kept, because packets to its members may be waiting to be sent.
     pub(crate) fn release(&mut self, job: u32) {
         self.bound.iter_mut().filter(|bound| bound.job == job).for_each(|bound| bound.is_over = true);
     }
 
-    /// Forgets the former keys of the jobs that have ended, all of whose packets have been sent.
+    /// Forgets the former keys of the jobs that have ended. All packets of these jobs must have been sent.
     pub(crate) fn forget_released(&mut self) {
         self.bound.retain(|bound| !bound.is_over);
     }
@@ -116,7 +116,7 @@ pub(crate) enum Seal {
     Upward { job: u32, context: u64, counter: u64 },
 }
 
-/// Nonces: each address has one, which changes when it is used.
+/// Nonces. Each address has one nonce, which changes when it is used.
 ///
 /// No state is stored when a nonce is sent, so that challenges cannot fill a table.
 #[derive(Clone)]
@@ -137,7 +137,7 @@ impl Nonces {
         self.hash(&[endpoint.key().get(), uses]).max(1)
     }
 
-    /// Uses up the nonce of an address. Returns false if `nonce` is not that nonce.
+    /// Uses up the nonce of an address. Returns false, and changes nothing, if `nonce` is not the nonce of the address.
     pub(crate) fn redeem(&mut self, endpoint: &Endpoint, nonce: u64) -> bool {
         let is_right = self.of(endpoint) == nonce;
         if is_right {

@@ -159,8 +159,8 @@ fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddr
     }
 }
 
-/// Checks the daemon on this machine, if there is one. If the operator gave a control socket, a missing answer is a
-/// failure.
+/// Checks the daemon on this machine. Skips the check if no control socket was given and the default one does not
+/// exist.
 fn check_daemon(report: &mut Report, control: &QueryArgs) -> anyhow::Result<()> {
     let path = match control.path() {
         Ok(path) if path.exists() || control.is_given() => path,

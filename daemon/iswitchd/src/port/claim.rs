@@ -7,8 +7,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum time that [`InterfaceClaim::acquire`] waits. A daemon that starts at the same time briefly holds the claim
-/// of a crashed owner while it removes the table that a crashed owner left behind.
+/// Maximum time that [`InterfaceClaim::acquire`] waits. A daemon that starts at the same time briefly holds a claim
+/// while it removes the table that a crashed owner left behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -285,8 +285,8 @@ impl PacketPort {
         Ok(payload.len())
     }
 
-    /// Sends a frame with the concatenated parts as its payload. If the destination is a multicast group and the
-    /// interface is a port of a bridge, the frame is sent through the bridge, which copies it to all its ports.
+    /// Sends a frame that consists of the concatenated parts. If the destination is a multicast group and the interface
+    /// is a port of a bridge, the frame is sent through the bridge, which copies it to all its ports.
     fn write(&self, addresses: &FrameAddresses, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {

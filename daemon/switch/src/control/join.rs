@@ -1,4 +1,4 @@
-//! Join: admits a sender as a member, or updates which workers a member represents.
+//! Join: admits a sender as a member, or updates the number of workers that a member represents.
 
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS};
 use iswitch_protocol::wire::{Exceeded, JoinRepr, Kind, Limit, Mode, Status};
@@ -65,7 +65,7 @@ pub(super) fn handle_join(
     }
 }
 
-/// Returns whether the sender of a Join is already a member on another port and is alive there.
+/// Returns whether the sender of a Join is already a member on another port and is still active there.
 fn is_double(state: &State, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
     let other = state.jobs.same_elsewhere(from, id, join);
     other.is_some_and(|at| state.jobs.is_heard(at, state.now, state.config.lease()))
@@ -128,8 +128,8 @@ fn try_join(
     admit(state, at, from, request.id, join).map(Some)
 }
 
-/// Returns the refusal of a Join if the parent has recently refused the same vector length. From this refusal, members
-/// that divide the vector differently learn how the job of the parent divides it (T-8).
+/// Returns the refusal of a Join if the parent has recently refused the same vector length. The refusal shows members
+/// that divide the vector differently how the parent's job divides it (T-8).
 fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
     let is_formed = state.jobs.find(id).and_then(|at| state.jobs.get(at)).is_some_and(Job::is_formed);
     let mut expected = state.uplinks.iter().filter_map(|uplink| uplink.expected_len(id, state.now));
@@ -137,8 +137,8 @@ fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
     Some((Status::GradientLenMismatch, expected).into())
 }
 
-/// Ends a job that began without the holders of its sums, one of which is now returning. Returns the addresses of its
-/// members, which must rejoin.
+/// Ends a job that began without the members that hold its sums, if the Join comes from one of these members. Returns
+/// the addresses of the job's current members, which must rejoin.
 fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
     let at = state.jobs.find(id)?;
     let (now, lease) = (state.now, state.config.lease());
@@ -149,7 +149,7 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
     Some(dismissed)
 }
 
-/// Updates a member from a repeated Join: a switch may represent more workers than before.
+/// Updates a member from a repeated Join: if the member is a switch, it may now represent more workers.
 fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();

@@ -15,7 +15,7 @@ use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
 use crate::{delivery, lifecycle, parent};
 
-/// Handles an FBcast: closes segments with the contributions that they have.
+/// Handles an FBcast: closes segments, whose sums then consist of the contributions that have arrived.
 pub(super) fn handle_fbcast(
     state: &mut State,
     from: &Endpoint,
@@ -112,8 +112,8 @@ fn missing_of(
 }
 
 /// Returns whether results of a round may be repeated. Results of an unfinished aggregate must not be queued: a vector
-/// that finishes the aggregate in the meantime would be queued behind them, so they would lack that vector. All members
-/// receive the results anyway once the aggregate is complete.
+/// that finishes the aggregate in the meantime would be queued behind these results, which would therefore lack the
+/// vector. All members receive the results anyway once the aggregate is complete.
 fn has_results_of(state: &State, at: MemberAt, round: Round) -> bool {
     let Some(job) = state.jobs.get(at.job) else { return false };
     let Rounds::Asynchronous(aggregates) = job.rounds() else { return true };
@@ -175,7 +175,7 @@ fn check_range(state: &State, at: MemberAt, range: RangeRepr) -> Result<&Job, Re
     }
 }
 
-/// Refuses a round that is no longer kept, or in which the member does not take part.
+/// Refuses a request for a round whose results are no longer kept, or in which the member does not take part.
 fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
     if let Rounds::Asynchronous(aggregates) = job.rounds() {
         let oldest = aggregates.oldest_kept();

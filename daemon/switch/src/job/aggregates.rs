@@ -1,6 +1,7 @@
 //! Aggregates of an asynchronous job, and the vectors that its members are sending.
 //!
-//! Below a parent, vectors are added to partial sums, and the aggregates are those whose results the parent sends.
+//! If the switch has a parent, vectors are added to partial sums instead, and the aggregates are those whose results
+//! the parent sends.
 
 use iswitch_protocol::limits::{MAX_ASYNC_GENERATIONS, MAX_MEMBERS, MAX_SKIPPED_VECTORS};
 use iswitch_protocol::wire::control::RangeRepr;
@@ -13,8 +14,8 @@ use crate::ids::{MemberId, MemberSet};
 use crate::origin::Position;
 use crate::reason::DropReason;
 
-/// Aggregates of a job: the one that is being filled, and the latest finished ones. Below a parent, `filling` is the
-/// first aggregate of which no result has arrived, and aggregates before it may lack results.
+/// Aggregates of a job: the one that is being filled, and the latest finished ones. If the switch has a parent,
+/// `filling` is the first aggregate of which no result has arrived, and aggregates before it may lack results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
@@ -24,7 +25,7 @@ pub(crate) struct Aggregates {
     filling: Round,
     /// Number of vectors in the aggregate that is being filled.
     vectors: u16,
-    /// Number of worker gradients that complete the aggregate; fixed when its first vector is admitted.
+    /// Number of worker gradients that complete the aggregate being filled; fixed when its first vector is admitted.
     threshold: u16,
     /// Number of worker gradients in the aggregate that is being filled.
     contributions: u16,
@@ -41,40 +42,41 @@ pub(crate) struct Aggregates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Finished {
     contributions: u16,
-    /// History of the members that have all sums before this one.
+    /// History before this aggregate: that of the members that have all earlier sums.
     before: u64,
 }
 
 /// The vector that a member is sending.
 #[derive(Clone, Copy, Debug, Default)]
 struct Staging {
-    /// Number of the vector, or of the next one if none is being sent.
+    /// Number of the vector, or of the next vector if none is being sent.
     number: Round,
-    /// Number of its segments that are staged.
+    /// Number of segments of the vector that are staged.
     received: u32,
-    /// Mark of the slots that hold these segments.
+    /// Generation that marks the slots of these segments.
     mark: Generation,
     /// Number of worker gradients in the vector.
     contributions: u16,
-    /// Sum that includes the preceding vector, if that vector was admitted.
+    /// Sum to which the preceding vector was added, if that vector was admitted.
     taken_by: Option<Sum>,
-    /// Last Confirm of the preceding vector that was answered before the aggregate was known.
+    /// Last Confirm of the preceding vector, if the switch answered it before it knew which aggregate contains the
+    /// vector.
     asked: Option<Asked>,
-    /// First segment of the preceding vector that has yet to be added. This segment and those after it still occupy
-    /// the memory.
+    /// First segment of the preceding vector that has yet to be added. This segment and the segments after it still
+    /// occupy the staging memory of the member.
     unadded_from: Option<u32>,
 }
 
-/// A sum that vectors are added to.
+/// Sum to which vectors are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
     /// The aggregate with this number.
     Aggregate(Round),
-    /// The partial sum for the parent in this buffer.
+    /// The partial sum for the parent that is in the buffer with this index.
     Partial(usize),
 }
 
-/// A Confirm that is answered again when the aggregate is known (requirement V-12).
+/// A Confirm that the switch will answer again once it knows which aggregate contains the vector (requirement V-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// Id of the request.
@@ -89,9 +91,10 @@ pub(crate) enum Receipt {
     Admitted(Round),
     /// The vector is part of a partial sum that the parent has yet to admit.
     Pending,
-    /// The vector is expected; some of its segments may have arrived.
+    /// The vector is the next one that the switch expects from the member; some of its segments may have arrived.
     Expected,
-    /// The vector is neither the last one admitted nor the expected one; holds the number of the expected one.
+    /// The vector is neither the last admitted one nor the expected one. The field is the number of the expected
+    /// vector.
     Unknown(Round),
 }
 
@@ -100,16 +103,17 @@ pub(crate) enum Receipt {
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
     pub(crate) sum: Sum,
-    /// Whether this is the first vector of the sum, which overwrites the previous content of the memory.
+    /// Whether this is the first vector of the sum, which replaces the previous content of the memory.
     pub(crate) is_first: bool,
-    /// Whether this is the last vector of an aggregate. The results are sent while the vector is added.
+    /// Whether this is the last vector of an aggregate. If it is, the result of each segment is sent as soon as the
+    /// segment has been added.
     pub(crate) is_last: bool,
 }
 
 /// A segment that may be staged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acceptable {
-    /// Whether the segment begins a vector.
+    /// Whether the segment is the first of its vector to be staged.
     pub(super) is_first: bool,
     /// Number of staged segments of the same vector, including this one.
     pub(super) received: u32,
@@ -143,7 +147,7 @@ impl Aggregates {
         self.capacity
     }
 
-    /// Restarts at aggregate `base`, as if there had been none before. Staged segments are given up.
+    /// Restarts at aggregate `base`, as if there had been no aggregates before it. Discards all staged segments.
     pub(super) fn restart_at(&mut self, base: Round) {
         (self.filling, self.vectors, self.given_up_before) = (base, 0, None);
         for staging in &mut self.staging {
@@ -158,7 +162,7 @@ impl Aggregates {
         *staging = Staging { number: first, unadded_from, ..Staging::default() };
     }
 
-    /// Returns the position of an aggregate in the job's memory.
+    /// Returns the position of an aggregate in the job's memory, in units of one vector.
     pub(super) fn position_of(&self, aggregate: Round) -> usize {
         aggregate.get() as usize % self.capacity
     }
@@ -206,7 +210,7 @@ impl Aggregates {
         self.finished(aggregate).map(|finished| finished.before)
     }
 
-    /// Returns the first kept aggregate with the history `history` before it.
+    /// Returns the first kept aggregate whose preceding history is `history`, if any.
     pub(super) fn kept_after(&self, history: u64) -> Option<Round> {
         let oldest = self.oldest_kept();
         let kept = self.filling.distance_from(oldest);
@@ -215,8 +219,8 @@ impl Aggregates {
             .find(|round| self.finished[self.position_of(*round)].before == history)
     }
 
-    /// Lowers the threshold to that of the job if members have left, unless H is pinned (requirement V-4). Returns
-    /// true if the gradients in the aggregate now suffice.
+    /// Lowers the threshold of the aggregate that is being filled to `threshold`, because members have left. If H is
+    /// pinned, changes nothing (requirement V-4). Returns true if the aggregate now contains enough gradients.
     pub(super) fn lower_threshold(&mut self, threshold: u16, is_pinned: bool) -> bool {
         if !is_pinned {
             self.threshold = self.threshold.min(threshold);
@@ -224,8 +228,8 @@ impl Aggregates {
         self.is_open() && self.contributions >= self.threshold
     }
 
-    /// Admits a member's vector to the aggregate that is being filled or, below a parent, to the next partial sum.
-    /// `threshold` is that of the job.
+    /// Admits a member's vector to the aggregate that is being filled or, if there is a parent, to the next partial
+    /// sum. `threshold` is the current threshold of the job.
     pub(super) fn admit_vector(&mut self, member: MemberId, contributions: u16, threshold: u16) -> Addition {
         if let Some(partials) = &mut self.partials {
             let (buffer, is_first) = partials.admit(contributions);
@@ -244,7 +248,7 @@ impl Aggregates {
         Addition { member, sum, is_first, is_last }
     }
 
-    /// Records that a sum has taken the vector of a member, which sends the next one from now on.
+    /// Records that the vector of a member was admitted to a sum. From now on, the member sends its next vector.
     fn take_vector(&mut self, member: MemberId, sum: Sum) {
         let staging = &mut self.staging[member.get()];
         *staging = Staging {
@@ -273,13 +277,13 @@ impl Aggregates {
         }
     }
 
-    /// Sends the next partial sum on its way to the parent, if there is one and the previous one has arrived. Returns
-    /// its number.
+    /// Begins to send the next partial sum to the parent, if it contains vectors and the parent has admitted the
+    /// previous one. Returns the number of the partial sum.
     pub(crate) fn raise_partial(&mut self) -> Option<Round> {
         self.partials.as_mut()?.raise()
     }
 
-    /// Records a Confirm that cannot get its final answer before the aggregate is known.
+    /// Records a Confirm whose final answer has to wait until the aggregate is known.
     pub(crate) fn note_asked(&mut self, member: MemberId, asked: Asked) {
         self.staging[member.get()].asked = Some(asked);
     }
@@ -296,20 +300,20 @@ impl Aggregates {
         members
     }
 
-    /// Removes and returns the Confirm of a member that must be answered again, if there is one.
+    /// Removes and returns the Confirm of a member that must be answered again, if any.
     pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
         self.staging[member.get()].asked.take()
     }
 
-    /// Returns whether this switch may keep those results of an aggregate that the parent still has.
+    /// Returns whether this switch may keep the results of an aggregate that the parent sends again.
     pub(super) fn may_keep(&self, aggregate: Round) -> bool {
         let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
         let distance = self.filling.distance_from(aggregate) as usize;
         !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
     }
 
-    /// Also keeps the results of the aggregates from `first` on (see [`Self::may_keep`]). Their histories are not
-    /// known.
+    /// From now on, also keeps the results of the aggregate `first` and of those after it (see [`Self::may_keep`]).
+    /// Their histories are not known.
     pub(super) fn reach_back(&mut self, first: Round) {
         let (oldest, mut aggregate) = (self.oldest_kept(), first);
         while aggregate.is_before(oldest) {
@@ -326,7 +330,8 @@ impl Aggregates {
         self.finished[self.position_of(aggregate)].before = before;
     }
 
-    /// Gives up the aggregates before `oldest`, which must not follow the aggregate that [`Self::filling`] returns.
+    /// Discards the aggregates before `oldest`, which must not be later than the aggregate that [`Self::filling`]
+    /// returns.
     pub(super) fn give_up_before(&mut self, oldest: Round) {
         if self.given_up_before.is_none_or(|first| first.is_before(oldest)) {
             self.given_up_before = Some(oldest);
@@ -336,7 +341,7 @@ impl Aggregates {
         }
     }
 
-    /// Continues at an aggregate after the parent has given up earlier ones.
+    /// Continues at a later aggregate after the parent has discarded the aggregates before it.
     pub(super) fn skip_to(&mut self, aggregate: Round) {
         self.filling = aggregate;
         self.numbers.restart_at(aggregate);
@@ -366,7 +371,7 @@ impl Aggregates {
         }
     }
 
-    /// Checks whether a segment of a member may be staged now. `mark` is that of the segment's slot.
+    /// Checks whether a segment of a member may be staged now. `mark` is the generation of the segment's slot.
     pub(super) fn accepts(
         &self,
         member: MemberId,
@@ -392,7 +397,7 @@ impl Aggregates {
         Ok(Acceptable { is_first, received: if is_first { 1 } else { staging.received + 1 } })
     }
 
-    /// Begins a vector. Staged segments of an earlier one are given up.
+    /// Begins a vector. Discards the staged segments of an earlier vector.
     pub(super) fn begin_vector(&mut self, member: MemberId, seg: Seg, mark: Generation) {
         let staging = &mut self.staging[member.get()];
         (staging.received, staging.contributions) = (0, seg.contributions);
@@ -402,20 +407,22 @@ impl Aggregates {
         staging.mark = mark;
     }
 
-    /// Records how many segments of a member's vector are staged. Returns the mark of their slots.
+    /// Records how many segments of a member's vector are staged. Returns the generation that marks the slots of these
+    /// segments.
     pub(super) fn set_aside(&mut self, member: MemberId, received: u32) -> Generation {
         let staging = &mut self.staging[member.get()];
         staging.received = received;
         staging.mark
     }
 
-    /// Returns whether a segment of a vector is staged. `mark` is that of the segment's slot.
+    /// Returns whether a segment of a vector is staged. `mark` is the generation of the segment's slot.
     pub(super) fn is_set_aside(&self, member: MemberId, number: Round, mark: Generation) -> bool {
         let staging = &self.staging[member.get()];
         staging.received > 0 && staging.number == number && mark == staging.mark
     }
 
-    /// Returns whether the contribution count of the aggregate can grow by `contributions`.
+    /// Returns whether `contributions` more gradients fit into the contribution count of the sum to which the next
+    /// vector is added.
     pub(super) fn has_room_for(&self, contributions: u16) -> bool {
         match &self.partials {
             Some(partials) => partials.has_room_for(contributions),
@@ -423,7 +430,7 @@ impl Aggregates {
         }
     }
 
-    /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments are
+    /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments have been
     /// added.
     pub(super) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         self.staging[member.get()].unadded_from = from;

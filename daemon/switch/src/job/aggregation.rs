@@ -1,9 +1,9 @@
 //! Aggregation in a synchronous job: adds one contribution to one segment.
 //!
-//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one being
-//! summed, and the previous one, whose results are kept for members that lost them. A slot is reused only after the
-//! slot of the other parity, which is one round later, is finished. Every participant has contributed to that later
-//! round, so none of them can still need the older result.
+//! A slot is addressed by the round's parity and the segment's index, so two rounds can be stored at once: the one
+//! being summed, and the previous one, whose results are kept for members that did not receive them. A slot is reused
+//! only after the slot of the other parity, which is one round later, is finished. Every participant has contributed to
+//! that later round, so none of them can still need the older result.
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use iswitch_protocol::{ElementType, ElementTypes, Instant, Round, Seg, SegmentIndex};
@@ -21,13 +21,13 @@ use crate::reason::DropReason;
 pub(crate) enum Verdict {
     /// The contribution was added; the sum is not complete yet.
     Summed,
-    /// The contribution was added and completed the sum, which is a result. It was put into its batch if the batch had
-    /// room.
+    /// The contribution was added and completed the sum, which is a result. If the batch for results had room, the sum
+    /// was put into it.
     Completed,
-    /// The contribution was added and completed the sum, which is a contribution to the parent's sum. It was put into
-    /// its batch if the batch had room.
+    /// The contribution was added and completed the sum, which is a contribution to the parent's sum. If the batch for
+    /// partial sums had room, the sum was put into it.
     CompletedPartial,
-    /// The segment was already finished; the answer is its result.
+    /// The segment was already finished. The contribution is answered with the result.
     Finished,
     /// The contribution was dropped and changed nothing.
     Dropped(DropReason),
@@ -35,7 +35,7 @@ pub(crate) enum Verdict {
 
 /// Decision on whether a slot accepts a member's contribution to a round.
 enum Admission {
-    /// First contribution to this slot; the round may have to be opened.
+    /// This is the first contribution to the slot. The round may have to be opened.
     First,
     Next,
     Finished,
@@ -145,7 +145,7 @@ impl<'a> Aggregation<'a> {
         batch.has_room(self.job.layout.packet_len(index, element)).then_some((batch, element))
     }
 
-    /// Records an accepted contribution in its slot, and opens the round if it is the first.
+    /// Records an accepted contribution in its slot, and opens the round if this is the first contribution to it.
     fn admit(&mut self, total: Seg, contributors: MemberSet, opening: Option<OpenRound>, is_last: bool) {
         if let Some(open) = opening {
             self.job.open(open);
@@ -156,7 +156,7 @@ impl<'a> Aggregation<'a> {
         *self.slot_mut(round, total.index) = Slot { contributors, generation, round, contributions, state };
     }
 
-    /// Checks whether the packet can be a contribution to the job at all.
+    /// Checks whether the packet can be a contribution to this job in any state of the job.
     pub(super) fn check(&self, seg: Seg, floats: &[u8]) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
@@ -169,9 +169,10 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the reason for which a packet that cannot be a contribution is dropped. A late sum that a member
-    /// supplied to an earlier incarnation may have longer elements than contributions have. The returned reason then
-    /// concerns the round of the sum, so that the member does not fail.
+    /// Returns the reason for which a packet that cannot be a contribution is dropped. A sum that a member supplied to
+    /// an earlier incarnation of the job may arrive late, and its elements may be longer than those of contributions.
+    /// In this case, the returned reason concerns the round of the packet rather than its length, so that the member
+    /// does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
             return reason;
@@ -183,7 +184,7 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Decides whether a contribution is admitted, given the slot of its segment, and its round if that is open.
+    /// Decides whether a contribution is admitted, given the slot of its segment, and its round if the round is open.
     fn admission(&self, member: MemberId, seg: Seg, slot: &Slot, opened: Option<&OpenRound>) -> Admission {
         let Seg { round, index, .. } = seg;
         if slot.is_done(round) {
@@ -217,8 +218,8 @@ impl<'a> Aggregation<'a> {
         if takes_part { Admission::First } else { Admission::Refused(DropReason::NotParticipant) }
     }
 
-    /// Adds a contribution to the sum, and writes the sum into the batch if one is given. Returns false, and changes
-    /// nothing, if the contribution is refused.
+    /// Adds a contribution to the sum, and writes the sum into the batch if `batch` is given. Returns false, and
+    /// changes nothing, if the contribution is refused.
     fn sum_on_arrival(
         &mut self,
         seg: Seg,
@@ -312,9 +313,9 @@ impl<'a> Aggregation<'a> {
         SlotState::Done
     }
 
-    /// Closes an open segment that waits for no member, or with `force` any open segment with contributions, and puts
-    /// its sum into the batch, which must have room. Returns the number of members in the sum, or `None` if the
-    /// segment is not closed.
+    /// Closes an open segment if it waits for no member or, with `force`, if it has contributions. Puts its sum into
+    /// the batch, which must have room. Returns the number of members in the sum, or `None` if the segment is not
+    /// closed.
     pub(crate) fn close(
         &mut self,
         round: Round,
@@ -340,8 +341,8 @@ impl<'a> Aggregation<'a> {
         Some(self.slot(round, index).contributors.len())
     }
 
-    /// Fills a segment without participants with zeros, which change no sum. Returns false if the segment was already
-    /// sent or it is too early to send it.
+    /// Completes a segment that has no participants with zeros, which do not change the parent's sum. Returns false if
+    /// the segment was already sent, or if the previous round of the segment is not finished.
     fn contribute_nothing(&mut self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
@@ -354,7 +355,7 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
-    /// that segment is not finished or is no longer kept.
+    /// the segment is not finished, or if its result is no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -380,8 +381,8 @@ impl<'a> Aggregation<'a> {
         aggregates.is_some_and(|aggregates| round.is_before(aggregates.oldest_kept()))
     }
 
-    /// Puts the members' partial sum into the batch if the parent's result has not arrived yet. Otherwise returns
-    /// false.
+    /// If the parent's result of a segment has not arrived yet, puts the members' partial sum into the batch.
+    /// Otherwise, returns false.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let is_partial = self.slot(round, index).is_partial(round);
         if is_partial {
@@ -397,8 +398,8 @@ impl<'a> Aggregation<'a> {
         batch.push_floats(seg, self.sum_mut(round, index), element);
     }
 
-    /// Processes a result of the parent, widened to little-endian floats, which replaces the partial sum of the
-    /// members. Returns false if the result is unusable.
+    /// Processes a result of the parent, which replaces the partial sum of the members. `floats` are the little-endian
+    /// floats of the result. Returns false if the result is unusable.
     pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;
         let layout = &self.job.layout;
@@ -424,7 +425,7 @@ impl<'a> Aggregation<'a> {
         accumulate::overwrite(self.sum_mut(round, index), floats, NonFinite::Sum)
     }
 
-    /// Returns whether `round` is the next round of a segment.
+    /// Returns whether `round` may be the next round of a segment.
     fn may_begin(&self, round: Round, index: SegmentIndex) -> bool {
         let Some(rounds) = self.job.rounds.synchronous() else { return false };
         let base = self.job.rounds.numbers().base();

@@ -19,8 +19,8 @@ struct Kept {
     digest: u64,
     /// Member that was first to report a digest of the round.
     member: MemberId,
-    /// Members that reported a different digest. A repeated request of such a member is refused again, but not
-    /// counted again.
+    /// Members that reported a digest that differs from the first one. If such a member repeats its report, the report
+    /// is refused again but not counted again.
     differing: MemberSet,
 }
 
@@ -29,18 +29,18 @@ struct Kept {
 pub(crate) struct Divergence {
     /// Member that was first to report a digest of the round.
     pub(crate) other: MemberId,
-    /// Whether this is the member's first different digest of the round.
+    /// Whether this is the member's first report in this round of a digest that differs.
     pub(crate) is_new: bool,
 }
 
 impl Digests {
-    /// Returns the number of digests that differed since the job was created.
+    /// Returns the number of digests, since the job was created, that differed from the first digest of their round.
     pub(crate) fn diverged(&self) -> u64 {
         self.diverged
     }
 
-    /// Compares a digest with the one reported first for its round. If there is none, keeps the digest for
-    /// comparison.
+    /// Compares a digest with the one reported first for its round. If it is the first digest of the round, keeps it
+    /// for comparison.
     pub(crate) fn compare(&mut self, member: MemberId, reported: DigestRepr) -> Result<(), Divergence> {
         let kept = self.kept.iter_mut().flatten().find(|kept| kept.round == reported.round);
         let Some(kept) = kept else {
@@ -57,7 +57,8 @@ impl Digests {
         Err(Divergence { other: kept.member, is_new })
     }
 
-    /// Stores a digest in a free entry, or replaces that of the oldest round if the new round is later.
+    /// Stores a digest in a free entry, If no entry is free, replaces the digest of the oldest round, provided that the
+    /// new round is later.
     fn keep(&mut self, new: Kept) {
         let oldest = self.kept.iter_mut().reduce(|a, b| match (&a, &b) {
             (Some(first), Some(second)) if second.round.is_before(first.round) => b,

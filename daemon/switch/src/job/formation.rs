@@ -1,8 +1,8 @@
-//! Completion of a job, and the rounds at which its members then start.
+//! Completion (formation) of a job, and the choice of the rounds at which its members start.
 //!
 //! A restarted switch knows nothing of its jobs. The members rejoin, and their histories state which sums they have.
-//! The job continues under round numbers that no packet of the earlier run can name. If some members lack the last sum,
-//! the members that hold it resend it: that round is replayed, not summed.
+//! The job continues with round numbers that no packet from before the restart can contain. If some members lack the
+//! last sum, the members that hold it resend it: that round is replayed, not summed.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -20,14 +20,15 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
-/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. The next
-/// round of one member may be one behind that of others, and one round may be replayed.
+/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
+/// allows for a member whose next round is one behind that of the others, and for one round that is replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
 /// of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds an aggregate.
+/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds an aggregate
+/// number instead of a history.
 const NAMED: u64 = 1 << ROUND_BITS;
 
 /// History that the rejoining members of a job have in common.
@@ -35,7 +36,7 @@ const NAMED: u64 = 1 << ROUND_BITS;
 pub(super) struct CommonHistory {
     /// History of the members that are up to date.
     pub(super) latest: u64,
-    /// History of the members that lack the last sum, if another member holds that sum.
+    /// History of the members that lack the last sum, if there are such members and another member holds the sum.
     pub(super) behind: Option<u64>,
 }
 
@@ -47,8 +48,8 @@ impl CommonHistory {
         }
     }
 
-    /// Returns the history of the member with the latest round. Other members of an asynchronous job may lack several
-    /// of its sums (V-9).
+    /// Returns the history of the member with the latest round. In an asynchronous job, other members may lack several
+    /// of the sums of that member (V-9).
     fn of_the_furthest(job: &Job) -> Option<Self> {
         let resuming = job.members.resuming();
         let furthest = resuming.reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
@@ -85,8 +86,8 @@ impl CommonHistory {
         resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
     }
 
-    /// Returns the history of the members that lack the last sum, as stated by a switch below or inferred from a
-    /// member whose next round is one behind.
+    /// Returns the history of the members that lack the last sum, as stated by a child switch, or inferred from a
+    /// member whose next round is one behind that of the others.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -99,8 +100,8 @@ impl CommonHistory {
     }
 }
 
-/// Returns whether a member has the sums up to the history `behind`, but not the next one. A switch with such members
-/// lacks that sum too, unless other members of the switch hold it: then no other supplier is needed.
+/// Returns whether a member has the sums up to the history `behind`, but not the next one. A child switch with such
+/// members lacks that sum too, unless other members of that switch hold it and can therefore supply it.
 fn lacks_after(resume: &ResumeRepr, behind: u64) -> bool {
     !resume.fresh && (resume.history == behind || resume.behind == behind && resume.previous == 0)
 }
@@ -110,15 +111,15 @@ fn later(a: Round, b: Round) -> Round {
     if a.is_before(b) { b } else { a }
 }
 
-/// Returns the latest aggregate that a member of an asynchronous job, or a member below it, names. A switch states
-/// that of its Fresh members as `behind` (M-9).
+/// Returns the latest aggregate that a member of an asynchronous job, or a member below it, names in its Join. A child
+/// switch states the latest aggregate of its Fresh members in the field `behind` (M-9).
 fn latest_named(resume: &ResumeRepr) -> Round {
     let is_stated = resume.behind & NAMED != 0;
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
 }
 
-/// Returns whether one of two histories leads to the other in at most `most` sums. Each history is given with the round
-/// that it precedes.
+/// Returns whether one of two histories is reached from the other by adding at most `most` sums. Each history is given
+/// with the round that it precedes.
 fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
     let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
     let distance = to.0.distance_from(from.0);
@@ -126,25 +127,25 @@ fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, 
     distance <= most && (0..distance).fold(from.1, step) == to.1
 }
 
-/// Start that the parent granted to a job below it.
+/// Start that the parent granted to this switch's job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     /// Epoch of the topmost switch.
     pub(crate) epoch: u64,
     pub(crate) start: Start,
-    /// Whether the parent may still have the sum of the round before the start.
+    /// Whether the parent may still have the sum of the round before that in which the job starts.
     pub(crate) keeps_last: bool,
     /// Number of this switch's first vector at the parent, in an asynchronous job.
     pub(crate) first_vector: Round,
 }
 
-/// Plan that determines where the members of a job continue.
+/// Plan that determines the round at which each member of a job continues.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     /// Next round that is summed. `latest` is the history before it.
     next: Round,
     latest: u64,
-    /// First round of members that share no history with the others, and the history before it.
+    /// First round of the members that share no history with the others, and the history before that round.
     fresh: (Round, u64),
     /// Rounds from `next` on that some members may have reached under the same parent, each with the history before
     /// it.
@@ -166,7 +167,7 @@ impl Plan {
         Self { starts: starts_from(next, latest, chain, epoch), ..Self::new(next, latest, None) }
     }
 
-    /// Returns the start of a member that is neither up to date nor lacks just the last sum.
+    /// Returns the start of a member that is not up to date and lacks more than the last sum.
     fn start_of(&self, own: Option<u64>) -> Start {
         let known = self.starts.iter().find(|(_, before)| own == Some(*before));
         let (standing, (round, history)) =
@@ -176,21 +177,22 @@ impl Plan {
 }
 
 impl Job {
-    /// Returns whether a Join shows that the job began without the holders of its sums (M-9). This can happen because
-    /// a switch that has just started does not know of them, and a job that declared no workers does not wait.
+    /// Returns whether a Join shows that the job began without the members that hold its sums (M-9). This can happen
+    /// because a switch that has just started does not know these members, and a job without declared workers does not
+    /// wait for any.
     pub(crate) fn gives_way_to(&self, join: &JoinRepr, now: Instant, lease: Duration) -> bool {
         let is_young = self.began_with_newcomers && now.since(self.created) <= lease;
         let has_other_sums = |resume: ResumeRepr| !resume.fresh && self.round_after(resume.history).is_none();
         is_young && join.resume.is_some_and(has_other_sums) && self.mismatch(join).is_none()
     }
 
-    /// Records the members of the incarnation that gave way to this one. Their sums do not count.
+    /// Records the members of the incarnation that gave way to this one. The sums of these members do not count.
     pub(crate) fn dismiss(&mut self, dismissed: &Dismissed) {
         self.dismissed = *dismissed;
     }
 
-    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked Fresh, so
-    /// that it does not count.
+    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked Fresh and
+    /// therefore does not count.
     pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
         let is_dismissed = self.dismissed.contains(from);
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
@@ -213,8 +215,9 @@ impl Job {
         }
     }
 
-    /// Returns whether the members that have rejoined may continue without the rest. If a switch among them can
-    /// change its parent, a majority is required, so that two parts of the job never continue independently.
+    /// Returns whether the members that have rejoined may continue without the rest. If any of these members is a
+    /// switch that can change its parent, a majority is required, so that two parts of the job never continue
+    /// independently.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
         self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
@@ -267,8 +270,8 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// Returns the resume fields of this switch's own Join, which summarize those of the members below it. `members`
-    /// is the number of members that the parent had.
+    /// Returns the resume fields of this switch's own Join, which summarize the resume fields of its members. `members`
+    /// is the number of members that the job had at the parent.
     pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let common = CommonHistory::of(self)?;
         let holder = self.members.resuming().find(|resume| common.holds_last(resume));
@@ -294,9 +297,9 @@ impl Job {
         Some(ResumeRepr { round: furthest, threshold, behind, ..resume })
     }
 
-    /// Completes an asynchronous job below a parent. The parent knows one history: the members that have it, or that
-    /// are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not matter: a
-    /// member with sums may have joined after this switch had sent its own Join.
+    /// Completes an asynchronous job of a switch that has a parent. The parent knows one history: the members that have
+    /// it, or that are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not
+    /// matter: a member with sums may have joined after this switch had sent its own Join.
     fn form_below(&mut self, granted: &Granted) {
         let Granted { epoch, start, first_vector, .. } = *granted;
         let Start { round, history, .. } = start;
@@ -326,7 +329,7 @@ impl Job {
     }
 
     /// Recognizes the history of a member that lacks aggregates before those of this switch, if both histories belong
-    /// to one sequence. The parent may still have the results of these aggregates (V-13).
+    /// to the same sequence of sums. The parent may still have the results of these aggregates (V-13).
     pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
         let (chain, epoch) = (self.history.chain(), self.epoch());
         let is_passed_on = self.formed && self.passes_on();
@@ -345,8 +348,8 @@ impl Job {
         }
     }
 
-    /// Begins to pass on aggregates below a parent, at the aggregate and history `first`. The aggregates before
-    /// `next` are finished.
+    /// Prepares an asynchronous job to pass on the aggregates of the parent, from the aggregate and history `first` on.
+    /// The aggregates before `next` are finished.
     fn begin_below(&mut self, first: (Round, u64), next: (Round, u64), first_vector: Round) {
         let epoch = self.epoch();
         self.rounds.restart_at(first.0);
@@ -476,7 +479,7 @@ impl Job {
     }
 
     /// Gives up the replay of a sum that some members await, because no member that holds the whole sum is left. The
-    /// members continue without it, unless others have the sum.
+    /// waiting members continue without the sum, unless other members of the job have it.
     pub(super) fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.history.before(round);

@@ -18,29 +18,28 @@ use crate::job::members::Member;
 
 /// Number of periodic Probes in a row that a contributing member may leave unconfirmed.
 const MAX_UNCONFIRMED: u8 = 2;
-/// Number of vectors that a member contributes before an unconfirmed Probe counts. A member does not read its sockets
-/// while it computes.
+/// Number of vectors that a member contributes before an unconfirmed Probe counts as a sign of loss. A member does not
+/// read its sockets while it computes.
 const VECTORS_PER_PROBE: u64 = 2;
-/// Distance between two rounds up to which misses count as successive. After a miss, the member receives the results
-/// of the round under way and of the next one by unicast.
+/// Maximum distance between two rounds whose missed results count as consecutive misses. After a miss, the member
+/// receives the results of the round under way and of the next one by unicast.
 const SUCCESSIVE_ROUNDS: u32 = 2;
 
-/// Number of offers after which the pause between them no longer grows.
+/// Number of offers after which the pause between offers no longer grows.
 const MAX_OFFERS: u8 = (LAST_OFFER_RETRY_MS / FIRST_OFFER_RETRY_MS).ilog2() as u8;
 
 /// Relation of a member to the group of its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
-    /// Port of the switch through which the group of the job reaches the member, if the member and its port state
-    /// that they support groups.
+    /// Port of the switch through which the group of the job reaches the member, if both the member and the port
+    /// support groups.
     port: Option<PortId>,
     /// Earliest time at which the group is offered.
     offer_at: Instant,
-    /// Number of offers since the member last heard the group for a while, which determines the pause after the next
-    /// offer.
+    /// Number of offers since a periodic Probe was last confirmed. It determines the pause after the next offer.
     offers: u8,
-    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row. The
-    /// round is valid only if the number is not zero.
+    /// Latest round for which the member requested results that had been sent to the group. `misses` is the number of
+    /// consecutive rounds of this kind; if it is zero, this round is not valid.
     missed: Round,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.
@@ -68,7 +67,7 @@ impl Reception {
         self.port
     }
 
-    /// Returns whether the group may be offered to the member now, if the member does not hear it.
+    /// Returns whether the group may be offered to the member now, provided that the member does not already hear it.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.port.is_some() && self.offer_at <= now
     }
@@ -78,15 +77,15 @@ impl Reception {
         self.offer_at = Instant::from_nanos(0);
     }
 
-    /// Delays the next offer. The delay doubles until the member has heard the group for a while.
+    /// Delays the next offer. Each offer doubles the delay, until the member has confirmed a periodic Probe.
     pub(crate) fn postpone(&mut self, now: Instant) {
         let pause_ms = (FIRST_OFFER_RETRY_MS << self.offers).min(LAST_OFFER_RETRY_MS);
         self.offer_at = now.plus(Duration::from_millis(pause_ms));
         self.offers = (self.offers + 1).min(MAX_OFFERS);
     }
 
-    /// Records that the member asked for results of a round that were sent to the group. Returns the number of such
-    /// rounds in a row.
+    /// Records that the member requested results of a round that had been sent to the group. Returns the number of
+    /// consecutive rounds for which this has happened.
     fn miss(&mut self, round: Round) -> u8 {
         if self.misses == 0 || self.missed != round {
             let is_next = self.misses > 0 && round.distance_from(self.missed) <= SUCCESSIVE_ROUNDS;
@@ -96,8 +95,8 @@ impl Reception {
         self.misses
     }
 
-    /// Evaluates the last periodic Probe and the number of segments that the member has contributed in total. Returns
-    /// whether the group no longer counts as heard.
+    /// Evaluates the last periodic Probe. `segments` is the number of segments that the member has contributed in
+    /// total. Returns whether the member no longer counts as hearing the group.
     fn settle(&mut self, is_confirmed: bool, segments: u64, vector_segments: u32) -> bool {
         let contributed = segments.saturating_sub(self.segments);
         self.segments = segments;
@@ -116,10 +115,10 @@ impl Reception {
     }
 }
 
-/// A port and an address of the switch from which the group is reached.
+/// A port and an address of the switch from which results are sent to the group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlet {
-    /// Group as the destination, and the address of the switch as the source.
+    /// Destination and source of the results: the group, and the address of the switch.
     to: Endpoint,
     /// Members that have confirmed a Probe from this outlet.
     hearing: MemberSet,
@@ -130,7 +129,7 @@ impl Outlet {
         &self.to
     }
 
-    /// Returns whether results are sent to the group through this outlet.
+    /// Returns whether the switch sends results to the group through this outlet.
     fn is_used(&self) -> bool {
         self.hearing.len() >= MIN_GROUP_MEMBERS
     }
@@ -141,17 +140,18 @@ impl Outlet {
 pub(crate) struct Group {
     address: SocketAddrV4,
     outlets: [Option<Outlet>; MAX_GROUP_OUTLETS],
-    /// Members that know the address.
+    /// Members that have been offered the group and therefore know its address.
     offered: MemberSet,
-    /// Members that may confirm a Probe: their last offer has not been withdrawn.
+    /// Members that may confirm a Probe: those that were offered the group and have not been excluded since.
     invited: MemberSet,
-    /// Members that have confirmed a Probe since the last periodic one.
+    /// Members that have confirmed a Probe since the last periodic Probe was sent.
     confirmed: MemberSet,
-    /// Members that asked for results of a round, and that round. They receive its results by unicast too.
+    /// Latest round for which members requested results that had been sent to the group, and these members. They also
+    /// receive results by unicast.
     doubted: Option<(Round, MemberSet)>,
     probes: u32,
     last_probe: Option<Instant>,
-    /// Time of the next Probe that a member has asked for.
+    /// Time at which the next requested Probe is sent, if a member has requested one.
     asked_at: Option<Instant>,
     /// Time of the next periodic Probe.
     periodic_at: Option<Instant>,
@@ -160,9 +160,9 @@ pub(crate) struct Group {
 /// A Probe that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A member is ready to receive a Probe through the group.
+    /// Probe for a member that is ready to receive it through the group.
     Asked,
-    /// All members that hear the group confirm it again.
+    /// Probe that every member that hears the group must confirm, to show that the group still reaches it.
     Periodic,
 }
 
@@ -191,7 +191,7 @@ impl Group {
         self.probes
     }
 
-    /// Returns whether a member knows the address of the group, so that it may hear it.
+    /// Returns whether a member knows the address of the group, so that it may receive packets to the group.
     pub(super) fn is_offered(&self, id: MemberId) -> bool {
         self.offered.contains(id)
     }
@@ -211,8 +211,8 @@ impl Group {
         self.outlets.iter().enumerate().filter_map(|(at, outlet)| Some((at, outlet.as_ref()?)))
     }
 
-    /// Returns the members that receive results only through the copy for the group. `newest` is the latest round of
-    /// the job.
+    /// Returns the members that receive results only through the multicast copy. `newest` is the latest round of the
+    /// job.
     pub(crate) fn served(&self, newest: Option<Round>) -> MemberSet {
         let served = self.used_outlets().fold(MemberSet::EMPTY, |all, outlet| all.union(outlet.hearing));
         match self.doubted {
@@ -246,8 +246,8 @@ impl Group {
         true
     }
 
-    /// Records a confirmation through an outlet. Returns whether the member did not hear the group before; `None` if it
-    /// may not confirm the group now.
+    /// Records a confirmation through an outlet. Returns whether this is new, that is, whether the member did not hear
+    /// the group before. Returns `None` if the member may not confirm the group now.
     pub(super) fn confirm(&mut self, id: MemberId, at: usize) -> Option<bool> {
         let is_invited = self.invited.contains(id);
         let outlet = self.outlets.get_mut(at)?.as_mut().filter(|_| is_invited)?;
@@ -257,7 +257,7 @@ impl Group {
         Some(is_new)
     }
 
-    /// Returns a member to unicast, until it accepts another offer.
+    /// Switches a member back to unicast until it accepts another offer.
     pub(super) fn exclude(&mut self, id: MemberId) {
         self.invited = self.invited.without(id);
         for outlet in self.outlets.iter_mut().flatten() {
@@ -265,15 +265,15 @@ impl Group {
         }
     }
 
-    /// Sends the results of a round to a member by unicast too.
+    /// From now on, also sends the results of a round to a member by unicast.
     fn doubt(&mut self, id: MemberId, round: Round) {
         let others = self.doubted.filter(|(other, _)| *other == round);
         let others = others.map_or(MemberSet::EMPTY, |(_, members)| members);
         self.doubted = Some((round, others.with(id)));
     }
 
-    /// Schedules a Probe for a member that is ready to hear it. Returns its time, or `None` if the member does not know
-    /// this group.
+    /// Schedules a Probe for a member that is ready to receive it. Returns the time of the Probe, or `None` if the
+    /// member does not know this group.
     pub(crate) fn ask(&mut self, id: MemberId, now: Instant) -> Option<Instant> {
         let pause = Duration::from_millis(MIN_PROBE_INTERVAL_MS);
         let earliest = self.last_probe.map_or(now, |last| last.plus(pause).max(now));
@@ -281,7 +281,7 @@ impl Group {
         self.invited.contains(id).then(|| *self.asked_at.insert(at))
     }
 
-    /// Returns the time of the next Probe that a member has asked for.
+    /// Returns the time at which the next requested Probe is sent, if a member has requested one.
     pub(crate) fn asked_at(&self) -> Option<Instant> {
         self.asked_at
     }
@@ -352,7 +352,8 @@ impl super::Job {
         self.group.as_ref().map_or(0, |group| group.used_outlets().count() as u16)
     }
 
-    /// Records that a member has confirmed a Probe through an outlet. Returns whether it did not hear the group before.
+    /// Records that a member has confirmed a Probe through an outlet. Returns whether the member did not hear the group
+    /// before.
     pub(crate) fn confirm_group(&mut self, id: MemberId, outlet: usize) -> bool {
         let is_new = self.group.as_mut().and_then(|group| group.confirm(id, outlet)) == Some(true);
         if let Some(member) = self.members.get_mut(id).filter(|_| is_new) {
@@ -361,8 +362,8 @@ impl super::Job {
         is_new
     }
 
-    /// Records that a member asked for results of a round that were sent to the group. Returns whether the member now
-    /// receives results by unicast.
+    /// Records that a member requested results of a round that had been sent to the group. Returns whether the member
+    /// now receives results by unicast.
     pub(crate) fn note_group_miss(&mut self, id: MemberId, round: Round, now: Instant) -> bool {
         // A member of an asynchronous job would soon lack aggregates that are no longer kept.
         let most = if self.rounds.asynchronous().is_some() { 1 } else { MAX_GROUP_MISSES };
@@ -376,8 +377,8 @@ impl super::Job {
         is_lost
     }
 
-    /// Evaluates the last periodic Probe. Returns the members that have not confirmed it although they read their
-    /// sockets, and that now receive results by unicast.
+    /// Evaluates the last periodic Probe. Returns the members that have not confirmed it although they were reading
+    /// their sockets, and that now receive results by unicast.
     pub(crate) fn settle_probe(&mut self, now: Instant) -> MemberSet {
         let segments = self.layout.segment_count();
         let Some(group) = &mut self.group else { return MemberSet::EMPTY };
@@ -394,8 +395,8 @@ impl super::Job {
         lost
     }
 
-    /// Returns a member that has joined again to unicast, because it may have left the group. The next offer to it is
-    /// due at once.
+    /// Switches a member that has joined again back to unicast, because it may have left the group. The group is
+    /// offered to the member again at once.
     pub(crate) fn renew_reception(&mut self, id: MemberId) {
         if let Some(group) = &mut self.group {
             group.exclude(id);

@@ -3,14 +3,14 @@
 use iswitch_protocol::Round;
 use iswitch_protocol::history::Chain;
 
-/// Number of consecutive rounds at which members below one parent may be. Two rounds are alive at once, one may be
+/// Number of consecutive rounds at which the members of one parent may be. Two rounds can be open at once, one may be
 /// finished for only some of the members, and a Fresh member starts one round after these.
 pub(super) const STARTS: usize = 4;
 
-/// Histories of a job around its latest round.
+/// The histories before and after the latest round of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
-    /// Rule by which the histories are computed.
+    /// Rule by which a history is computed from the preceding one.
     chain: Chain,
     /// Epoch of the topmost switch's incarnation of the job.
     epoch: u64,
@@ -18,7 +18,7 @@ pub(crate) struct History {
     at: Round,
     /// History of the members that take part in `at`.
     before: u64,
-    /// History one round earlier, if there was one.
+    /// History of the members one round earlier, if there was an earlier round.
     earlier: Option<u64>,
     /// History after `at`, if that round is replayed instead of summed.
     replayed: Option<u64>,
@@ -49,7 +49,7 @@ impl History {
         *self = Self { at, before, earlier: None, replayed, ..*self };
     }
 
-    /// Records that a round opens: either the latest one again, or the one after it.
+    /// Records that a round opens. The round is either the latest one, which opens again, or the one after it.
     pub(super) fn advance(&mut self, round: Round) {
         if round == self.at.next() {
             let before = self.after();
@@ -61,7 +61,7 @@ impl History {
         self.replayed.unwrap_or_else(|| self.chain.after(self.before, self.epoch, self.at))
     }
 
-    /// Returns the history of the members whose next round is `round`, or zero if it is no longer known.
+    /// Returns the history of the members whose next round is `round`, or zero if that history is no longer known.
     pub(super) fn before(&self, round: Round) -> u64 {
         if round == self.at {
             self.before
@@ -74,7 +74,7 @@ impl History {
         }
     }
 
-    /// Returns the next round of a member with the history `history`.
+    /// Returns the next round of a member with the history `history`, if that history is known.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
         // Check the latest round first: if a sum was given up, two rounds have the same history.
         [self.at.next(), self.at, self.at.previous()]

@@ -19,7 +19,7 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Number of levels of switches below and including the member.
+    /// Number of levels of switches in the tree below the member, including the member itself.
     pub(crate) height: u8,
     /// Whether the member, or a switch below it, may change to another parent.
     pub(crate) roams: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Member {
     pub(crate) instance: u32,
     /// Position of the member in ordered sums.
     pub(crate) rank: u16,
-    /// Request id of the Join. The notice that the job is complete repeats this id.
+    /// Request id of the Join. The switch repeats this id in its notice that the job is complete.
     pub(crate) join_request: u32,
     /// Statement of the member about the sums that it had before it joined, if any.
     pub(crate) resume: Option<ResumeRepr>,
@@ -52,14 +52,14 @@ pub(crate) struct Start {
     pub(crate) standing: Standing,
     /// First round that the member takes part in.
     pub(crate) round: Round,
-    /// History before that round; for the standings Supplies and Awaits, the history after it.
+    /// History before that round; for the standings Supplies and Awaits, the history after that round.
     pub(crate) history: u64,
 }
 
 /// The authenticated session of a member in a job with a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
-    /// Nonce with which the member was admitted, to which its trailers are bound; [`NO_SESSION`] without a key.
+    /// Nonce with which the member was admitted, to which its trailers are bound; [`NO_SESSION`] if the job has no key.
     nonce: u64,
     /// Highest counter in the member's trailers so far.
     counter: u64,
@@ -83,8 +83,8 @@ impl Session {
         self.data_key
     }
 
-    /// Records the counter of a trailer. Returns false if the counter is not above all earlier ones (requirement
-    ///
+    /// Records the counter of a trailer. Returns false if the counter is not greater than all earlier counters
+    /// (requirement A-4).
     pub(crate) fn advance(&mut self, counter: u64) -> bool {
         let rises = counter > self.counter;
         self.counter = self.counter.max(counter);
@@ -97,14 +97,14 @@ impl Session {
 pub(crate) struct Progress {
     /// Number of segments.
     pub(crate) segments: u64,
-    /// Round of the last contribution, or in an asynchronous job the number of its vector.
+    /// Round of the last contribution, or, in an asynchronous job, the number of the vector to which it belongs.
     pub(crate) round: Option<Round>,
     /// Arrival time of the last contribution.
     pub(crate) at: Instant,
 }
 
 impl Member {
-    /// Returns whether the member awaits a sum that others supply in `round`.
+    /// Returns whether the member awaits the sum that other members supply in `round`.
     pub(crate) fn awaits(&self, round: Round) -> bool {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
@@ -129,7 +129,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether a switch is or was among the members, so that packets of members below it may still be in flight.
+    /// Whether one of the members is or was a switch, so that packets of members below it may still be in flight.
     had_switches: bool,
 }
 
@@ -185,7 +185,7 @@ impl Members {
         self.iter().map(|(_, member)| member.height).max().unwrap_or(0)
     }
 
-    /// Returns whether a switch is or was among the members.
+    /// Returns whether one of the members is or was a switch.
     pub(super) fn had_switches(&self) -> bool {
         self.had_switches
     }
@@ -197,7 +197,8 @@ impl Members {
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// Returns the resume statements of the returning members, that is, of those that were members before.
+    /// Returns the resume statements of the returning members, that is, of those that were already members of an
+    /// earlier incarnation of the job.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }
@@ -217,7 +218,7 @@ impl Members {
         self.iter().filter(|(_, member)| !round.is_before(member.start.round)).map(|(id, _)| id).collect()
     }
 
-    /// Moves all starts before `round` up to `round`.
+    /// Moves the start of each member that would start before `round` to `round`.
     pub(super) fn start_no_earlier_than(&mut self, round: Round) {
         for (_, member) in self.iter_mut().filter(|(_, member)| member.start.round.is_before(round)) {
             member.start.round = round;
@@ -237,8 +238,8 @@ impl Members {
     }
 }
 
-/// Addresses of members that began a job before the holders of its sums returned. The sums of these members do not
-/// count when the next incarnation of the job is completed.
+/// Addresses of members that began a job before the members that hold its sums returned. The sums of these members do
+/// not count when the next incarnation of the job is completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dismissed([Option<SocketAddrV4>; MAX_MEMBERS]);
 
@@ -249,7 +250,7 @@ impl Default for Dismissed {
 }
 
 impl Dismissed {
-    /// Collects the members of the incarnation that ends.
+    /// Collects the addresses of the members of an incarnation that ends.
     pub(crate) fn of(members: &Members) -> Self {
         let mut dismissed = Self::default();
         for (id, member) in members.iter() {

@@ -48,7 +48,8 @@ use history::History;
 use partials::PARTIAL_SUMS;
 use rounds::Synchronous;
 
-/// Number of vectors that hold the sums of a synchronous job: one for each of the two rounds that can be alive.
+/// Number of vectors that hold the sums of a synchronous job: one for each of the two rounds that can be stored at
+/// once.
 const SUM_VECTORS: usize = 2;
 
 /// A job. Its slots and sums are stored in the arenas of the switch.
@@ -58,7 +59,7 @@ pub(crate) struct Job {
     layout: VectorLayout,
     /// Number of workers that must join before the first round can complete; zero if the job does not wait.
     workers: u16,
-    /// Address of the job's first member.
+    /// Address of the member that created the job.
     founder: Ipv4Addr,
     created: Instant,
     /// Whether the job has a key. If so, packets without valid authentication cannot change the job.
@@ -73,13 +74,13 @@ pub(crate) struct Job {
     /// Whether the job is complete: all workers that it waits for have joined, or the members from an earlier run of
     /// the switch have rejoined.
     formed: bool,
-    /// Whether only newcomers completed the job, without waiting for other members, so that members with sums of an
-    /// earlier incarnation may still arrive.
+    /// Whether the job was completed by newcomers alone and did not wait for other members, so that members with sums
+    /// of an earlier incarnation may still arrive.
     began_with_newcomers: bool,
     /// Members of the previous incarnation, if that incarnation gave way to the history of this one (M-9). Empty once
     /// the job is complete.
     dismissed: Dismissed,
-    /// Whether a sum that members supply is also sent to the parent, for its other members.
+    /// Whether a sum that members supply is also sent to the parent, because other members of the parent lack it.
     sends_replay_up: bool,
     /// Last round of which the parent may already have had results when the job was resumed below it.
     taken_up: Option<Round>,
@@ -113,7 +114,7 @@ pub(crate) struct Beginning {
     pub(crate) created: Instant,
     /// Epoch of this incarnation.
     pub(crate) epoch: u64,
-    /// Position of the first round.
+    /// Position of the first round, which counts rounds without wrapping.
     pub(crate) position: Position,
     pub(crate) has_key: bool,
     pub(crate) tag_key: Option<TagKey>,
@@ -123,8 +124,8 @@ pub(crate) struct Beginning {
     pub(crate) memory: Memory,
 }
 
-/// Returns the number of members that a job with `workers` declared workers may have. There is no additional room for
-/// members of an earlier run.
+/// Returns the number of members that a job with `workers` declared workers may have. Members from an earlier run of
+/// the switch count towards this number, too.
 fn max_members(workers: u16) -> u32 {
     if workers > 0 { u32::from(workers) } else { MAX_MEMBERS as u32 }
 }
@@ -175,7 +176,7 @@ impl Job {
 
     /// Returns the number of floats that a job needs memory for, or `None` on overflow. A synchronous job needs the
     /// vectors of two rounds and, with ordered sums, one vector for each member that it may have. An asynchronous job
-    /// needs its aggregates, one vector for each member that it may have and, below a parent, its partial sums.
+    /// needs its aggregates, one vector for each member that it may have and, if there is a parent, its partial sums.
     pub(crate) fn sums_len(
         join: &JoinRepr,
         layout: &VectorLayout,
@@ -192,8 +193,8 @@ impl Job {
     }
 
     /// Returns the number of slots that a job needs. A synchronous job needs one for each segment of two rounds; an
-    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, one for each
-    /// segment of each aggregate.
+    /// asynchronous job needs one for each segment of each member that it may have and, if there is a parent, one for
+    /// each segment of each aggregate.
     pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout, has_parent: bool) -> usize {
         let segments = layout.segment_count() as usize;
         let aggregates = if has_parent { async_generations(layout.gradient_len()) } else { 0 };
@@ -216,7 +217,7 @@ impl Job {
         self.workers
     }
 
-    /// Returns the address of the job's first member.
+    /// Returns the address of the member that created the job.
     pub(crate) fn founder(&self) -> Ipv4Addr {
         self.founder
     }
@@ -302,7 +303,8 @@ impl Job {
         self.halted = false;
     }
 
-    /// Returns the status that names the first field of a Join that differs from the job, and the job's value.
+    /// Compares a Join with the job. For the first field that differs, returns the status that names the field, and the
+    /// value of the job.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
         // The vector of a job in parts is longer than that of each part.
@@ -390,8 +392,8 @@ impl Job {
         is_awaited
     }
 
-    /// Restarts an incomplete job at the next round after a departure. Otherwise, if a new member got the id of
-    /// the departed one, its contributions would count as duplicates.
+    /// Restarts an incomplete job at the next round after a departure. Without the restart, the contributions of
+    /// a new member that got the id of the departed member would count as duplicates.
     fn start_over_if_incomplete(&mut self) {
         if let Some(newest) = self.rounds.numbers().newest().filter(|_| !self.formed) {
             self.rounds.restart_at(newest.next());
@@ -399,7 +401,7 @@ impl Job {
         }
     }
 
-    /// Moves the start of all members to the first round, with an initial history.
+    /// Moves the start of all members to the first round, and gives them the initial history.
     fn begin_anew(&mut self) {
         let base = self.rounds.numbers().base();
         self.history = History::begin(self.history.chain(), self.epoch(), self.id, base);
@@ -456,8 +458,8 @@ impl Job {
         if self.formed { 0 } else { self.workers }
     }
 
-    /// Recomputes H of the rounds under way from their participants, unless H is pinned: SetH affects only rounds
-    /// that open later.
+    /// Recomputes the threshold H of the open rounds from their participants. Does nothing if SetH has pinned H,
+    /// because SetH affects only rounds that open later.
     fn refresh_thresholds(&mut self) {
         if self.pinned_threshold.is_some() {
             return;
@@ -500,8 +502,8 @@ impl Job {
         }
     }
 
-    /// Admits a member's whole vector to the aggregate that is being filled or, below a parent, to the next partial
-    /// sum. Returns `None` in a synchronous job.
+    /// Admits a member's whole vector to the aggregate that is being filled or, if there is a parent, to the next
+    /// partial sum. Returns `None` in a synchronous job.
     fn admit_vector(&mut self, member: MemberId, contributions: u16) -> Option<Addition> {
         let threshold = self.threshold();
         let addition = self.rounds.asynchronous_mut()?.admit_vector(member, contributions, threshold);
@@ -514,9 +516,9 @@ impl Job {
         Some(addition)
     }
 
-    /// Records that a result of an aggregate has arrived from the parent, so that all earlier ones are finished.
-    /// Returns false if the result is unusable, because the aggregate is no longer kept or is so far ahead that none of
-    /// the aggregates before it would be kept.
+    /// Records that a result of an aggregate has arrived from the parent, which means that all earlier aggregates are
+    /// finished. Returns false if the result is unusable, because the aggregate is no longer kept or is so far ahead
+    /// that none of the aggregates before it would be kept.
     fn note_result(&mut self, aggregate: Round) -> bool {
         let Some(aggregates) = self.rounds.asynchronous() else { return false };
         let (filling, most) = (aggregates.filling(), aggregates.capacity() as u32);
@@ -534,7 +536,7 @@ impl Job {
         true
     }
 
-    /// Gives up the aggregates before `oldest`, because the parent no longer keeps them. `history` is the history
+    /// Discards the aggregates before `oldest`, because the parent no longer keeps them. `history` is the history
     /// before `oldest`.
     pub(crate) fn give_up_aggregates(&mut self, oldest: Round, history: u64) {
         let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
@@ -574,7 +576,7 @@ impl Job {
     }
 
     /// After departures, lowers the threshold of the aggregate that is being filled. Returns whether the aggregate is
-    /// now complete.
+    /// complete under the new threshold.
     pub(crate) fn is_filled_without_the_departed(&mut self) -> bool {
         let (threshold, is_pinned) = (self.threshold(), self.pinned_threshold.is_some());
         let aggregates = self.rounds.asynchronous_mut();
@@ -609,8 +611,8 @@ impl Job {
         }
     }
 
-    /// Returns the round at which a member that joins now starts: the next round, or the first round as long as the
-    /// job is not complete. In an asynchronous job, it is the aggregate that is being filled.
+    /// Returns the round at which a member that joins now starts: the next round, or the first round if the job is not
+    /// complete yet. In an asynchronous job, returns the aggregate that is being filled.
     pub(crate) fn start_round(&self) -> Round {
         let numbers = self.rounds.numbers();
         match (&self.rounds, numbers.newest()) {
@@ -620,9 +622,9 @@ impl Job {
         }
     }
 
-    /// Returns the round at which a member continues after its round is over: the earliest round that is kept and
-    /// that the member takes part in. If the member continued at a later round, the earlier one would never finish,
-    /// or the member would miss its sum.
+    /// Returns the round at which a member continues after its round is over: the earliest round that is kept and in
+    /// which the member takes part. If the member continued at a later round, the earlier one would never finish, or
+    /// the member would miss its sum.
     pub(crate) fn next_round_of(&self, id: MemberId) -> Round {
         let current = self.rounds.numbers().current();
         let awaits = |round: Round| self.members.get(id).is_some_and(|member| member.awaits(round));
@@ -645,19 +647,20 @@ impl Job {
 
     /// Returns the first round that no packet of the job in flight can name. A member that has the results of the
     /// newest round may have sent contributions to the round after it. If that member is a switch, it may also have
-    /// opened the following round, and a worker that has joined it since starts one round later still.
+    /// opened the following round, and a worker that has joined that switch since then starts one round later still.
     pub(crate) fn next_unnamed_round(&self) -> Round {
         self.rounds.numbers().next().plus(if self.members.had_switches() { 3 } else { 1 })
     }
 
-    /// Returns whether a contribution names a round that no member can know of yet. Its sender does not count rounds
-    /// as the job does and would otherwise wait forever.
+    /// Returns whether a contribution names a round that no member can have reached yet. The sender of such a
+    /// contribution has lost track of the rounds of the job and would otherwise wait forever.
     pub(crate) fn is_unnamed(&self, contribution: &[u8]) -> bool {
         let seg = contribution.first_chunk().map(|bytes| Seg::from_bytes(*bytes));
         seg.is_some_and(|seg| !seg.round.is_before(self.next_unnamed_round()))
     }
 
-    /// Returns the position at which the next job begins after this one ends: that of [`Self::next_unnamed_round`].
+    /// Returns the position at which the next job begins after this one ends: the position of
+    /// [`Self::next_unnamed_round`].
     pub(crate) fn position_after(&self) -> Position {
         let mut position = self.rounds.numbers().position();
         position.advance(self.next_unnamed_round());
@@ -688,7 +691,7 @@ impl Job {
         self.taken_up
     }
 
-    /// Returns the number of levels of switches below and including this one.
+    /// Returns the number of levels of switches in the tree below this switch, including this switch.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
     }
@@ -713,8 +716,8 @@ impl Job {
     }
 
     /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
-    /// carries one. Only a switch or a member that supplies a sum may send another number, which is zero if all members
-    /// of the switch have left.
+    /// carries one. Only a switch, or a member that supplies a sum, may send a different number. A switch sends zero if
+    /// all its members have left.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {
         // Fast path: nearly all packets carry one contribution and need no lookup of the member.
         contributions == 1

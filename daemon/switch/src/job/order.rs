@@ -1,5 +1,5 @@
-//! Ordered sums (requirement D-7): the switch keeps each member's contribution to a segment and adds them when the
-//! segment is finished. The bits of a sum then depend on the contributions, not on their order of arrival.
+//! Ordered sums (requirement D-7): the switch keeps each member's contribution to a segment, and adds all of them when
+//! the segment is finished. The bits of a sum then depend on the contributions, not on their order of arrival.
 //!
 //! Round r + 1 of a segment opens when round r is finished, so one kept contribution for each member and segment is
 //! enough. The job therefore stores one vector for each member that it may have, behind the sums of the two rounds.
@@ -12,8 +12,8 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use super::members::Member;
 use crate::ids::{MemberId, MemberSet};
 
-/// Sort key: rank, address, id. Ids are assigned in order of Join, which differs from run to run; they only break
-/// ties between members of one machine that declare the same rank.
+/// Sort key: rank, address, id. Ids are assigned in the order of the Joins, which differs from run to run. They
+/// therefore only break ties between members of one machine that declare the same rank.
 type OrderKey = (u16, Ipv4Addr, MemberId);
 
 /// Order in which the contributions of the members of a job are added.
@@ -22,12 +22,12 @@ pub(crate) struct MemberOrder {
     /// Keys, indexed by member id. The key of a departed member is kept, because open segments may hold its
     /// contributions.
     keys: [OrderKey; MAX_MEMBERS],
-    /// For each parity, all ids in the order that applied when the round opened. A later member that gets the id of a
-    /// departed one does not change that order.
+    /// For each parity, all ids in the order that applied when the round opened. A new member that gets the id of a
+    /// departed member does not change the order of an open round.
     ids: [[MemberId; MAX_MEMBERS]; 2],
     /// Ids that were ever assigned to members.
     known: MemberSet,
-    /// For each parity, number of never-assigned ids before the first assigned one in the order.
+    /// For each parity, the number of ids at the beginning of the order that were never assigned to a member.
     unknown: [usize; 2],
 }
 

@@ -1,31 +1,31 @@
 //! Partial sums of an asynchronous job with a parent (requirement V-11).
 //!
-//! There are two: one takes the vectors that members complete, while the other is on its way to the parent. A partial
-//! sum is sent as soon as the previous one has arrived, so no vector waits for other vectors, and a rack sends fewer
-//! vectors than its members do when the link to the parent is the bottleneck.
+//! A job has two partial sums: members' complete vectors are added to one of them while the other is being sent to the
+//! parent. A partial sum is sent as soon as the parent has received the previous one. No vector therefore waits for
+//! other vectors and, if the link to the parent is the bottleneck, the switch sends fewer vectors than its members do.
 
 use iswitch_protocol::Round;
 
 use super::slot::add_contributions;
 
-/// Number of vectors of memory that the partial sums of a job take.
+/// Number of partial sums of a job, each of which takes the memory of one vector.
 pub(super) const PARTIAL_SUMS: usize = 2;
 
 /// Partial sums of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partials {
-    /// Number of the partial sum on its way to the parent or, if there is none, of the next one.
+    /// Number of the partial sum that is being sent to the parent or, if none is being sent, of the next one.
     number: Round,
-    /// Buffer that takes vectors, 0 or 1.
+    /// Index (0 or 1) of the buffer to which vectors are added.
     filling: usize,
-    /// Number of vectors that the buffer has taken.
+    /// Number of vectors admitted to that buffer.
     vectors: u16,
-    /// Number of worker gradients in them.
+    /// Number of worker gradients in these vectors.
     contributions: u16,
-    /// Number of these vectors that have yet to be added completely.
+    /// Number of these vectors that have not been added completely yet.
     unadded: u16,
-    /// Number of worker gradients in the partial sum on its way to the parent, if there is one. It is in the other
-    /// buffer.
+    /// Number of worker gradients in the partial sum that is being sent to the parent, if any. That partial sum is in
+    /// the other buffer.
     rising: Option<u16>,
 }
 
@@ -35,12 +35,13 @@ impl Partials {
         *self = Self { number: first, ..Self::default() };
     }
 
-    /// Returns whether the contribution count of the next partial sum can grow by `contributions`.
+    /// Returns whether `contributions` more gradients fit into the contribution count of the next partial sum.
     pub(super) fn has_room_for(&self, contributions: u16) -> bool {
         self.vectors == 0 || add_contributions(self.contributions, contributions).is_some()
     }
 
-    /// Takes a vector into the next partial sum. Returns its buffer, and whether this is the first vector.
+    /// Admits a vector to the next partial sum. Returns the index of the buffer of that partial sum, and whether the
+    /// vector is its first.
     pub(super) fn admit(&mut self, contributions: u16) -> (usize, bool) {
         let is_first = self.vectors == 0;
         self.contributions = if is_first { contributions } else { self.contributions + contributions };
@@ -54,8 +55,8 @@ impl Partials {
         self.unadded = self.unadded.saturating_sub(1);
     }
 
-    /// Sends the next partial sum on its way, unless it is empty or incomplete, or the previous one has not arrived
-    /// yet. Returns its number.
+    /// Begins to send the next partial sum, unless it is empty or incomplete, or the parent has not admitted the
+    /// previous one yet. Returns the number of the partial sum.
     pub(super) fn raise(&mut self) -> Option<Round> {
         if self.rising.is_some() || self.vectors == 0 || self.unadded > 0 {
             return None;
@@ -66,14 +67,15 @@ impl Partials {
         Some(self.number)
     }
 
-    /// Returns the buffer of the partial sum on its way to the parent and the number of worker gradients in it, if it
-    /// has the number `number`.
+    /// If the partial sum with the number `number` is being sent to the parent, returns the index of its buffer and the
+    /// number of worker gradients in it.
     pub(super) fn rising(&self, number: Round) -> Option<(usize, u16)> {
         let contributions = self.rising.filter(|_| number == self.number)?;
         Some((1 - self.filling, contributions))
     }
 
-    /// Records that the parent has admitted the partial sum. Returns its buffer, if one was on its way.
+    /// Records that the parent has admitted the partial sum that was being sent. Returns the index of its buffer, or
+    /// `None` if no partial sum was being sent.
     pub(super) fn land(&mut self) -> Option<usize> {
         self.rising.take()?;
         self.number = self.number.next();

@@ -1,5 +1,5 @@
-//! Aggregation in an asynchronous job below a parent (requirement V-11): the results of the parent are kept for the
-//! members, and partial sums are sent to the parent.
+//! Aggregation in an asynchronous job of a switch that has a parent (requirement V-11): the results of the parent are
+//! kept for the members, and partial sums are sent to the parent.
 //!
 //! In the job's region of sums, the partial sums follow the staged vectors. The slots of the aggregates follow those of
 //! the staged vectors; they show which results have arrived, because the results of several aggregates may arrive in
@@ -14,8 +14,8 @@ use crate::accumulate::{self, NonFinite};
 use crate::batch::Batch;
 
 impl Aggregation<'_> {
-    /// Keeps a result of the parent, widened to little-endian floats. Returns false if the result is unusable, or
-    /// already kept.
+    /// Keeps a result of the parent. `floats` are the little-endian floats of the result. Returns false if the result
+    /// is unusable or already kept.
     pub(super) fn keep_result(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;
         if !self.job.note_result(round) {
@@ -46,8 +46,8 @@ impl Aggregation<'_> {
         is_kept.then_some(slot.contributions)
     }
 
-    /// Puts a segment of the partial sum with the number `number` into the batch. Returns false if that partial sum
-    /// is not on its way to the parent.
+    /// Puts a segment of the partial sum with the number `number` into the batch. Returns false if that partial sum is
+    /// not being sent to the parent.
     pub(crate) fn push_rising(&mut self, number: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let Some(aggregates) = self.job.rounds.asynchronous() else { return false };
         let rising = aggregates.partials().and_then(|partials| partials.rising(number));
@@ -64,7 +64,7 @@ impl Aggregation<'_> {
         vectors * self.job.layout.segment_count() as usize + index.get() as usize
     }
 
-    /// Returns the offset, in the sums of the job, of the partial sum in a buffer.
+    /// Returns the offset, in the sums of the job, of the partial sum in the buffer with the index `buffer`.
     pub(super) fn partial_at(&self, aggregates: usize, buffer: usize) -> usize {
         self.aggregate_at(aggregates + self.job.max_members() as usize + buffer)
     }

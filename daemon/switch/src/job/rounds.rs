@@ -1,4 +1,4 @@
-//! Rounds of synchronous jobs, and what they have in common with the aggregates of asynchronous jobs.
+//! Rounds of synchronous jobs, and the state that they share with the aggregates of asynchronous jobs.
 
 use core::time::Duration;
 
@@ -14,8 +14,9 @@ use crate::ids::{MemberId, MemberSet};
 use crate::origin::Position;
 use crate::round_times::RoundTimes;
 
-/// Maximum distance, in rounds, of the base from the newest round. Beyond it, the base and the starts of members are
-/// moved up, because round numbers can be compared over half of their range only.
+/// Maximum distance, in rounds, of the base from the newest round. If the distance grows beyond this limit, the base
+/// and the starts of members are moved to later rounds, because two round numbers can be compared only if they are less
+/// than half of the number range apart.
 const OLDEST_BASE_ROUNDS: u32 = 1 << (ROUND_BITS - 2);
 
 /// State of the rounds of a job.
@@ -144,12 +145,12 @@ impl Numbers {
         self.newest = None;
     }
 
-    /// Makes `base` the first round and gives up the rounds before it.
+    /// Makes `base` the first round and discards the rounds before it.
     pub(super) fn begin_at(&mut self, base: Round) {
         self.base = base;
     }
 
-    /// Records the first contribution to a round. Returns the base if it was moved up.
+    /// Records the first contribution to a round. If the base had to be moved to a later round, returns the new base.
     pub(super) fn note_opened(&mut self, round: Round) -> Option<Round> {
         self.newest = Some(round);
         self.position.advance(round);
@@ -161,12 +162,12 @@ impl Numbers {
     }
 }
 
-/// State of a round that is alive. It is initialized when the round opens, and updated as members leave and segments
+/// State of a round that is stored. It is initialized when the round opens, and updated as members leave and segments
 /// finish.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenRound {
     pub(crate) round: Round,
-    /// Members whose contributions complete a segment.
+    /// Members that take part in the round. A segment is complete once they have contributed to it.
     pub(crate) participants: MemberSet,
     /// Number of contributions that complete a segment.
     pub(crate) threshold: u16,
@@ -198,11 +199,11 @@ pub(crate) enum Replay {
     Above,
 }
 
-/// Rounds of a synchronous job, of which two can be alive at once.
+/// Rounds of a synchronous job, of which two can be stored at once.
 #[derive(Debug)]
 pub(crate) struct Synchronous {
     numbers: Numbers,
-    /// The two rounds that can be alive, indexed by parity.
+    /// The two rounds that can be stored at once, indexed by parity.
     alive: [OpenRound; 2],
     /// Latest rounds whose opening and end were passed to the flight recorder.
     recorded: Recorded,
@@ -247,8 +248,8 @@ impl Synchronous {
         rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
     }
 
-    /// Returns whether a round is open or may be opened. A round replaces the one two rounds earlier, which must be
-    /// finished.
+    /// Returns whether a round is open or may be opened. A round takes the memory of the round two before it, which
+    /// must be finished.
     pub(super) fn has_slot_for(&self, round: Round) -> bool {
         let parity = round.parity();
         let kept = &self.alive[parity];
@@ -289,8 +290,8 @@ impl Synchronous {
         }
     }
 
-    /// Adds a new member to the participants of the open rounds: to all of them if the job is not complete, otherwise
-    /// only to the round whose sum the member supplies.
+    /// Adds a new member to the participants of the open rounds: to all of them if the job is not complete; otherwise,
+    /// only to the round whose sum the member supplies, if any.
     pub(super) fn add_participant(&mut self, id: MemberId, member: &Member, is_formed: bool) {
         let supplied = (member.start.standing == Standing::Supplies).then_some(member.start.round);
         for parity in 0..2 {
@@ -340,8 +341,8 @@ impl Synchronous {
     }
 
     /// Calls `record` for each round that was opened or finished since the last call, and adds the durations of the
-    /// finished rounds to `times`. Of the rounds that both opened and finished in between, only the last two are
-    /// recorded.
+    /// finished rounds to `times`. If more than two rounds opened and finished between the two calls, only the last two
+    /// are recorded.
     pub(super) fn record(&mut self, now: Instant, times: &mut RoundTimes, mut record: impl FnMut(Incident)) {
         let is_new = |known: Option<Round>, round: Round| known.is_none_or(|known| known.is_before(round));
         let Recorded { mut opened, mut finished } = self.recorded;

@@ -15,8 +15,8 @@ pub(super) enum SlotState {
     Done,
 }
 
-/// Progress of one segment of one round. In an asynchronous job there is one slot for each segment of each member;
-/// its generation marks the vector whose segment was last staged there.
+/// Progress of one segment of one round. In an asynchronous job there is one slot for each segment of each member; its
+/// generation identifies the vector whose segment was last staged in the slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// Members whose contributions are in the sum.
@@ -70,7 +70,7 @@ impl Slot {
     }
 }
 
-/// Identifier of the incarnation of a job, or of the vector, that a slot belongs to.
+/// Identifier of the incarnation of a job, or of the vector, to which a slot belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation(u64);
 
@@ -86,7 +86,7 @@ impl Generations {
     }
 }
 
-/// Returns the total of two contribution counts, or `None` if a packet cannot carry it.
+/// Returns the total of two contribution counts, or `None` if the total does not fit into the field of a packet.
 pub(super) fn add_contributions(a: u16, b: u16) -> Option<u16> {
     a.checked_add(b).filter(|sum| *sum <= MAX_CONTRIBUTIONS)
 }

@@ -1,4 +1,4 @@
-//! Starts of members in a job under way, and rounds whose participants have all left.
+//! Starts of members in a job that is under way, and rounds that all participants have left.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::{ResumeRepr, Standing};
@@ -11,7 +11,7 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use crate::ids::MemberId;
 
 impl Job {
-    /// Returns the start of a member that joins a job under way.
+    /// Returns the start of a member that joins a job that is under way.
     pub(crate) fn standing_of_newcomer(&self, resume: Option<&ResumeRepr>) -> Start {
         let start = self.start_round();
         let own = resume.filter(|_| self.formed).map(|resume| resume.history);
@@ -69,8 +69,8 @@ impl Job {
         aggregates.kept_after(history).or_else(|| self.aggregate_ahead(history))
     }
 
-    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch. Below a
-    /// parent, the member may have received these sums from an earlier run of this switch.
+    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch. If this
+    /// switch has a parent, an earlier run of this switch may have sent these sums to the member.
     fn aggregate_ahead(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| self.has_parent)?;
         let (chain, epoch) = (self.history.chain(), self.epoch());
@@ -112,8 +112,8 @@ impl Job {
         }
     }
 
-    /// Returns the start of a member whose peers have continued in the meantime: its first round is over, or the sum
-    /// that it was to supply or receive is finished.
+    /// Returns the start of a member that the other members have overtaken: its first round is over, or the sum that it
+    /// was to supply or receive is finished.
     fn fresh_start_of(&self, id: MemberId, admitted: Start) -> Start {
         let round = self.next_round_of(id);
         let is_over = self.rounds.synchronous().is_some() && round != admitted.round;
@@ -124,14 +124,14 @@ impl Job {
         }
     }
 
-    /// Returns whether all participants have left a round for which the parent waits (H-8).
+    /// Returns whether all participants have left a round that the parent waits for (H-8).
     pub(crate) fn is_deserted(&self, round: Round) -> bool {
         let is_left = |open: &OpenRound| open.replay == Replay::Not && open.is_left();
         self.formed && self.has_parent && self.rounds.open_round(round).is_some_and(is_left)
     }
 
-    /// Returns the next round, if all members start after it. The parent still waits for that round, but no member
-    /// will open it.
+    /// If all members start after the next round, returns that round. The parent still waits for it, but no member will
+    /// open it.
     pub(crate) fn vacant_round(&self) -> Option<Round> {
         let rounds = self.rounds.synchronous()?;
         let next = self.rounds.numbers().next();
@@ -152,8 +152,8 @@ impl Job {
         self.deserted_round().or(self.vacant_round()).is_some()
     }
 
-    /// Gives up rounds without participants, for which later members would otherwise wait forever. With a parent,
-    /// such a round ends when the parent finishes it.
+    /// Discards rounds without participants, because members that join later would wait for them forever. If there is a
+    /// parent, such a round is kept until the parent finishes it.
     pub(super) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.rounds.numbers().newest() else { return };
         for round in [newest.previous(), newest] {
