@@ -1,4 +1,4 @@
-//! Tests of a running daemon's metrics page with promtool, the tool of Prometheus.
+//! Tests that check the metrics page of a running daemon with promtool, Prometheus's command-line tool.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::process::Signal;
 use iswitch_harness::requirements::{programs, together};
 
-/// Returns the address of the metrics page, which the daemon logs.
+/// Returns the address of the metrics page, as logged by the daemon.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
     let log = daemon.wait_for_log("serving Prometheus metrics");
     let line = log.lines().find(|line| line.contains("serving Prometheus metrics")).expect("checked above");
@@ -32,7 +32,7 @@ fn values(page: &str, metric: &str) -> Vec<f64> {
     of_metric.map(|line| line.rsplit(' ').next().expect("a value").parse().expect("a number")).collect()
 }
 
-/// Returns the output of `promtool check metrics`.
+/// Returns the output of `promtool check metrics` for the page.
 fn lint(page: &str) -> String {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -90,7 +90,7 @@ fn the_metrics_page_reflects_the_daemon_and_passes_promtool() {
     daemon.stop();
 }
 
-/// Returns the queries of the dashboard, with values in place of Grafana's variables.
+/// Returns the queries of the Grafana dashboard, with the dashboard's variables replaced by values.
 fn queries() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/grafana/iswitch.json");
     let text = std::fs::read_to_string(path).expect("the dashboard must exist");

@@ -1,5 +1,5 @@
-//! A job launched by mpirun, with one rank in each worker namespace. The program's only option is the address of the
-//! switch. Needs root and Open MPI.
+//! Tests of a job that mpirun launches with one rank in each worker namespace. The only option passed to the program is
+//! the address of the switch. Needs root and Open MPI.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,8 @@ fn a_training_launched_by_mpirun_keeps_replicas_identical() {
     daemon.stop();
 }
 
-/// Runs mpirun on the first worker of a star to start a program on each worker, and returns the output of all ranks.
+/// Runs mpirun in the namespace of a star's first worker. It starts a program on each worker. Returns the output of all
+/// ranks.
 fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     let directory = scratch::directory();
     let agent = write_agent(star, directory.path());

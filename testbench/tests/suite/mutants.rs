@@ -1,5 +1,5 @@
-//! Tests that the mutants apply to the current code and name requirements of the specification. `testbench mutants`
-//! builds each mutant and tests whether the checker finds it.
+//! Tests that each mutant applies to the current code and names a requirement that exists in the specification.
+//! `testbench mutants` builds each mutant and tests whether the checker finds it.
 
 use std::collections::BTreeSet;
 use std::fs;

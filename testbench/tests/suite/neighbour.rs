@@ -8,7 +8,8 @@ use strum::VariantArray as _;
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
 /// Rate of rounds, relative to the job's rate when it runs alone, below which the job counts as starved. With a fair
-/// share of a core, a job reaches one half; without the limits, it reaches less than a hundredth.
+/// share of a core, a job reaches one half; without the switch's limits on the work per job, it reaches less than a
+/// hundredth.
 const STARVED: f64 = 1.0 / 50.0;
 
 #[test]

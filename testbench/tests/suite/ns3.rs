@@ -1,5 +1,5 @@
-//! Compares the routing simulator with the same network of ns-3 nodes, links and packets under the same agent. Needs
-//! ns-3 (libns3-dev), nlohmann-json3-dev, make and g++.
+//! Compares the routing simulator with an ns-3 simulation of the same network under the same agent. The ns-3 simulation
+//! consists of nodes, links and packets. Needs ns-3 (libns3-dev), nlohmann-json3-dev, make and g++.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -100,7 +100,7 @@ fn a_refusal_by_the_agent_is_reported() {
     agent.stop();
 }
 
-/// Returns the directory and the name of a trained policy.
+/// Trains a policy for two iterations. Returns the temporary directory and the path of the run directory inside it.
 fn trained() -> (TempDir, String) {
     let directory = scratch::directory();
     let out = directory.path().join("trained").display().to_string();
@@ -109,7 +109,7 @@ fn trained() -> (TempDir, String) {
     (directory, out)
 }
 
-/// Running `iswitch route serve`.
+/// Process of `iswitch route serve`, and the socket on which it answers queries.
 struct Agent {
     process: Process,
     socket: PathBuf,
@@ -136,14 +136,14 @@ impl Agent {
         ns3
     }
 
-    /// Stops the agent, which removes its socket.
+    /// Stops the agent. Before the agent exits, it removes its socket.
     fn stop(self) {
         self.process.stop(Signal::TERM, TIMEOUT);
         assert!(!self.socket.exists(), "{}", self.socket.display());
     }
 }
 
-/// Returns the ns-3 program, which is built once from a copy of its sources.
+/// Returns the path of the ns-3 program. The program is built once, from a copy of its sources.
 fn ns3_program() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, program) = BUILT.get_or_init(|| {

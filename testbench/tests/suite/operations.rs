@@ -1,5 +1,5 @@
-//! Tools with which an operator observes a running switch: the flight recorder, captures for Wireshark, and `top` in a
-//! terminal.
+//! Tests of the tools with which an operator observes a running switch: the flight recorder, captures for Wireshark,
+//! and `top` in a terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use iswitch_harness::process::{Process, Signal, command, run};
 use iswitch_harness::requirements::{networks_and, programs, together};
 use serde_json::Value;
 
-/// Returns the dumps in a file: the first line of each, and the lines that follow.
+/// Returns the dumps in a file. Each dump consists of its first line and the lines that follow.
 fn dumps(path: &Path) -> Vec<(Value, Vec<Value>)> {
     let text = fs::read_to_string(path).expect("the daemon must create the file");
     let mut dumps: Vec<(Value, Vec<Value>)> = Vec::new();

@@ -1,4 +1,5 @@
-//! Changes that an operator makes through `iswitchctl` and signals while jobs run: settings, keys, jobs and members.
+//! Tests of changes that an operator makes through `iswitchctl` and signals while jobs run. The changes concern
+//! settings, keys, jobs and members.
 
 use std::fs;
 use std::path::Path;
@@ -25,14 +26,14 @@ fn obeyed(daemon: &Daemon, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs `iswitchctl`, which must fail, and returns its error.
+/// Runs `iswitchctl`, which must fail, and returns its error output.
 fn refused(daemon: &Daemon, arguments: &str) -> String {
     let output = ctl(daemon, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments}: {}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Returns a row of `iswitchctl config`.
+/// Returns the row of a setting from the output of `iswitchctl config`.
 fn setting(daemon: &Daemon, name: &str) -> Value {
     let settings: Value = serde_json::from_str(&obeyed(daemon, "config --json")).unwrap();
     let mut settings = settings.as_array().unwrap().iter();
@@ -193,7 +194,8 @@ fn reference() -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Checks that a table of the reference documentation has exactly these rows. `head` is the first line of the table.
+/// Checks that a table of the reference documentation has exactly the expected rows. `head` is the first line of the
+/// table.
 fn check_reference<'a>(head: &str, expected: impl IntoIterator<Item = &'a str>) {
     let page = reference();
     let table = page.lines().skip_while(|line| *line != head).skip(2);

@@ -1,5 +1,6 @@
-//! Parents that pause, fail permanently, or are each other's parents. Members are notified, no rack delivers a sum of
-//! only its own workers, and all racks continue automatically once a parent is available. Needs root.
+//! Tests with parent switches that pause, fail permanently, or are each other's parents. In each case, members are
+//! notified, no rack delivers a sum of only its own workers, and all racks continue automatically once a parent is
+//! available. Needs root.
 
 use std::net::Ipv4Addr;
 use std::thread::sleep;
@@ -18,8 +19,8 @@ const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Interval between two readings of the racks' results. If two readings are equal, the last packets of a stopped root
-/// have arrived.
+/// Interval between two readings of the racks' result counters. If two consecutive readings are equal, all packets that
+/// a stopped root has sent have arrived.
 const SETTLED: Duration = Duration::from_millis(100);
 
 /// Asserts that every round was summed by all nine workers.
@@ -37,7 +38,8 @@ fn assert_notified(job: &TreeJob) {
 }
 
 /// Waits until the racks of a stopped root have delivered everything that the root sent before it stopped, and returns
-/// the number of results of each rack. On a busy machine, a rack that has packets to read may have to wait for a CPU.
+/// the number of results of each rack. The wait is necessary because, on a busy machine, a rack may have to wait for a
+/// CPU before it can read its packets.
 fn settled_results(job: &TreeJob) -> Vec<u64> {
     let read = || -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     let begin = Instant::now();
@@ -56,8 +58,8 @@ fn settled_results(job: &TreeJob) -> Vec<u64> {
     }
 }
 
-/// Pauses the root. Returns the time until the racks noticed the pause, if they should notice it, and the time until
-/// they received sums again.
+/// Pauses the root. Returns the time until the racks reported the pause, and the time from the end of the pause until
+/// results arrived again. If `is_reported` is false, does not wait for reports.
 fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();

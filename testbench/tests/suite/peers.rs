@@ -1,5 +1,5 @@
-//! Tests of the peer benchmark: every contender delivers exact sums in the network namespaces that the benchmark uses.
-//! Needs root and Open MPI.
+//! Tests that, in the peer benchmark, every contender delivers exact sums in the network namespaces that the benchmark
+//! uses. Needs root and Open MPI.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const BF16: ElementTypes = ElementTypes::uniform(ElementType::Bf16);
 /// Element types of the contenders. In racks, workers with 16-bit elements learn the segment size from the switch.
 const WIRE: [ElementTypes; 3] = [ElementTypes::F32, BF16, ElementTypes::with_wide_results(ElementType::F16)];
 
-/// Returns all tools except Gloo. It requires PyTorch, which is larger than all other tools together.
+/// Returns all tools except Gloo. Gloo requires PyTorch, which is larger than all other tools together.
 fn tools() -> Tools {
     Tools::find(Path::new("/nonexistent"))
 }

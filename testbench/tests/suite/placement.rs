@@ -1,4 +1,4 @@
-//! `iswitch place` on the command line.
+//! Tests of `iswitch place` on the command line.
 
 use iswitch_harness::process::run;
 use iswitch_harness::requirements::programs;

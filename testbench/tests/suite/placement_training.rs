@@ -1,4 +1,4 @@
-//! `iswitch place train` on the command line, and the commands that use its run directories.
+//! Tests of `iswitch place train` on the command line, and of the commands that use its run directories.
 
 use std::path::Path;
 

@@ -240,12 +240,13 @@ fn start_capture(namespace: &Namespace, interface: &str, file: &std::path::Path)
     capture
 }
 
-/// Payload of the last packet of each capture: first the hexadecimal digits that ping expects, then the bytes in the
-/// packet.
+/// Payload of the last packet of each capture: as the hexadecimal digits that ping expects, and (in `LAST_PACKET`) as
+/// the bytes that the packet contains.
 const LAST_PACKET_DIGITS: &str = "e51a579ac4e70df3";
 const LAST_PACKET: [u8; 8] = 0xe51a_579a_c4e7_0df3_u64.to_be_bytes();
 
-/// Stops a capture once the last packet is in the file, because packets that the kernel still buffers would be lost.
+/// Stops a capture, but not before its last packet is in the file, because packets that the kernel still buffers would
+/// be lost.
 fn stop_capture(capture: Process, file: &std::path::Path) {
     let is_complete = |bytes: Vec<u8>| bytes.windows(LAST_PACKET.len()).any(|window| window == LAST_PACKET);
     wait::until("the last packet of the capture", SOON, || std::fs::read(file).is_ok_and(is_complete));
@@ -274,8 +275,8 @@ fn parse_captured(line: &str) -> Option<Captured> {
     })
 }
 
-/// Asserts that a capture contains complete packets of both classes in both directions, and no packets of another
-/// worker.
+/// Asserts that a worker's capture contains control and data packets in both directions, no fragments, and no tagged
+/// packets of another worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
     for tos in TAGS {

@@ -1,4 +1,5 @@
-//! Tests with a real Reverb server, accessed through its own protocol, and of the benchmark of replay writes.
+//! Tests of this project's replay client with a real Reverb server, to which it speaks Reverb's own protocol, and tests
+//! of the benchmark of replay writes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -15,14 +16,14 @@ use iswitch_testbench::replay::throughput::{self, Pair};
 use iswitch_testbench::replay::{Contender, Load, Reverb, Testbed, measure};
 use serde_json::{Value, json};
 
-/// Reverb server, a client of this project, and Reverb's own client.
+/// A Reverb server with two clients: this project's client and Reverb's own.
 struct Servers {
     _server: Process,
     client: ReplayClient,
     other: Other,
 }
 
-/// Process of Reverb's own client.
+/// Process that runs Reverb's own client.
 struct Other {
     child: Child,
     input: ChildStdin,

@@ -37,7 +37,7 @@ impl Tests {
         tests
     }
 
-    /// Returns the number of processes that run one of these programs.
+    /// Returns the number of processes that run one of the copied programs.
     fn running(&self) -> usize {
         let needle = self.0.directory().display().to_string();
         let processes = fs::read_dir("/proc").expect("/proc").flatten();

@@ -1,4 +1,4 @@
-//! `iswitch route` on the command line.
+//! Tests of `iswitch route` on the command line.
 
 use iswitch_harness::process::run;
 use iswitch_harness::requirements::programs;

@@ -25,7 +25,7 @@ fn of_threads(process: u32, field: &str) -> Vec<String> {
     tasks.flatten().filter_map(value).collect()
 }
 
-/// Returns the process that a daemon has started.
+/// Returns the process id of the first child process of a daemon, which is the daemon's monitor.
 fn monitor_of(daemon: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{daemon}/task/{daemon}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()

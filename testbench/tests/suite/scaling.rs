@@ -114,9 +114,10 @@ proptest! {
     }
 }
 
-/// Returns the maximum relative difference of the lockstep simulation from the full one. The lockstep simulation is
-/// exact if all workers do the same at the same time. It is less accurate for sharded servers with more workers than
-/// shards, and for rings whose links have different lengths, because their workers do not act in lockstep.
+/// Returns the maximum relative difference between the results of the lockstep simulation and those of the full
+/// simulation. The lockstep simulation is exact if all workers perform the same steps at the same times. It is less
+/// accurate for sharded servers with more workers than shards, and for rings whose links have different lengths,
+/// because the workers of these do not act in lockstep.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::ShardedServer => 0.12,

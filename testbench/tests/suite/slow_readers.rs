@@ -15,15 +15,15 @@ use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, MIN_KEY_LEN_BYTES, TRAILER_L
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
 
-/// Job of the refused Joins; the workers have job 0.
+/// Job number of the refused Joins. The workers belong to job 0.
 const JOB: u32 = 9;
-/// Number of Joins in one burst. The daemon logs fewer refusals than that.
+/// Number of Joins in one burst. The daemon refuses all of them, but limits the number of refusals that it logs.
 const JOINS_PER_TICK: u32 = 20;
 const TICK: Duration = Duration::from_millis(100);
 /// Number of bytes written to the pipe before the daemon starts, so that the pipe fills up soon.
 const PREFILL_LEN_BYTES: usize = 48 << 10;
 
-/// Sends signed Joins, each of which is refused and logged, until `stop` is set.
+/// Sends signed Joins until `stop` is set. The daemon refuses each of them, and logs refusals.
 fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
     let socket = socket.expect("a free port");
@@ -41,7 +41,8 @@ fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     }
 }
 
-/// Sets a flag when it is dropped, so that a test that fails does not wait for the thread that the flag stops.
+/// Guard that sets a flag when it is dropped. The flag stops a thread, so that a failing test does not wait for the
+/// thread forever.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -54,7 +55,7 @@ fn dropped_lines(daemon: &Daemon) -> u64 {
     daemon.counters()["log"]["dropped_lines"].as_u64().expect("a counter")
 }
 
-/// Returns everything that was written, once all writers have closed the pipe.
+/// Returns everything that was written to the pipe, once all writers have closed it.
 fn read_all(mut log: PipeReader) -> String {
     let mut text = String::new();
     log.read_to_string(&mut text).expect("a log in UTF-8");

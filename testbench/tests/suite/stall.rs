@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Number of workers that run all the time; it is also the threshold H.
 const FAST: usize = 3;
 const SECONDS: f64 = 4.0;
-/// Duration of each of the alternating periods in which the other worker runs or is stopped.
+/// Duration of each period. The remaining workers are stopped and continued in alternating periods of this length.
 const STALL: Duration = Duration::from_millis(200);
 
 fn worker(daemon: &Daemon, rank: usize, workers: usize) -> Process {

@@ -1,4 +1,4 @@
-//! Common parts of the tests of `iswitch coflow`, `iswitch place` and `iswitch route`.
+//! Code shared by the tests of `iswitch coflow`, `iswitch place` and `iswitch route`.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -49,8 +49,8 @@ impl Study {
         Process::spawn(&format!("iswitch {}", self.0), command.arg(self.0).args(arguments))
     }
 
-    /// Trains once in one process, and once with four workers for each kind of aggregator. All runs must write the same
-    /// learning curve. `check` receives the directory and the result of each training.
+    /// Trains once in one process and then, for each kind of aggregator, with four workers. All runs must write the
+    /// same learning curve. `check` receives the directory and the result of each training.
     pub(crate) fn check_curves(self, arguments: &[&str], check: impl Fn(&Path, &Value)) {
         let directory = scratch::directory();
         let train = |name: &str, more: &[&str]| {
@@ -77,8 +77,8 @@ impl Study {
         assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
     }
 
-    /// Stops a training after its first checkpoint and resumes it with these arguments. The resumed training must
-    /// continue after the last complete iteration.
+    /// Stops a training run with the options `arguments` after its first checkpoint, and resumes it with the options
+    /// `resume`. The resumed run must continue after the last complete iteration.
     pub(crate) fn check_resumption(self, arguments: &[&str], resume: &[&str]) {
         let directory = scratch::directory();
         let out = directory.path().join("run");
@@ -93,7 +93,7 @@ impl Study {
         assert_eq!(text(&out.join("progress.csv")).lines().count(), done + 3);
     }
 
-    /// Checks that each of these commands fails with an error that contains the text.
+    /// Checks that each of the commands fails with an error that contains the text given with it.
     pub(crate) fn check_refusals<'a>(self, cases: impl IntoIterator<Item = (Vec<&'a str>, &'a str)>) {
         let directory = scratch::directory();
         for (arguments, expected) in cases {
@@ -145,7 +145,7 @@ impl Agent {
         assert_eq!(self.ask(r#"{"describe": true}"#), described);
     }
 
-    /// Checks that the agent ends on request and removes its socket.
+    /// Checks that the agent exits on request and removes its socket.
     pub(crate) fn stop(self) {
         let finished = self.process.stop(Signal::TERM, TIMEOUT);
         assert!(finished.status.success(), "{finished:?}");
@@ -195,7 +195,7 @@ pub(crate) fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|error| panic!("{column}: {error} in {row:?}"))
 }
 
-/// Returns whether two numbers differ at most by rounding.
+/// Returns whether the difference between two numbers can be explained by rounding.
 pub(crate) fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }

@@ -1,5 +1,5 @@
-//! Short runs of the study of the paper's results. Each part runs in the same environment as in a full measurement.
-//! Needs root.
+//! Tests that run short versions of the study that reproduces the paper's results. Each part runs in the same
+//! environment as in a full measurement. Needs root.
 
 use std::time::Duration;
 

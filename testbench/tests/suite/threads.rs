@@ -1,5 +1,5 @@
-//! A daemon with several threads: each sums a part of the vector, all sums are exact, and operators see one job. Needs
-//! root.
+//! Tests of a daemon with several threads: each thread sums a part of the vector, all sums are exact, and operators see
+//! a single job. Needs root.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -155,7 +155,7 @@ fn a_worker_that_misses_rounds_returns_to_the_same_round_in_all_parts() {
     }
 }
 
-/// Waits until the victim has contributed to complete rounds since its return.
+/// Waits until the paused worker has contributed to complete rounds again after it was resumed.
 fn wait_for_contributions(daemon: &Daemon, star: &Star) {
     let address = format!("{}:", star.cable(VICTIM).address);
     let begin = Instant::now();

@@ -24,7 +24,7 @@ fn worker(number: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number), 4000)
 }
 
-/// Returns the setup of a job with one segment, so that each round is for the same segment.
+/// Returns the commands that set up a job with one segment, so that all rounds are for the same segment.
 fn setup() -> Vec<Command> {
     let setup = JobSetup {
         id: 1,
@@ -47,7 +47,7 @@ fn payload(round: u32, contributions: u16, floats: &[u32]) -> Vec<u8> {
     )
 }
 
-/// Returns integers that differ from worker to worker, so that the sum shows which worker is missing.
+/// Returns integers that are different for each worker, so that an incorrect sum shows which worker is missing.
 fn floats(number: u8) -> Vec<u32> {
     (0..FLOATS).map(|i| ((i + 1) as f32 * 16_f32.powi(number.into())).to_bits()).collect()
 }

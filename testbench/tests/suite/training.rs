@@ -1,5 +1,5 @@
-//! Real training over real frames, during which the aggregator is killed: training resumes automatically and still
-//! solves the task. Needs root.
+//! Tests of training over real frames, during which the aggregator is killed. Training must resume automatically and
+//! still solve the task. Needs root.
 
 use std::net::SocketAddrV4;
 

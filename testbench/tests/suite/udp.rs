@@ -1,4 +1,4 @@
-//! The daemon over UDP on the loopback interface, which needs no privileges.
+//! Tests of the daemon over UDP on the loopback interface. They need no privileges.
 
 use std::time::Duration;
 

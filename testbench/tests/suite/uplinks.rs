@@ -1,5 +1,5 @@
-//! Faults between the levels of switches: although frames between the racks and the root are lost, duplicated,
-//! reordered and corrupted, every sum of the nine workers is exact. Needs root.
+//! Tests of faults between the levels of switches. Although frames between the racks and the root are lost, duplicated,
+//! reordered and corrupted, every sum of the nine workers must be exact. Needs root.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,8 @@ impl RelayedTree {
         Self { tree, relays }
     }
 
-    /// Returns the counters of the frames in each direction, and checks that the kernel accepted every frame.
+    /// Returns the frame counters of each relay, one entry per direction, and checks that the kernel accepted every
+    /// frame.
     fn relayed(&self) -> Vec<Relayed> {
         let both = |relay: &WireRelay| [relay.to_switch(), relay.to_end()];
         let relayed: Vec<_> = self.relays.iter().flat_map(both).collect();

@@ -1,5 +1,5 @@
-//! The daemon on AF_XDP ports, between workers in network namespaces: in the driver of veth, and in the kernel's
-//! generic receive path. Needs root and a kernel with AF_XDP sockets.
+//! Tests of the daemon on AF_XDP ports, between workers in network namespaces. Packets are received in the driver of
+//! veth or in the kernel's generic receive path. Needs root and a kernel with AF_XDP sockets.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ const WORKERS: u64 = 4;
 /// Buffer that is small enough for users other than root to lock in memory.
 const SMALL_BUFFER: &str = "--recv-buffer-bytes=1048576";
 
-/// Both kinds of port with their options. The generic path receives super-frames of veth whole, so its workers turn
-/// offloads off.
+/// Both kinds of AF_XDP port, each with the option of its workers and the text that describes it. The generic path does
+/// not split the super-frames of veth, so its workers disable offloads.
 const KINDS: [(PortKind, &str, &str); 2] = [
     (PortKind::Xdp, "", "xdp driver copy, queues: 1"),
     (PortKind::XdpGeneric, "--no-offload", "xdp generic copy, queues: 1"),
@@ -149,7 +149,7 @@ fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
     job.root.stop();
 }
 
-/// Counters of tagged packets that reach the bridge, or the IP stack behind it.
+/// nftables rules that count the tagged packets that reach the bridge, or the IP stack behind it.
 const LEAKS: &str = "
 table bridge leaks {
     chain seen {

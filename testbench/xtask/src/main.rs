@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command, which prints its own error messages.
+/// Runs a command. The command prints its own error messages.
 fn run(command: &mut Command) -> Result<()> {
     let begin = Instant::now();
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
@@ -83,7 +83,7 @@ fn check(crates: &BTreeSet<String>) -> Result<()> {
     run(cargo().args(["test", "--locked", "--quiet"]).args(&selection))
 }
 
-/// Returns the crates with these names.
+/// Returns the given crate names as a set. Fails if one of them is not a crate of the workspace.
 fn named(crates: &[&str]) -> Result<BTreeSet<String>> {
     let metadata = metadata();
     let members = directories(&metadata);

@@ -33,10 +33,10 @@ const REQUESTS_IN_FLIGHT: usize = 2;
 /// Interval at which an actor sends episode statistics.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
-/// Number of an actor and number of its environments.
+/// Index of an actor, and the number of its environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorOptions {
-    /// Number of the actor among all actors of the run.
+    /// Index of the actor among all actors of the run.
     pub actor: usize,
     /// Number of environments of the actor.
     pub environments: usize,
@@ -114,7 +114,7 @@ impl Actor {
     /// Acts until the run is over or `stop` is set. Calls `each` regularly to report the progress.
     ///
     /// # Errors
-    /// Fails if an environment fails, or if credentials that have never been accepted are rejected.
+    /// Fails if an environment fails, or if the credentials are rejected and have never been accepted before.
     pub fn run(
         &mut self,
         policies: &PolicyFeed,
@@ -240,7 +240,7 @@ struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
     problem_report: ProblemReport,
-    /// Whether an item has been stored. If so, the shards have accepted the credentials.
+    /// Whether an item has been stored. If it has, the shards have accepted the credentials.
     is_proven: bool,
 }
 

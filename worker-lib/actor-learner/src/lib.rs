@@ -12,7 +12,7 @@
 //! acts with the newest policy that it has received ([`PolicyFeed`]) and inserts its experience into the replay shards
 //! ([`Actor`]).
 //!
-//! docs/actor-learner.md describes what happens when a process ends.
+//! docs/actor-learner.md describes what happens when a process exits.
 
 mod actor;
 mod episodes;

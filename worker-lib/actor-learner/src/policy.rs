@@ -26,7 +26,8 @@ pub struct Policy {
     pub updates: u64,
     /// Number of environment steps in the run before this policy.
     pub steps: u64,
-    /// Priority of new items. It equals the highest priority so far, so that new items are drawn soon.
+    /// Priority that actors assign to new items. It equals the highest priority so far, so that new items are sampled
+    /// soon.
     pub priority_max: f32,
     /// Whether the run is over.
     pub finished: bool,
@@ -84,7 +85,7 @@ impl Policy {
 pub struct PolicyStats {
     /// Number of policies read.
     pub policies: u64,
-    /// Longest time for which a policy was in use without being known to be the latest, in milliseconds.
+    /// Maximum time for which actors used a policy without knowing that it was the latest, in milliseconds.
     pub age_ms_max: u64,
     /// Number of failed reads.
     pub failures: u64,

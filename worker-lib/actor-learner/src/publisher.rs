@@ -17,7 +17,7 @@ pub struct Publisher {
     offers: Arc<Offers>,
     thread: Option<JoinHandle<()>>,
     every: Duration,
-    /// Time and number of updates of the policy that was offered last.
+    /// Time of the last offered policy, and its number of updates.
     offered: Option<(Instant, u64)>,
 }
 

@@ -30,13 +30,13 @@ const MODELS: Options = Options {
                   with --model-cert and --model-key",
 };
 
-/// If rejected credentials caused the error, returns the error with the next step for the user.
+/// Returns the error with the next step for the user if it was caused by rejected credentials, and `None` otherwise.
 pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ClientError::Refused { code: Code::Unauthenticated, .. });
     refusal(is_token, error.to_string(), &REPLAY)
 }
 
-/// Does the same as [`of_replay`] for an error of the model client.
+/// Same as [`of_replay`], but for an error of the model client.
 pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
     refusal(is_token, error.to_string(), &MODELS)

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 /// Minimum interval between two warnings about the same problem.
 const EVERY: Duration = Duration::from_secs(10);
-/// Time after which a problem is reported. Shorter problems are normal, because processes may start and restart in any
-/// order.
+/// Time after which a problem is reported. Problems that last for a shorter time are normal, because processes may
+/// start and restart in any order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Rate-limited warning about a persistent problem.
@@ -25,7 +25,7 @@ impl ProblemReport {
         }
     }
 
-    /// Records that the problem has ended. If the problem was reported, logs `what`.
+    /// Records that the problem no longer exists. If it was reported, logs `what`.
     pub(super) fn over(&mut self, what: &str) {
         self.since = None;
         if self.reported_at.take().is_some() {

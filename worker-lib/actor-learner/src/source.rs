@@ -25,7 +25,8 @@ use iswitch_learn::env::EnvSpec;
 /// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards and the credentials for them. The source overrides the timeouts and the seed.
+    /// Addresses of the shards, and the credentials for them. The experience source replaces the timeouts and the seed
+    /// with its own.
     pub replay: ClientConfig,
     /// Requirements that the algorithm places on the replay.
     pub demand: Demand,
@@ -44,7 +45,7 @@ pub struct SourceOptions {
 pub struct SourceStats {
     /// Number of items used for learning.
     pub items: u64,
-    /// Number of rollouts that were discarded because they were too old.
+    /// Number of rollouts that were discarded because the policies that generated them were too old.
     pub stale: u64,
     /// Number of items that do not belong to this run.
     pub malformed: u64,
@@ -66,7 +67,7 @@ struct Shared {
     waited_first_us: AtomicU64,
     /// Episode statistics that actors have reported, but that have not been sent with a gradient yet.
     reported: Mutex<Tail>,
-    /// Reason why the shards reject this learner's credentials, if they have never accepted them.
+    /// Reason why the shards reject this learner's credentials. It is set only if the shards have never accepted them.
     refused: OnceLock<String>,
 }
 
@@ -401,7 +402,7 @@ struct Draws {
     what: &'static str,
     waiting: VecDeque<Drawn>,
     problem_report: ProblemReport,
-    /// Whether a shard has answered. If so, the shards have accepted the credentials.
+    /// Whether a shard has responded. If one has, the shards have accepted the credentials.
     is_proven: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `iswitch train --async`: trains with a switch or a parameter server and with workers that do not wait for each
-//! other.
+//! `iswitch train --async`: trains with workers that do not wait for each other. A switch or a parameter server
+//! aggregates their gradients.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub const STALENESS_MAX: u32 = 1000;
 const DEFAULT_STALENESS: u32 = 3;
 
 impl AsyncArgs {
-    /// Returns whether the workers do not wait for each other.
+    /// Returns whether training is asynchronous, that is, whether workers do not wait for each other.
     pub fn is_async(&self) -> bool {
         self.is_async.unwrap_or(false)
     }
@@ -64,7 +64,7 @@ impl AsyncArgs {
         self.staleness.unwrap_or(DEFAULT_STALENESS)
     }
 
-    /// Uses these values from a configuration file for options that were not given.
+    /// Sets options that were not given on the command line to the given values of a configuration file.
     pub fn set_defaults(&mut self, is_async: Option<bool>, staleness: Option<u32>) {
         self.is_async = self.is_async.or(is_async);
         if self.is_async() {
@@ -81,7 +81,7 @@ impl AsyncArgs {
     }
 }
 
-/// Result of an asynchronous run. The keys of the JSON object, in this order, are an interface.
+/// Result of an asynchronous run. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Debug, Serialize)]
 struct AsyncOutcome {
     algorithm: &'static str,

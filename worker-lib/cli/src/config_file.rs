@@ -113,7 +113,7 @@ impl ConfigFile {
         self.checked("workers", self.entries.workers.as_ref(), is_valid, &expected)
     }
 
-    /// Returns the aggregator, and whether it works as in the paper.
+    /// Returns the aggregator, and whether it works as in the paper, that is, without pipelining.
     pub fn aggregator(&self) -> (Option<Aggregator>, Option<bool>) {
         (self.entries.aggregator, self.entries.paper_style)
     }
@@ -221,7 +221,7 @@ pub struct Configuration<'a, A> {
     pub workers: usize,
     /// Aggregator, if one was chosen.
     pub aggregator: Option<Aggregator>,
-    /// Whether the aggregator works as in the paper.
+    /// Whether the aggregator works as in the paper, that is, without pipelining.
     pub paper_style: bool,
     /// Element types of packets.
     pub wire: ElementTypes,

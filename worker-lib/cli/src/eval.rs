@@ -54,14 +54,14 @@ pub struct EvalArgs {
     pub json: bool,
 }
 
-/// Result of `iswitch eval`. The keys of the JSON object, in this order, are an interface.
+/// Result of `iswitch eval`. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Debug, Serialize)]
 pub struct Report {
     algorithm: String,
     env: String,
     #[serde(flatten)]
     evaluation: Evaluation,
-    /// Number of training steps.
+    /// Number of environment steps in the training of the agent.
     #[serde(skip)]
     steps: u64,
 }

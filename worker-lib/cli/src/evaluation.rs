@@ -11,14 +11,14 @@ pub const EPISODES: u32 = 10;
 /// Default seed of the start states and of sampled actions.
 pub const SEED: u64 = 1;
 
-/// Statistics of evaluation episodes. The keys of the JSON object, in this order, are an interface.
+/// Statistics of evaluation episodes. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Number of episodes.
     pub episodes: usize,
     /// Mean of the returns.
     pub mean_return: f64,
-    /// Standard deviation of the returns over the episodes.
+    /// Standard deviation of the episodes' returns.
     pub std_return: f64,
     /// Smallest return.
     pub min_return: f64,
@@ -58,7 +58,7 @@ impl Evaluation {
         Ok(Self::of(&outcomes, environments[0].spec()))
     }
 
-    /// Computes the statistics of at least one episode.
+    /// Computes the statistics of `episodes`, which must not be empty.
     pub fn of(episodes: &[EvaluationEpisode], spec: &EnvSpec) -> Self {
         let count = episodes.len() as f64;
         let returns = || episodes.iter().map(|episode| episode.episode_return);

@@ -84,7 +84,7 @@ pub struct GroupArgs {
     pub key: KeyArgs,
 }
 
-/// Vectors that are summed over a group of workers.
+/// Vectors that the workers of a group sum.
 #[derive(Clone, Copy, Debug)]
 pub struct Vectors {
     /// Number of floats in a vector.
@@ -107,8 +107,8 @@ impl Vectors {
 /// Loopback address with port 0, which binds to any free port.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Time for which a parameter server or ring waits for data from another member. It is long, because the slowest worker
-/// may take a long time to step its environments.
+/// Time for which a parameter server, or a member of a ring, waits for data from another member. It is long, because
+/// the slowest worker may take a long time to step its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
@@ -121,7 +121,7 @@ impl GroupArgs {
         })
     }
 
-    /// Returns whether the address of an aggregator to join is given, which makes this process one worker of a group.
+    /// Returns whether the address of an aggregator to join is given. If it is, this process is one worker of a group.
     pub fn is_configured(&self) -> bool {
         self.switch.is_some() || self.server.is_some() || self.members.is_some()
     }

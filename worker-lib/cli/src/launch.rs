@@ -97,8 +97,9 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
     Ok(World { rank, size: workers })
 }
 
-/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. The end of
-/// the input means that the parent has ended, together with the switch that it embeds; this process then exits.
+/// Watches standard input, through which the parent process controls this worker. A byte requests a stop. The end of
+/// the input means that the parent has exited, and that the switch embedded in it no longer exists; this process then
+/// exits.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
     signals::end_well_on_signal();
     std::thread::spawn(move || {
@@ -110,22 +111,22 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
     });
 }
 
-/// Exit code of a worker whose failure would be repeated if the job were restarted.
+/// Exit code of a worker whose failure would recur if the job were restarted.
 const PERMANENT_FAILURE: u8 = 3;
 
-/// Returns whether a restarted run would fail in the same way, because the environment's code is at fault or because
+/// Returns whether a restarted run would fail in the same way: either the code of the environment caused the error, or
 /// the run cannot be tracked.
 pub fn is_permanent(error: &anyhow::Error) -> bool {
     error.is::<TrackingError>()
         || matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
 }
 
-/// Returns the exit code of a process that ends with this error.
+/// Returns the exit code of a process that exits because of this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     if is_permanent(error) { ExitCode::from(PERMANENT_FAILURE) } else { ExitCode::FAILURE }
 }
 
-/// Worker processes that this process has started, by rank; `None` for a process that has ended.
+/// Worker processes that this process has started, by rank; `None` for a process that has exited.
 struct Workers {
     children: Vec<Option<Child>>,
 }
@@ -145,7 +146,7 @@ pub enum Failure {
 /// Outcome of a group of workers.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
-    /// The run completed, or stopped on request.
+    /// All workers completed the run, or stopped on request.
     Well,
     /// A fatal failure of a worker ended the group. The exit code is that of the worker.
     Failed(ExitCode),
@@ -153,9 +154,9 @@ pub enum Ended {
     FailedPermanently(ExitCode),
 }
 
-/// Starts `workers` processes of this executable and waits for them. Their command line consists of `arguments` and the
-/// options that make them workers of the aggregator `host`. Each worker has its own process group, so that Ctrl-C
-/// reaches only this process. Once `stop` is set, this process asks the workers to stop.
+/// Starts `workers` processes of this executable, and waits until they exit. Their command line consists of `arguments`
+/// and the options that make them workers of the aggregator `host`. Each worker has its own process group, so that
+/// Ctrl-C reaches only this process. Once `stop` is set, this process asks the workers to stop.
 ///
 /// # Errors
 /// Fails if a worker cannot be started.
@@ -213,7 +214,7 @@ impl Workers {
         }
     }
 
-    /// Collects the workers that have ended, and reports those that failed. If the failure of a worker ends the group,
+    /// Collects the workers that have exited, and reports those that failed. If the failure of a worker ends the group,
     /// returns the exit status of that worker.
     fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
@@ -233,7 +234,7 @@ impl Workers {
         Ok(first)
     }
 
-    /// Waits for the remaining workers, which end soon after worker 0 has completed.
+    /// Waits until the remaining workers exit, which they do soon after worker 0 has completed.
     fn wait_for_all(&mut self) -> std::io::Result<()> {
         while self.children.iter().any(Option::is_some) {
             self.reap(Failure::OfFirst)?;

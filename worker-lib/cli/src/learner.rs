@@ -46,14 +46,14 @@ pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<
     Ok(())
 }
 
-/// Aggregation results of a run. The keys of the JSON object are an interface.
+/// Aggregation results of a run. Other programs rely on the keys of the JSON object.
 #[derive(Debug, Serialize)]
 pub struct Aggregation {
     workers: usize,
     aggregator: &'static str,
     seconds: f64,
     replicas_identical: bool,
-    /// Number of rounds that this worker has completed. The counters below also cover only this worker.
+    /// Number of rounds that this worker has completed. The counters below also concern only this worker.
     sums: u64,
     segments: u64,
     retransmitted: u64,
@@ -109,9 +109,9 @@ pub fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().enumerate().find_map(|(at, value)| values[..at].contains(value).then_some(value))
 }
 
-/// Returns the index of the baseline policy, with which the other policies are compared. This is the policy `asked`
-/// for, or otherwise the one named `default`, or otherwise the first. `name_of` converts the user's text to the name of
-/// a policy.
+/// Returns the index of the baseline policy, with which the other policies are compared. If `asked` is given, `name_of`
+/// converts it to the name of the baseline. Otherwise, the baseline is the policy named `default` or, if there is none,
+/// the first policy.
 pub fn baseline(
     asked: Option<&str>,
     default: &str,

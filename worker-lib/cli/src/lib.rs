@@ -1,5 +1,5 @@
-//! Command-line code shared by `iswitch` and the programs of its subcommands: the options of a run and its aggregation,
-//! the launching of workers, and the display of progress and results.
+//! Command-line code shared by `iswitch` and the programs of its subcommands: options of runs and of aggregation,
+//! launching of workers, and display of progress and results.
 
 pub mod algorithm;
 pub mod asynchronous;

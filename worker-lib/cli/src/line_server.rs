@@ -80,7 +80,7 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
     Ok(())
 }
 
-/// Answers the lines of one connection until the connection ends.
+/// Answers the lines of one connection until the connection is closed.
 fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()> {
     let limit = service.line_len_max_bytes();
     let mut answer = service.connect()?;

@@ -15,8 +15,8 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     N::try_from(number).map_err(|_| format!("{number} is too large"))
 }
 
-/// Returns the value of a setting. The text may be JSON or a number such as 1_000_000; any other text is the value
-/// itself. A number without a fraction, such as 1e6, becomes a whole number.
+/// Returns the value of a setting. The text may be JSON, or a number such as 1_000_000. Any other text is returned as a
+/// string. A number without a fraction, such as 1e6, becomes a whole number.
 pub fn value(text: &str) -> Value {
     let number = parse(text).map(Value::Number);
     number.or_else(|| serde_json::from_str(text).ok()).unwrap_or_else(|| Value::from(text))

@@ -7,7 +7,7 @@ use iswitch_manual::output;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Result of a run. The keys of the JSON object, in this order, are an interface.
+/// Result of a run. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     algorithm: &'static str,
@@ -21,7 +21,7 @@ pub struct Outcome {
     /// Mean return of the last 100 episodes; null if no episode has ended.
     final_return: Option<f64>,
     solved: bool,
-    /// Duration of this invocation, in seconds, without earlier invocations of a resumed run.
+    /// Duration of this invocation, in seconds. If the run was resumed, earlier invocations are not included.
     seconds: f64,
     aggregation_us_p50: f64,
     aggregation_us_p99: f64,

@@ -11,8 +11,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{launch, signals};
 
-/// Parses the arguments and calls `run`. An error is printed on one line and makes the exit status a failure. If a
-/// signal has stopped `run`, the process ends by this signal.
+/// Parses the arguments and calls `run`. An error is printed on one line, and the exit status is that of a failure. If
+/// a signal has requested that `run` stop, the process afterwards terminates itself with the same signal.
 ///
 /// If a packager requests the program's manual ([`iswitch_manual::write_if_asked`]), writes the manual instead. The
 /// environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or pairs such as

@@ -152,14 +152,14 @@ fn bar(total: u64) -> Option<ProgressBar> {
     })
 }
 
-/// Draws a bar. The message is set first, because each of the two calls may draw the bar.
+/// Draws a bar. The message is set before the position, because each of the two calls may draw the bar.
 fn draw(bar: &ProgressBar, position: u64, message: String) {
     bar.set_message(message);
     bar.set_position(position);
 }
 
-/// Prints a line of text above the bar. If the bar is finished, it must not be drawn again, so the line is printed
-/// below it.
+/// Prints a line of text above the bar. If the bar is finished, prints the line below the bar instead, because a
+/// finished bar must not be drawn again.
 fn note(bar: Option<&ProgressBar>, text: &str) {
     match bar {
         Some(bar) if !bar.is_finished() => bar.suspend(|| eprintln!("{text}")),

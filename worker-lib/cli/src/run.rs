@@ -182,8 +182,8 @@ impl RunArgs {
         self.workers.or(self.configured_workers).unwrap_or(default)
     }
 
-    /// Starts all workers with the options of this process and the `further` options, and restarts them after a `fatal`
-    /// failure. `host` starts the aggregator that the workers join; its argument is true on a restart.
+    /// Starts all workers with the options of this process and the `further` options, and restarts them after a failure
+    /// of the kind `fatal`. `host` starts the aggregator that the workers join; its argument is true on a restart.
     pub fn lead(
         &self,
         out: &Path,
@@ -240,7 +240,7 @@ impl RunArgs {
         self.resume || self.auto_resume
     }
 
-    /// Returns whether the run resumes from a checkpoint in `out`.
+    /// Returns whether this invocation resumes the run from a checkpoint in `out`.
     pub fn resumes(&self, out: &Path) -> bool {
         self.resume || (self.auto_resume && holds_checkpoint(out))
     }

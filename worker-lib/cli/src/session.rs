@@ -14,10 +14,10 @@ use crate::outcome::{Outcome, microseconds};
 use crate::progress::{self, Shown};
 use crate::tracking::{Tracker, Tracking};
 
-/// Names of the metrics that precede those of the algorithm's losses.
+/// Names of the metrics that are recorded before the losses of the algorithm.
 const CHARTS: [&str; 4] =
     ["charts/episodic_return", "charts/episodic_length", "charts/mean_return_100", "charts/SPS"];
-/// Names of the metrics that follow those of the algorithm's losses.
+/// Names of the metrics that are recorded after the losses of the algorithm.
 const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 
 /// Options for the display and the checkpoints of a run.
@@ -53,7 +53,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the session of a run with the progress `at` and losses with these names.
+    /// Starts the session of a run that has made the progress `at` and whose losses have these names.
     pub fn new(
         options: SessionOptions,
         run: &RunKind<'_>,
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// Displays and records an advance. `times` are the durations of its aggregations.
+    /// Displays and records one advance of the trainer. `times` are the durations of the advance's aggregations.
     pub fn show(&mut self, at: &Progress, report: &Report, times: &[Duration]) -> anyhow::Result<()> {
         self.aggregation_recent.reset();
         for time in times {

@@ -1,4 +1,4 @@
-//! Signals that request the end of a process, and their effect on its exit status.
+//! Signals that request that a process stop, and their effect on its exit status.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -9,16 +9,17 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Time within which further signals count as part of the first request: `timeout` or a shell script may send several.
+/// Time after the first signal within which further signals count as part of the same request, because `timeout` or a
+/// shell script may send several.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 /// First signal that [`stop_on_signal`] received; 0 if none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
-/// Whether the exit status does not depend on the signal.
+/// Whether a stop that a signal has requested counts as success, so that the exit status does not depend on the signal.
 static ENDS_WELL: AtomicBool = AtomicBool::new(false);
 
-/// Sets the flag on the first SIGINT or SIGTERM. A second signal, after `SECOND_SIGNAL_AFTER`, ends the process at
-/// once.
+/// Sets the flag on the first SIGINT or SIGTERM. A second signal, if it arrives at least `SECOND_SIGNAL_AFTER` later,
+/// terminates the process immediately.
 ///
 /// # Errors
 /// Fails if the process cannot handle signals.
@@ -39,14 +40,14 @@ pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Declares that a signal is the normal way to end this process, so that ending by a signal counts as success. This
-/// applies to services, and to child processes that their parent stops.
+/// Declares that a signal is the normal way to stop this process, so that a stop by a signal counts as success.
+/// Services call this function, as do child processes that are stopped by their parent.
 pub fn end_well_on_signal() {
     ENDS_WELL.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process by the signal that has stopped it, if any. The shell that started the process then also ends a
-/// running script or loop, and reports the exit status 130 (SIGINT) or 143 (SIGTERM).
+/// If a signal has requested that the process stop, terminates the process with this signal. The shell that started the
+/// process then also aborts a running script or loop, and reports the exit status 130 (SIGINT) or 143 (SIGTERM).
 pub(crate) fn end_as_signalled() {
     let signal = RECEIVED.load(Ordering::SeqCst);
     if signal != 0 && !ENDS_WELL.load(Ordering::Relaxed) {
@@ -54,7 +55,7 @@ pub(crate) fn end_as_signalled() {
     }
 }
 
-/// Ends the process by a signal, as if the process did not handle it.
+/// Terminates the process with a signal, as if the process did not handle the signal.
 fn die_by(signal: i32) -> ! {
     // Returns only if the default action of the signal does not end the process.
     let _ = emulate_default_handler(signal);

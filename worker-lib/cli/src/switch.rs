@@ -10,8 +10,8 @@ use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
-/// Time for which a worker waits for the other workers of its parent process, which start together. A worker fails if
-/// the others have not joined within this time.
+/// Maximum time for which a worker waits for the other workers that its parent process has started at the same time.
+/// After this time, the worker fails.
 pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Authentication options of a worker. Without a key, packets are not authenticated.
@@ -40,9 +40,9 @@ impl KeyArgs {
 /// Starts a switch on a free port of the loopback interface, for a job whose `workers` workers sum vectors of `len`
 /// floats. If `key` contains a key, the switch uses it for all jobs.
 ///
-/// The switch adds the contributions in rank order, so that a run is reproducible bit for bit. The exception is a job
-/// whose contributions do not all fit into the memory of the switch; in such a job, the sums depend on the order of
-/// arrival.
+/// The switch adds the contributions in rank order, so that a run is reproducible bit for bit. If the contributions of
+/// all workers do not fit into the memory of the switch, they are added in the order of arrival instead, and the sums
+/// depend on this order.
 pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let config = Config { ordered: fits_ordered(workers, len), ..Config::default() };
@@ -54,8 +54,8 @@ pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyho
     Ok(EmbeddedSwitch::start_with_keys(any_port, &options, keys)?)
 }
 
-/// Returns whether the contributions of all workers, together with the sums of two rounds, take at most half of a
-/// switch's memory. The other half is enough for the padding of segments.
+/// Returns whether the contributions of all workers and the sums of two rounds occupy at most half of a switch's
+/// memory. The other half is sufficient for the padding of segments.
 fn fits_ordered(workers: usize, len: usize) -> bool {
     const ROUNDS: usize = 2;
     (workers + ROUNDS).saturating_mul(len).saturating_mul(size_of::<f32>())

@@ -73,7 +73,7 @@ impl TrackArgs {
 /// Child process that sends values to Weights & Biases.
 pub struct Tracker {
     child: Child,
-    /// Web page of the run or, in offline mode, its directory.
+    /// Address of the run's web page or, in offline mode, the run's directory.
     place: String,
 }
 
@@ -131,7 +131,7 @@ impl Tracker {
         }
     }
 
-    /// Returns the web page of the run or, in offline mode, its directory.
+    /// Returns the address of the run's web page or, in offline mode, the run's directory.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -139,7 +139,7 @@ impl Tracker {
     /// Logs the named values of a step. Values that are absent are omitted.
     ///
     /// # Errors
-    /// Fails if the process has ended.
+    /// Fails if the child process has exited.
     pub fn log(&mut self, step: u64, tags: &[&str], values: &[Option<f64>]) -> anyhow::Result<()> {
         let present =
             tags.iter().zip(values).filter_map(|(tag, value)| Some(((*tag).to_owned(), (*value)?.into())));

@@ -1,5 +1,5 @@
-//! Description of a policy as JSON. In the format json, it includes the numbers: the weights, the biases and the
-//! constants of the conversions. In the other formats, it does not include them.
+//! Description of a policy as JSON. Only in the format json does it include the numbers, which are the weights, the
+//! biases and the constants of the conversions.
 
 use anyhow::Context as _;
 use iswitch_learn::algorithms::policy_graph::Preprocessing;

@@ -16,7 +16,7 @@ pub(crate) enum Module<'a> {
     Flatten,
 }
 
-/// Returns the modules of a sequence of layers. An image is flattened after the last convolution.
+/// Converts a sequence of layers to modules. An image is flattened after the last convolution.
 pub(crate) fn modules(layers: &[GraphLayer]) -> Vec<Module<'_>> {
     let is_convolution = |layer: Option<&GraphLayer>| {
         matches!(layer, Some(GraphLayer { operation: Operation::Convolution(_), .. }))

@@ -30,11 +30,11 @@ pub(crate) struct ExportedPolicy {
 
 /// Conversion of the network's outputs to an action in the environment's units.
 pub(crate) enum ActionTransform {
-    /// The index of the first choice with the largest output, plus `start`.
+    /// The index of the largest output, plus `start`. If several outputs are the largest, the first one counts.
     Discrete {
         /// Number of choices.
         n: usize,
-        /// Number of the first choice in the environment's numbering.
+        /// Number that the environment assigns to the first choice.
         start: i64,
     },
     /// `clip(output * scale + offset, low, high)` for each dimension.

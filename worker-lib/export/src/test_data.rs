@@ -1,4 +1,4 @@
-//! Observations and the policy's actions for them, with which programs that run the exported policy can be tested.
+//! Test data for programs that run the exported policy: observations, and the policy's actions for them.
 
 use iswitch_learn::algorithms::evaluate::evaluate;
 use iswitch_learn::algorithms::policy_graph::{PolicyGraph, channels_first};
@@ -11,7 +11,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 use crate::policy::{ActionTransform, ExportedPolicy};
 use crate::tensors::{NamedTensor, Values, to_bytes};
 
-/// Standard deviation of the added noise, divided by that of the observations.
+/// Standard deviation of the added noise, as a multiple of that of the observations.
 const NOISE: f64 = 3.0;
 
 /// Returns a safetensors file with `rows` observations and actions. The start states are determined by `seed`.

@@ -11,8 +11,8 @@ use plotters::style::text_anchor::HPos;
 use crate::page::{MARGIN_PX, Page, label_style, short, write};
 use crate::{Paint, Quantity};
 
-/// Largest absolute value that is drawn. Larger values would cause overflows in differences and powers; only a
-/// diverging run produces them.
+/// Largest absolute value that is drawn. Larger values, which only a diverging run produces, would cause overflows in
+/// differences and powers.
 const GREATEST: f64 = 1e100;
 
 /// Axis of a chart. Its range adapts to the drawn values.
@@ -24,10 +24,11 @@ pub struct Axis {
     pub is_logarithmic: bool,
     /// Function that formats the label of a tick.
     pub label: fn(f64) -> String,
-    /// Positions of the ticks, all of which lie within the range of the axis. If this is empty, the ticks are at round
-    /// numbers.
+    /// Positions of the ticks, all of which lie within the range of the axis. If the vector is empty, the ticks are at
+    /// round numbers.
     pub ticks: Vec<f64>,
-    /// Names of `ticks`, in the same order, which replace the tick labels. If this is empty, the ticks have labels.
+    /// Names of `ticks`, in the same order. They replace the tick labels. If the vector is empty, the tick labels are
+    /// used.
     pub names: Vec<String>,
     /// Values that the range includes even if no drawn value is near them.
     pub includes: Vec<f64>,
@@ -152,8 +153,8 @@ impl Ranged for Scale {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    /// Maps a value to a pixel. A value outside the range is mapped to the edge of the range; an example is the end of
-    /// a whisker that a logarithmic axis cannot represent.
+    /// Maps a value to a pixel. A value outside the range is mapped to the edge of the range. For example, this applies
+    /// to the end of a whisker if a logarithmic axis cannot represent it.
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let place = place(*value, self.is_logarithmic).clamp(self.places.start, self.places.end);
         RangedCoordf64::from(self.places.clone()).map(&place, limit)

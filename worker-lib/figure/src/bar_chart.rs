@@ -23,13 +23,13 @@ pub struct Bar {
     pub first: f64,
     /// End of the bar.
     pub end: f64,
-    /// Smallest and largest end of the bar, which are shown as whiskers.
+    /// Minimum and maximum position of the bar's end over several measurements, shown as whiskers.
     pub spread: (f64, f64),
     /// Whether the bar is highlighted.
     pub is_marked: bool,
 }
 
-/// Bar chart with whiskers from the smallest to the largest end of each bar.
+/// Bar chart whose whiskers show the minimum and maximum position of each bar's end.
 #[derive(Clone, Debug)]
 pub struct BarChart {
     /// Title of the figure.

@@ -161,8 +161,8 @@ impl GanttChart {
 }
 
 /// Returns the colour of a series. The colour has a medium lightness, which contrasts with light and dark pages. The
-/// lightness alternates from series to series, because with many series, the hues of neighbours in the legend would
-/// differ too little.
+/// lightness alternates from series to series, because if there are many series, neighbours in the legend have hues
+/// that differ too little.
 fn colour(series: usize) -> RGBColor {
     let lightness = [0.41, 0.60, 0.51][series % 3];
     let (r, g, b) =

@@ -42,9 +42,10 @@ pub struct Line {
     pub is_dashed: bool,
     /// Points that the line connects.
     pub points: Vec<(f64, f64)>,
-    /// Smallest and largest value at each x, drawn as a translucent band behind all lines: `(x, smallest, largest)`.
+    /// Smallest and largest value at each x, as `(x, smallest, largest)`. They are drawn as a translucent band behind
+    /// all lines.
     pub band: Vec<(f64, f64, f64)>,
-    /// Smallest and largest value at each point. Each point is then drawn with a mark and whiskers. If this is empty,
+    /// Smallest and largest value at each point. If given, each point is drawn with a mark and whiskers; if empty,
     /// points have neither.
     pub spreads: Vec<(f64, f64)>,
 }
@@ -63,8 +64,8 @@ impl Line {
         }
     }
 
-    /// Returns the line at position `at` of a series. The lines of a series have the colours of the palette in order.
-    /// Further lines repeat the colours, alternately dashed and solid.
+    /// Returns the line with the index `at` in a series. The lines of a series have the colours of the palette in
+    /// order. Further lines repeat the colours, alternately dashed and solid.
     ///
     /// # Panics
     /// Panics if the palette is empty.
@@ -198,7 +199,7 @@ fn draw_stroke(page: &Page<'_>, pixels: Vec<(i32, i32)>, paint: Paint, width_px:
     }
 }
 
-/// End of a line. The line's name and a sample of its stroke are written beside it.
+/// End point of a line. The line's name and a sample of its stroke are written beside it.
 struct End<'a> {
     y: i32,
     name: &'a String,

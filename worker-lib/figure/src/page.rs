@@ -48,7 +48,7 @@ fn text_style(size_px: i32, paint: Paint, horizontal: HPos) -> TextStyle<'static
     ("sans-serif", size_px).into_font().color(&paint.light).pos(Pos::new(horizontal, VPos::Center))
 }
 
-/// Returns the style of a label, which is vertically centred.
+/// Returns the style of a label whose text is vertically centred.
 pub(crate) fn label_style(paint: Paint, horizontal: HPos) -> TextStyle<'static> {
     text_style(LABEL_PX, paint, horizontal)
 }

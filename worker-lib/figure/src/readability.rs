@@ -1,4 +1,4 @@
-//! Tests of the readability of charts: labels must not overlap, and people with colour blindness must be able to
+//! Tests that charts are readable: labels must not overlap, and people with colour blindness must be able to
 //! distinguish the colours.
 
 use plotters::style::RGBColor;
@@ -7,7 +7,7 @@ use crate::{Axis, Bar, BarChart, Line, LineChart, Paint, Quantity, Reference};
 
 /// Estimated width of a character, as a fraction of the font size.
 const CHARACTER: f64 = 0.55;
-/// Minimum distance between two colours in linear RGB, as seen by people with a form of colour blindness.
+/// Minimum distance between two colours in linear RGB, as perceived by people with colour blindness.
 const DISTANCE: f64 = 0.05;
 /// Conversions of linear RGB to the colours seen with protanopia and deuteranopia (Machado et al. 2009, severity 1).
 const FORMS: [[[f64; 3]; 3]; 2] = [

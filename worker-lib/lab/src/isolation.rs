@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Inside the namespaces, the user has the same user id, with all capabilities over resources that the namespaces own
-//! and none over anything else. If the caller ends, even because of SIGKILL, the kernel kills `unshare` and process 1,
-//! and thereby all other processes inside. The namespaces disappear when the last of these processes ends.
+//! and none over anything else. If the caller exits or is killed, even by SIGKILL, the kernel kills `unshare` and
+//! process 1, and thereby all other processes inside. The namespaces disappear when the last of these processes has
+//! exited.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

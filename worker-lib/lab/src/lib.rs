@@ -2,8 +2,8 @@
 //!
 //! A process that is started with [`isolation::command_inside`] has its own user namespace, and can therefore create
 //! network namespaces, interfaces and firewall rules; a root process needs no user namespace. Everything that the
-//! process creates and starts disappears when it ends. The program `iswitch-lab` and the tests of this project build
-//! their networks with this crate.
+//! process creates and starts disappears when the process exits. The program `iswitch-lab` and the tests of this
+//! project build their networks with this crate.
 
 mod error;
 pub mod isolation;

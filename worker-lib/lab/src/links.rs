@@ -45,7 +45,7 @@ impl FromStr for Rate {
     }
 }
 
-/// Time that a frame needs to traverse a link, the same in each direction.
+/// Time that a frame needs to traverse a link. It is the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay(pub Duration);
 
@@ -71,7 +71,7 @@ fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
 pub struct Links {
     /// Rate of each link; `None` if links are as fast as the machine allows.
     pub rate: Option<Rate>,
-    /// Delay that is added to that of the machine.
+    /// Emulated delay of each link, in addition to the delay of the machine itself.
     pub delay: Option<Delay>,
 }
 

@@ -11,8 +11,8 @@ use crate::LabError;
 /// Directories that contain system programs. Debian omits them from the `PATH` of ordinary users.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Returns a command whose process the kernel kills when the calling thread ends, even if that thread is killed itself.
-/// System programs such as `tc` are found even if the caller is an ordinary user.
+/// Returns a command whose process is killed by the kernel when the calling thread ends, even if the calling thread is
+/// killed. System programs such as `tc` are found even if the caller is an ordinary user.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.env("PATH", search_path()).args(["--pdeathsig", "KILL", "--"]).arg(program);

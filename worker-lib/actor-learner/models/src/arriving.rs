@@ -29,7 +29,7 @@ struct State {
     /// Received pieces, each with the offset of its first byte.
     pieces: Vec<(u64, Bytes)>,
     received: u64,
-    /// Reason why no more bytes will arrive.
+    /// Reason why no more bytes will arrive; `None` if the download has not failed.
     failure: Option<String>,
     /// Wakers of the readers that wait for more bytes.
     waiting: HashMap<u64, Waker>,

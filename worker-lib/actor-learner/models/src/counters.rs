@@ -56,7 +56,7 @@ pub struct Stats {
     pub pointer_failures: u64,
     /// Number of stale pointers that were served while the cell queried upstream again.
     pub stale_pointers_served: u64,
-    /// Number of known models.
+    /// Number of models that the server knows.
     pub names: u64,
     /// Number of names that readers request from a cell and that its upstream does not have yet.
     pub names_unknown: u64,

@@ -31,7 +31,7 @@ pub const CONNECTIONS_MAX: usize = 4096;
 pub const REFUSALS_MAX: usize = 64;
 /// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Minimum length of a bearer token, in bytes: 64 bits if it consists of hexadecimal digits.
+/// Minimum length of a bearer token, in bytes. A random token of this many hexadecimal digits has 64 bits of entropy.
 pub const TOKEN_LEN_MIN_BYTES: usize = 16;
 /// Maximum length of a bearer token, in bytes.
 pub const TOKEN_LEN_MAX_BYTES: usize = 512;
@@ -61,7 +61,7 @@ pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for the head of a response and for each further piece of its body. When it expires, another source is tried.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of consecutive interruptions of a download between which no byte is received.
+/// Maximum number of consecutive attempts to resume a download without receiving a byte.
 pub const RESUMES_MAX: u32 = 8;
 /// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);

@@ -78,7 +78,7 @@ pub enum PublishError {
 pub enum Found {
     /// The requested version.
     Object(Arc<Object>),
-    /// The store does not have this version. It has the listed versions.
+    /// The store does not have this version. The numbers are those of the versions that it has.
     OtherVersions(Vec<u64>),
     /// The store has no model with this name.
     Nothing,
@@ -108,11 +108,11 @@ impl ModelStore {
 
     /// Makes a version the latest one. The oldest version beyond [`StoreOptions::versions_kept`] is removed.
     ///
-    /// Publishing the same bytes again under the latest version number is not an error, because the first response
-    /// may have been lost.
+    /// A repeated publication of the same bytes under the latest version number is not an error, because the response
+    /// to the first attempt may have been lost.
     ///
     /// # Errors
-    /// Fails if the version is not newer, or if it exceeds a limit of the store.
+    /// Fails if the version is not newer than the latest one, or if it exceeds a limit of the store.
     pub fn publish(&self, name: &ModelName, version: u64, bytes: Bytes) -> Result<Manifest, PublishError> {
         let (len_bytes, limit_bytes) = (bytes.len() as u64, self.options.object_len_max_bytes);
         if len_bytes > limit_bytes {

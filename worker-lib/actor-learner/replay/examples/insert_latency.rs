@@ -1,4 +1,4 @@
-//! Measures the latency of inserts. Each of several actors inserts items one after another, into one or more shards.
+//! Measures the latency of inserts. Each actor inserts items one after another into one or more shards.
 //!
 //! `cargo run --release -p iswitch-replay --example insert_latency -- --actors 16 --payload 64KiB --shards 1`
 //!

@@ -6,17 +6,18 @@ pub const ITEMS_MAX: u64 = 1 << 28;
 pub const TABLES_MAX: usize = 1024;
 /// Maximum length of a table's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// Upper limit for the configured maximum payload size, in bytes. A journal record with a payload of this size is
-/// shorter than 2^31 bytes.
+/// Upper limit for the configured maximum payload size, in bytes. With this limit, every journal record is shorter than
+/// 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 /// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
 /// index.
 pub const ITEM_OVERHEAD_BYTES: u64 = 384;
 /// Maximum number of items in an insert request, and of keys in an update or delete request.
 pub const BATCH_ITEMS_MAX: usize = 65_536;
-/// Number of most recent sequence numbers that a table remembers for each actor. Older numbers are refused.
+/// Number of the most recent sequence numbers that a table remembers for each actor. Older sequence numbers are
+/// refused.
 pub const SEQ_WINDOW: u64 = 1024;
-/// Maximum number of actors whose sequence numbers a table remembers. Beyond this number, the table forgets the actors
+/// Maximum number of actors whose sequence numbers a table remembers. If there are more actors, the table forgets those
 /// that have been inactive for the longest time.
 pub const WRITERS_MAX: usize = 65_536;
 /// Approximate payload size of one part of a sample response, in bytes.
@@ -59,8 +60,8 @@ pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
 pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
 /// Maximum delay before a failed snapshot is retried, in milliseconds; see [`SNAPSHOT_RETRY_MS`].
 pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
-/// Minimum size of the journal, in bytes, at which a snapshot replaces it. In addition, the journal must be larger than
-/// the items in the tables.
+/// Minimum size of the journal, in bytes, at which a snapshot is written to replace it. In addition, the journal must
+/// be larger than the total size of the items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
 const _: () = assert!(SEQ_WINDOW.is_multiple_of(64));

@@ -18,7 +18,7 @@ pub enum OptionsError {
     /// The text is not TOML, contains an unknown key, or has a value of the wrong type.
     #[error("{place}: {text}")]
     Syntax {
-        /// Name of the file or of the option.
+        /// Name of the file that contains the text, or of the command-line option that does.
         place: String,
         /// Cause of the error.
         text: String,
@@ -43,7 +43,7 @@ pub enum OptionsError {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShardOptions {
-    /// Addresses to listen on: `IP:PORT` or `unix:PATH`, any number of them.
+    /// Addresses to listen on, each in the form `IP:PORT` or `unix:PATH`.
     pub listen: Vec<String>,
     /// Tables of the shard.
     #[serde(rename = "table")]
@@ -144,7 +144,8 @@ pub struct TableOptions {
     pub min_size_to_sample: Option<u64>,
     /// Number of samples per insert. If it is given, the limiter is a [`RateLimiter::sample_to_insert_ratio`].
     pub samples_per_insert: Option<f64>,
-    /// Margin of [`Self::samples_per_insert`]. If it is not given, the margin is twice the minimum margin.
+    /// Margin for the number of samples per insert; see [`Self::samples_per_insert`]. If it is not given, it is twice
+    /// the smallest valid margin.
     pub error_buffer: Option<f64>,
 }
 
@@ -219,8 +220,8 @@ impl ShardOptions {
         toml::from_str(text).map_err(syntax)
     }
 
-    /// Fills options that are not set from `other`. The lists of tables and of addresses are not merged: each is taken
-    /// as a whole from `self` or, if empty, from `other`.
+    /// Sets the options that are missing in `self` to those of `other`. The lists of tables and of addresses are not
+    /// merged: if a list in `self` is empty, the list of `other` replaces it.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -240,8 +241,8 @@ impl ShardOptions {
         }
     }
 
-    /// Builds the configuration of the shard. If there is a data directory and no explicit durability, acknowledged
-    /// inserts survive the end of the process.
+    /// Builds the configuration of the shard. If a data directory is given without a durability, the durability is such
+    /// that acknowledged inserts survive the exit of the process.
     ///
     /// # Errors
     /// Fails if a rate limiter would block forever, a duration is invalid, or the token cannot be read.

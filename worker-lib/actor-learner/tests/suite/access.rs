@@ -125,7 +125,7 @@ fn free_addresses<const N: usize>() -> [String; N] {
     all.map(|listener| listener.local_addr().unwrap().to_string())
 }
 
-/// Runs a process until it ends.
+/// Runs a process until it exits.
 fn finish(mut command: Command) -> Output {
     wait(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }

@@ -1,4 +1,4 @@
-//! Behaviour of commands once the reader has closed their standard output, as in `iswitch ... --json | head -c 0`.
+//! Tests of commands whose standard output has been closed by its reader, as in `iswitch ... --json | head -c 0`.
 use std::process::{Command, Stdio};
 
 /// Runs the command with a standard output that its reader has already closed, and returns its standard error.

@@ -1,4 +1,4 @@
-//! Behaviour of `iswitch train` if an environment raises an exception.
+//! Tests of `iswitch train` with an environment that raises an exception.
 use std::path::PathBuf;
 use std::process::Command;
 

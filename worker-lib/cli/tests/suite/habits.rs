@@ -1,4 +1,5 @@
-//! Options and spellings that users of other training programs expect, and errors that name the option at fault.
+//! Tests of options and spellings that users of other training programs expect, and of errors that name the option at
+//! fault.
 use std::process::{Command, Output};
 
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Progress bar of `iswitch train` on a terminal.
+//! Tests of the progress bar of `iswitch train` on a terminal.
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,7 +9,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 const ROWS: u16 = 12;
 
-/// Starts a long training whose standard error is a pseudo-terminal, and returns it with the other end of the terminal.
+/// Starts a long training run whose standard error is a pseudo-terminal. Returns the process, and the other end of the
+/// pseudo-terminal.
 fn train(columns: u16, options: &[&str]) -> (Child, File) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
     let terminal = openpt(flags).unwrap();
@@ -29,7 +30,7 @@ fn train(columns: u16, options: &[&str]) -> (Child, File) {
     (child, File::from(terminal))
 }
 
-/// Interrupts a training once its progress bar is shown, and returns everything that the training has written to the
+/// Interrupts a training run once its progress bar is shown, and returns everything that the run has written to the
 /// terminal.
 fn interrupted(columns: u16, options: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();

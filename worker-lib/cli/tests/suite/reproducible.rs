@@ -1,4 +1,4 @@
-//! Reproducibility of `iswitch train` with a switch and several workers.
+//! Tests that `iswitch train` with a switch and several workers is reproducible.
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -22,8 +22,8 @@ fn train(algorithm: &str, options: &[&str], out: &Path) -> Vec<u8> {
     tensors(out)
 }
 
-/// The sum of four floats depends on the order of their additions, and the packets of four processes arrive in a
-/// different order in each run.
+/// Runs are reproducible only if the contributions are added in a fixed order: the sum of four floats depends on the
+/// order of the additions, and the packets of four processes arrive in a different order in each run.
 #[test]
 fn equal_seeds_give_equal_models() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
 //! Export to the format ONNX: a single graph computes an action from an observation.
 //!
 //! All values are f32, because many inference engines do not support f64. The mean of an observation is therefore
-//! represented as the sum of two constants: the nearest f32 and the remainder. The graph subtracts both, the nearest
-//! f32 first. This leaves no noticeable rounding error even if the mean is much larger than the deviations from it.
+//! represented as the sum of two constants: the nearest f32 and the remainder. The graph subtracts the nearest f32
+//! first, and then the remainder. The result has no noticeable rounding error even if the mean is much larger than the
+//! deviations from it.
 
 mod graph;
 mod proto;
@@ -135,7 +136,7 @@ fn add_layer(graph: &mut Graph, name: &str, layer: &GraphLayer, x: &str) -> Stri
     graph.node(name, operator, &[x, &weight, &bias], attributes)
 }
 
-/// Adds nodes that choose the first action with the largest score.
+/// Adds nodes that choose the action with the largest score, or the first such action if there are several.
 fn choose(graph: &mut Graph, scores: &str, start: i64) {
     let attributes = || vec![int("axis", 1), int("keepdims", 0), int("select_last_index", 0)];
     if start == 0 {

@@ -1,4 +1,4 @@
-//! Files that the command writes.
+//! Tests of the files that the command writes.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Command lines that are refused before any file is written.
+//! Tests of command lines that are refused before any file is written.
 
 use std::fs;
 

@@ -8,7 +8,7 @@ use iswitch_learn::algorithms::checkpoint;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, World};
 use iswitch_learn::env;
 
-/// Trains for one advance and writes the checkpoint to `directory`.
+/// Trains for one advance of the trainer, and writes the checkpoint to `directory`.
 pub(crate) fn train<A: Algorithm>(config: A, id: &'static str, directory: &Path) {
     let shape = config.vector_shape(env::make(id).unwrap().spec(), Mode::Synchronous).unwrap();
     let make = |count: usize| env::make_vector(id, count);
@@ -24,7 +24,7 @@ pub(crate) fn export(run: &Path, out: &Path, options: &[&str]) -> Output {
     command.arg(run).arg("--out").arg(out).args(options).output().unwrap()
 }
 
-/// Runs [`export`], which must succeed, and returns its output.
+/// Runs [`export`], which must succeed, and returns the command's output.
 pub(crate) fn exported(run: &Path, out: &Path, options: &[&str]) -> String {
     let output = export(run, out, options);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

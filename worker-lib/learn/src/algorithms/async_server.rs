@@ -94,7 +94,8 @@ pub struct AsyncServer {
 }
 
 impl AsyncServer {
-    /// Listens on an address; port 0 selects a free port. Vectors have `vector_len` floats. `bound` is S, in updates.
+    /// Listens on an address; port 0 selects a free port. Vectors have `vector_len` floats. `bound` is the staleness
+    /// bound S, in updates.
     ///
     /// # Errors
     /// Fails if the server cannot listen on the address.
@@ -116,7 +117,7 @@ impl AsyncServer {
     }
 
     /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
-    /// informs all workers and returns.
+    /// notifies all workers and returns.
     ///
     /// # Errors
     /// Fails if the observer or the listener fails. If a connection fails, only that connection ends. If a connection's

@@ -19,13 +19,13 @@ use iswitch::worker::asynchronous::AsyncWorker;
 /// Number of updates between two reports of the training statistics.
 pub const REPORT_EVERY: u64 = 100;
 
-/// Callback that is called after every [`REPORT_EVERY`] updates and after the last update, with the report since the
-/// previous call.
+/// Callback that is called after every [`REPORT_EVERY`] updates and after the last update. It receives a report on the
+/// updates since the previous call.
 pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), TrainError> + Send + 'a;
 
-/// Trains until the run is complete or a worker has requested a stop. `worker`, one of the `workers` workers of the
-/// job, sums vectors of [`VectorShape::summed_len`](super::vector::VectorShape::summed_len) floats. After each update,
-/// including the last one, the model is identical on all workers.
+/// Trains until the run is complete or a worker has requested a stop. `worker` is one of the `workers` workers of the
+/// job, and sums vectors of [`VectorShape::summed_len`](super::vector::VectorShape::summed_len) floats. After each
+/// update, including the last one, the model is identical on all workers.
 ///
 /// # Errors
 /// Fails if an environment, the network or the observer fails, or if the packets' element types cannot hold exact sums
@@ -51,8 +51,8 @@ pub fn train(
     })
 }
 
-/// Local half of a worker, with the statistics of gradients that were not aggregated. The next vector carries these
-/// statistics.
+/// Local half of a worker, with the statistics of gradients that were not aggregated. The worker sends these statistics
+/// with the next vector.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
     unreported: Tail,
@@ -64,7 +64,7 @@ impl LocalSide {
         Self { local, unreported: Tail::default(), stop }
     }
 
-    /// Overwrites `vector` with a gradient and its tail.
+    /// Overwrites `vector` with a gradient, followed by the tail of statistics.
     pub(super) fn fill(&mut self, model: &[f32], vector: &mut [f32]) -> Result<(), TrainError> {
         let unreported = std::mem::take(&mut self.unreported);
         let gradient_len = vector.len() - Tail::LEN;

@@ -11,7 +11,8 @@ use super::replay::Batch;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// Largest absolute initial weight and bias of normalised output layers; actions and values therefore start near zero.
+/// Bound of the initial weights and biases of output layers in the normalised architecture. It is small, so that
+/// actions and values start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
 /// Architecture of the actors and critics for continuous actions.
@@ -35,8 +36,8 @@ impl Architecture {
     }
 
     /// Writes the initial parameters of a network (`[parameter_count]`, zeros before the call). Weights and biases are
-    /// uniform, with a bound that depends on the fan-in as in PyTorch, or with a bound of 0.003 in normalised output
-    /// layers. Layer normalisation starts with gain 1 and bias 0.
+    /// drawn uniformly from an interval [-b, b]. In normalised output layers, b is 0.003; in all other layers, it
+    /// depends on the fan-in, as in PyTorch. Layer normalisation starts with gain 1 and bias 0.
     pub fn initialise(self, network: &Network, parameters: &mut [f32], rng: &mut impl Rng) {
         let layers = network.layers();
         for (i, layer) in layers.iter().enumerate() {
@@ -73,8 +74,8 @@ pub(super) fn continuous_dim(env: &EnvSpec, hidden: &[usize]) -> Result<usize, T
     Ok(dim)
 }
 
-/// One or two critics of equal shape. The type holds only the shapes. In the parameter vector, the critics follow one
-/// another; within a critic, the layers that precede the action input come first.
+/// One or two critics of equal shape. The type contains only the shapes. In the parameter vector, the second critic
+/// follows the first; within a critic, the layers before the action input come first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Critics {
     /// Layers that precede the action input; none in the plain architecture.
@@ -252,7 +253,8 @@ impl Critics {
 pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
-    /// Smallest value of each sample and, in `chosen`, the number of the critic that estimated it, `[batch]`.
+    /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains the number of the critic
+    /// that estimated it.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
@@ -326,7 +328,7 @@ impl CriticLoss {
         report
     }
 
-    /// Writes the gradient of one critic to its part of `gradient`.
+    /// Writes the gradient of one critic to the critic's part of `gradient`.
     pub(super) fn gradient_of(
         &mut self,
         number: usize,
@@ -351,8 +353,8 @@ impl CriticLoss {
     }
 
     /// Overwrites `by_actions` (`[batch, action_dim]`) with the gradient of the policy loss with respect to `actions`,
-    /// and returns that loss. It is the negated mean over the batch of the smallest value that the first `used` critics
-    /// estimate for each sample.
+    /// and returns the policy loss. For each sample, the first `used` critics estimate a value; the loss is the negated
+    /// mean, over the batch, of the smallest of these values.
     pub fn action_gradient(
         &mut self,
         critics: &[f32],

@@ -423,7 +423,7 @@ impl SharedHalf for DqnShared {
     }
 }
 
-/// The policy of a trained network: greedy, or epsilon-greedy if it receives a random generator.
+/// Policy of a trained network. It is epsilon-greedy if it has a random generator, and greedy otherwise.
 struct DqnPolicy {
     network: QNetwork,
     parameters: Vec<f32>,

@@ -77,8 +77,8 @@ impl Default for CellOptions {
     }
 }
 
-/// Serves the models of the upstream servers: learners, other cells, or HTTP caches in front of them. The preferred
-/// servers come first.
+/// Serves the models of the upstream servers, which are learners, other cells, or HTTP caches in front of them.
+/// `upstream` lists the preferred servers first.
 ///
 /// # Errors
 /// Fails if there is no upstream, or if the cell cannot listen on an address; the error names the address.

@@ -12,8 +12,8 @@ use crate::ModelName;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: HashMap<ModelName, Arc<Pointer>>,
-    /// Names for which upstream has not answered yet, names for which it has no model, and names beyond the limit of
-    /// known names.
+    /// Names about which upstream has not answered yet, names for which upstream has no model, and known names that
+    /// exceed the limit on known names.
     unknown: HashMap<ModelName, Arc<Pointer>>,
 }
 

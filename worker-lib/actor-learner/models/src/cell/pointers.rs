@@ -16,12 +16,12 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause after an upstream error. The cell may notice a new version this much later.
+/// Pause between an upstream error and the next query. It may delay the discovery of a new version by this time.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum wait time requested from upstream.
+/// Maximum time for which the cell asks upstream to hold a request until a new version appears.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Pointer, and the time since it was last known to be the latest.
+/// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Manifest of the version; `None` if there is no version newer than the requested one.
@@ -51,12 +51,13 @@ pub(super) struct Pointer {
 #[derive(Clone, Debug, Default)]
 struct State {
     manifest: Option<Manifest>,
-    /// Time at which upstream's answer was known to be true; earlier than `answered_at`.
+    /// Time at which the pointer was last known to be the latest. It precedes `answered_at`, the time at which the
+    /// response arrived.
     as_of: Option<Instant>,
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
-    /// Whether another name has displaced this one.
+    /// Whether another name has taken this one's slot.
     is_displaced: bool,
 }
 
@@ -152,7 +153,7 @@ impl Pointers {
         }
     }
 
-    /// Returns the pointer, or the reason why it is missing or too old.
+    /// Returns the pointer. If it is missing or too old, returns the reason as a refusal.
     fn judge(&self, pointer: &Pointer) -> Result<Known, Refusal> {
         let state = pointer.state.borrow().clone();
         let limit = self.options.model_age_max;
@@ -254,7 +255,8 @@ impl Refresher {
         }
     }
 
-    /// Queries upstream once. If the current pointer is recent enough, the request waits for a newer version.
+    /// Queries upstream once. If the pointer is no more than `wait` past its freshness lifetime, asks upstream to hold
+    /// the request until a newer version appears, for at most `wait`.
     async fn ask_in_turn(&self, pointer: &Arc<Pointer>, wait: Duration) {
         let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
         // If the pointer is unknown or too old, ask without waiting.

@@ -89,7 +89,8 @@ fn resolving(calls: SystemCalls) -> SystemCalls {
 }
 
 impl Confinement {
-    /// Drops all capabilities and access to all other files. The process must have only one thread.
+    /// Drops all capabilities, and all access to files other than those that the server needs. The process must have
+    /// only one thread.
     pub(super) fn enter(&self) -> anyhow::Result<ServerSandbox> {
         for name in &self.names {
             // Load the modules that resolve names. It does not matter yet whether the name is found.

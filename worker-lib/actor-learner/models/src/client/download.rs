@@ -108,7 +108,8 @@ impl Download {
         Err(error)
     }
 
-    /// Drops the current response. Fails after too many consecutive interruptions between which no byte was received.
+    /// Drops the current response after an interruption. Fails if [`RESUMES_MAX`] consecutive attempts to resume have
+    /// not received a byte.
     fn interrupted(&mut self, reason: &str) -> Result<(), ModelError> {
         let Some(answer) = self.answer.take() else { return Ok(()) };
         let error = ModelError::Interrupted {
@@ -150,7 +151,7 @@ impl Download {
         Err(first_error.unwrap_or(ModelError::NoSources))
     }
 
-    /// Returns whether a response contains the missing bytes of the same object.
+    /// Returns whether a response contains the missing bytes of the object that is being downloaded.
     fn is_rest(&self, answer: &Answer) -> bool {
         let text = |name: HeaderName| answer.headers.get(name).and_then(|value| value.to_str().ok());
         let len_bytes = self.manifest.len_bytes;

@@ -79,7 +79,7 @@ pub enum ModelError {
         "{source_name}: the bytes received as version {version} of model {name} differ from those published"
     )]
     WrongBytes {
-        /// Cell or learner that sent the last of the bytes.
+        /// Cell or learner that sent the last part of the model.
         source_name: String,
         /// Name of the model.
         name: ModelName,

@@ -24,8 +24,8 @@ use download::Download;
 pub(crate) use pointer::Wanted;
 use sources::Sources;
 
-/// Maximum number of attempts to read a model. A read is repeated if the version disappears or the received bytes are
-/// wrong.
+/// Maximum number of attempts to read a model. A read is repeated if the version disappears or the received bytes fail
+/// verification.
 const READ_ATTEMPTS: u32 = 4;
 
 /// Timeouts of a client.
@@ -103,11 +103,11 @@ pub struct Model {
 pub struct ClientStats {
     /// Number of models read.
     pub models: u64,
-    /// Number of bytes of the models read.
+    /// Total size of the models that were read, in bytes.
     pub model_bytes: u64,
     /// Number of downloads that were interrupted and then resumed, possibly from another source.
     pub resumes: u64,
-    /// Number of downloads that were repeated because the received bytes were wrong.
+    /// Number of downloads that were repeated because the received bytes failed verification.
     pub wrong_bytes: u64,
 }
 
@@ -242,8 +242,8 @@ impl ModelClient {
         }
     }
 
-    /// Records a pointer. If the pointer names no newer version, the current version was still the latest at the
-    /// pointer's time `as_of`.
+    /// Records a pointer. If the pointer names no newer version, the current version is known to have been the latest
+    /// at the time `as_of` of the pointer.
     fn note(&mut self, pointer: &Pointer) {
         let Some(current) = &self.current else { return };
         if pointer.manifest.as_ref().is_none_or(|latest| latest.version == current.version) {

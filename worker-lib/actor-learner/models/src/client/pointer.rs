@@ -16,7 +16,8 @@ use crate::{Manifest, ModelName};
 pub struct Pointer {
     /// Manifest of the version; `None` if no version newer than the requested one appeared during the wait.
     pub manifest: Option<Manifest>,
-    /// Time at which the response was known to be true: the time of the request minus the age that caches report.
+    /// Time at which the response was known to be correct: the time of the request, plus the time for which the server
+    /// held it, minus the age of the pointer.
     pub as_of: Instant,
 }
 

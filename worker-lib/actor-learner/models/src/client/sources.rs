@@ -24,7 +24,7 @@ pub(crate) struct Sources {
     authorization: Option<HeaderValue>,
 }
 
-/// Response whose body has not been read yet.
+/// Response whose head has been received, but whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// Index of the source that sent the response.
@@ -68,7 +68,7 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a successful response. Extends the usual timeout by
+    /// Sends a request to one source, and waits for the head of a successful response for the usual timeout plus
     /// `wait`.
     pub(crate) async fn ask(
         &self,

@@ -19,7 +19,8 @@ use crate::manifest::{millis, unix_ms};
 pub(crate) struct Freshness {
     /// Time for which a cache may use the pointer without revalidating it.
     pub(crate) fresh: Duration,
-    /// Additional time for which a cache may use the pointer while it revalidates the pointer or fails to do so.
+    /// Additional time for which a cache may use the pointer while it revalidates the pointer, or if revalidation
+    /// fails.
     pub(crate) stale: Duration,
 }
 
@@ -77,8 +78,8 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds the header with the time for which the server held the request. The client needs this time, because the
-/// response is more recent than the request by this amount.
+/// Adds a header with the time for which the server held the request. The client needs this time, because the response
+/// describes the state of the server this long after the start of the request.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response
@@ -90,8 +91,8 @@ pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
     Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
-/// Returns the age of a pointer from the headers that [`answer`] sets. If a cache that does not count ages has removed
-/// [`AGE_HEADER`], computes the age from the clocks of the two machines.
+/// Returns the age of a pointer from the headers that [`answer`] sets. If [`AGE_HEADER`] is missing because a cache has
+/// removed it, computes the age from the clocks of the server and of this machine.
 pub(crate) fn age(headers: &HeaderMap) -> Duration {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     let by_clocks = || Some(unix_ms().saturating_sub(number(AS_OF_HEADER)?));

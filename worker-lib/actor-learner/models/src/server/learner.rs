@@ -57,8 +57,8 @@ pub struct LearnerOptions {
     pub server: ServerOptions,
     /// Clients that may publish over HTTP.
     pub publish_from: PublishFrom,
-    /// Time, in whole seconds, during which caches may use a stale pointer while they revalidate it or cannot reach the
-    /// learner.
+    /// Time, in whole seconds, for which caches may use a stale pointer while they revalidate the pointer or cannot
+    /// reach the learner.
     pub stale: Duration,
 }
 

@@ -41,7 +41,7 @@ async fn put(at: &Endpoint, version: u64, options: &ClientOptions) -> Result<Man
     publish(at, &name(), version, model(version, 1000), options).await
 }
 
-/// Reads the latest version, and returns its number.
+/// Reads the latest version, and returns its version number.
 async fn get(at: &Endpoint, options: ClientOptions) -> Result<u64, ModelError> {
     let mut client = ModelClient::new(name(), std::slice::from_ref(at), options)?;
     Ok(client.poll().await?.unwrap().manifest.version)

@@ -80,7 +80,7 @@ impl Upstream {
     }
 }
 
-/// Accepts a request for version 1 and responds with the head of its object.
+/// Accepts a request for version 1, and sends only the head of the response.
 async fn hesitant(listener: &TcpListener, bytes: &[u8]) -> Upstream {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = vec![0; 4096];

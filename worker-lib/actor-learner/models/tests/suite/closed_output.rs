@@ -11,7 +11,7 @@ fn start(arguments: &[&str]) -> Child {
     command.args(arguments).stdout(writer).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for the end of a program, and returns its standard error.
+/// Waits until a program exits, and returns its standard error.
 fn end(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -29,7 +29,7 @@ impl Program {
         }
     }
 
-    /// Ends the server with SIGTERM, and returns its standard error.
+    /// Stops the server with SIGTERM, and returns its standard error.
     fn terminate(&mut self) -> String {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

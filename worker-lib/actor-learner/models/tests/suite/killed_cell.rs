@@ -49,7 +49,7 @@ impl Drop for Cell {
     }
 }
 
-/// Reads one version after another, and compares each with the expected bytes.
+/// Reads each new version until `end` is set, and compares it with the expected bytes. Returns the last version number.
 async fn act(endpoints: Vec<Endpoint>, read: Arc<AtomicU64>, end: Arc<AtomicBool>) -> u64 {
     let mut client = client(&endpoints);
     while !end.load(Ordering::Relaxed) {

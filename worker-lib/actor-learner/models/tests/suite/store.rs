@@ -1,4 +1,4 @@
-//! Compares the store with a simple model of it.
+//! Compares the behaviour of the store with that of a simple reference model.
 
 use std::collections::BTreeMap;
 

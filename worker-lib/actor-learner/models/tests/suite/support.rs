@@ -13,7 +13,7 @@ use iswitch_models::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Timeout that no operation reaches, even on a busy machine.
+/// Timeout that no operation exceeds, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Timeouts of clients. A running process has enough time to respond; a dead one refuses connections immediately.
@@ -76,7 +76,7 @@ pub(crate) async fn ask(endpoint: &Endpoint, request: &str, fields: &[(&str, &st
     send(endpoint, format!("{text}\r\n").as_bytes(), request.starts_with("HEAD")).await
 }
 
-/// Sends bytes, and reads until the connection ends.
+/// Sends bytes, and reads the response until the server closes the connection.
 pub(crate) async fn send(endpoint: &Endpoint, request: &[u8], is_head: bool) -> Answer {
     let mut stream = TcpStream::connect(endpoint.to_string()).await.unwrap();
     stream.write_all(request).await.unwrap();

@@ -93,8 +93,8 @@ impl Writer {
         self.runtime.block_on(self.writer.insert_batch(items))
     }
 
-    /// Submits items as [`super::Writer::submit`] does. Returns before the items are stored, unless too many requests
-    /// are in flight.
+    /// Submits items; see [`super::Writer::submit`]. If too many requests are in flight, waits until there is room.
+    /// Does not wait until the items are stored.
     pub fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let ticket = self.runtime.block_on(self.writer.submit(items));
         Ticket { ticket, runtime: Arc::clone(&self.runtime) }

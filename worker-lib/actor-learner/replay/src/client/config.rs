@@ -9,7 +9,7 @@ use crate::server::Token;
 #[cfg(feature = "tls")]
 #[derive(Clone, PartialEq)]
 pub struct ClientTls {
-    /// Certificates of the CAs that are trusted to issue shard certificates.
+    /// Certificates of the CAs that the client trusts to issue shard certificates.
     pub ca: Vec<u8>,
     /// Certificate and private key of the client, for shards that require client certificates.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -54,11 +54,13 @@ pub struct ClientConfig {
     pub failover_after: Duration,
     /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait for a free slot.
     pub in_flight_max: usize,
-    /// Initial backoff between two attempts. It doubles with each attempt up to `backoff_max`, and is randomised.
+    /// Initial backoff before an attempt is repeated. It doubles with each attempt up to `backoff_max`, and is
+    /// randomised.
     pub backoff_min: Duration,
     /// Maximum backoff; see [`Self::backoff_min`].
     pub backoff_max: Duration,
-    /// Interval after which the size of a shard is requested again if no response has reported it in the meantime.
+    /// Maximum age of the known size of a shard. If no response has reported the size within this time, the client
+    /// requests it.
     pub refresh: Duration,
     /// Seed for the random choice of the shards to sample from.
     pub seed: u64,

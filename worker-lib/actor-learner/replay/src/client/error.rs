@@ -5,7 +5,7 @@ use tonic::Code;
 /// Failure of a call.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A shard refused the request and would refuse it again, or the client's wait time expired.
+    /// The shard refused the request for a reason that a retry would not change, or the client's wait time expired.
     #[error("shard {shard}: {text}")]
     Refused {
         /// Address of the shard.
@@ -64,14 +64,14 @@ pub enum ClientError {
         /// Response expected.
         expected: String,
     },
-    /// The runtime of the client could not be started, or has ended.
+    /// The runtime of the client could not be started, or has stopped.
     #[error("the client's runtime failed: {0}")]
     Runtime(String),
 }
 
 impl ClientError {
-    /// Returns whether the shard held the request back for the whole wait time, because there were no items to sample
-    /// or there was no room for an insert.
+    /// Returns whether the shard held the request back for the whole wait time. The reason is that there were no items
+    /// to sample, or no room for an insert.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }
@@ -103,7 +103,7 @@ pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
     text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }
 
-/// Returns whether the shard, not the request, caused the failure, so that another attempt may succeed.
+/// Returns whether the failure was caused by the shard and not by the request, so that another attempt may succeed.
 pub(super) fn is_failure_of_shard(status: &tonic::Status) -> bool {
     // tonic maps a broken connection to these codes. A shard itself never returns Unknown or Cancelled, and returns
     // Internal only if its disk fails.

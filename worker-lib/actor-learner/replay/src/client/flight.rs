@@ -8,8 +8,9 @@ use tokio::sync::Notify;
 use crate::limits::SEQ_WINDOW;
 use crate::lock;
 
-/// Assigns sequence numbers, and delays a request whose number is too far ahead of the oldest unanswered insert. A
-/// shard remembers only a window of sequence numbers, which must include every number that is still being retried.
+/// Assigns sequence numbers to the items of an actor, and delays a request whose sequence number is too far ahead of
+/// the oldest unanswered insert. A shard remembers only a window of sequence numbers, and this window must include
+/// every number that is still being retried.
 pub(super) struct Flight {
     requests_max: usize,
     state: Mutex<State>,

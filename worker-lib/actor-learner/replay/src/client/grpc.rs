@@ -15,14 +15,14 @@ use tower_service::Service;
 
 /// Length of gRPC's message prefix, which consists of a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
-/// Length in bytes below which copying a part is cheaper than sending it separately.
+/// Length in bytes below which it is cheaper to copy a part than to send it separately.
 const COPY_BYTES: usize = 4096;
 
 /// Message that is sent in parts.
 #[derive(Debug)]
 pub(super) struct Parts {
     parts: Vec<Bytes>,
-    /// Bytes that follow the completed parts.
+    /// Bytes of the message that follow the parts completed so far.
     last: Vec<u8>,
 }
 

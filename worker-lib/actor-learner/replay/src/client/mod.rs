@@ -57,12 +57,12 @@ struct Inner {
 /// Counters of retries and failovers of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientStats {
-    /// Number of attempts beyond the first attempt of each call.
+    /// Number of attempts, over all calls, in addition to the first attempt of each call.
     pub retries: u64,
     /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Number of inserts that went to another shard although an earlier shard may also have stored them, because that
-    /// shard received them but did not respond.
+    /// Number of inserts that were sent to another shard although an earlier shard may also have stored them, because
+    /// the earlier shard received them but did not respond.
     pub possible_duplicates: u64,
 }
 
@@ -106,8 +106,8 @@ impl ReplayClient {
         }
     }
 
-    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once: the items of
-    /// a shard that is down are either lost or restored with their previous priorities.
+    /// Changes priorities, and returns how many of the items still existed. An update that fails is not retried: if its
+    /// shard is down, the items are either lost or restored with their previous priorities.
     ///
     /// # Errors
     /// Returns the error of the first shard that fails. Other shards may have applied their updates.
@@ -178,7 +178,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Records whether the shard is up, and extracts the message from its response.
+    /// Records whether the shard is up, depending on its response, and extracts the message from the response.
     fn heard<T>(&self, shard: &Shard, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
         match answer {
             Ok(answer) => {

@@ -14,8 +14,8 @@ use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
 use crate::proto::{Extent, Item, SampleRequest};
 
-/// Maximum time for which one of several shards may hold back a draw, before the draws are distributed again based on
-/// the current sizes.
+/// Maximum time for which a shard may hold back a draw if there are several shards. After this time, the draws are
+/// distributed again, based on the current sizes of the shards.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// Time for which a shard that held back a draw is skipped while other shards have items. A shard without live actors
@@ -47,7 +47,7 @@ pub struct Drawn {
     pub table_size: u64,
 }
 
-/// Known contents of all shards, by shard index.
+/// Known contents of all shards, which together act as one table. Vectors are indexed by shard.
 struct Union {
     extents: Vec<Option<Extent>>,
     weights: Vec<f64>,
@@ -101,7 +101,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Returns the contents of the shards, from recent responses if possible, and otherwise by asking the shards.
+    /// Returns the contents of the shards. Uses recent responses if possible, and otherwise asks the shards.
     async fn union(self: &Arc<Self>, table: &str) -> Union {
         let mut asking = JoinSet::new();
         for (place, shard) in self.shards.iter().enumerate() {
@@ -232,7 +232,7 @@ impl Inner {
     }
 }
 
-/// Returns whether the status reports that a rate limiter is holding the request back.
+/// Returns whether the status means that a rate limiter is holding the request back.
 fn is_held_back(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted)
 }

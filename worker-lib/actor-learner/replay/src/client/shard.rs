@@ -87,12 +87,12 @@ impl Parts {
 
 #[derive(Default)]
 struct State {
-    /// Time until which no attempt is made to reach the shard.
+    /// Time before which no attempt is made to reach the shard.
     down_until: Option<Instant>,
     failures: u32,
     /// Last known extent of each table, and the time at which the shard reported it.
     extents: std::collections::HashMap<String, (Extent, Instant)>,
-    /// For each table whose rate limiter has held back draws, the time until which the shard is skipped.
+    /// Tables whose rate limiter has held back draws, each with the time until which draws skip the shard.
     held_until: std::collections::HashMap<String, Instant>,
 }
 
@@ -209,8 +209,8 @@ impl Shard {
         lock(&self.state).extents.insert(table.to_owned(), (extent, Instant::now()));
     }
 
-    /// Records that the shard's rate limiter has held back draws from a table, so that draws from the table skip the
-    /// shard for `pause`.
+    /// Records that the shard's rate limiter has held back draws from a table. Draws from the table then skip the shard
+    /// for `pause`.
     pub(super) fn held_back(&self, table: &str, pause: Duration) {
         lock(&self.state).held_until.insert(table.to_owned(), Instant::now() + pause);
     }

@@ -74,8 +74,8 @@ impl Writer {
         self.submit(items).await.stored().await
     }
 
-    /// Submits items as soon as fewer than `in_flight_max` requests are in flight; this limit applies backpressure to
-    /// the actor. The items of concurrent requests may be stored in an order that differs from the order of submission.
+    /// Submits items. First waits until fewer than `in_flight_max` requests are in flight, which applies backpressure
+    /// to the actor. Items of concurrent requests may be stored in a different order than they were submitted.
     pub async fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let (answer, ticket) = oneshot::channel();
         if let Err(error) = check_batch(&items) {
@@ -184,7 +184,7 @@ impl Attempt {
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 
-    /// Chooses the shard for the next attempt, and waits for the backoff time.
+    /// Chooses the shard for the next attempt after a failure, and waits for the backoff time.
     async fn failed(&mut self, status: &Status) -> Result<(), ClientError> {
         let place = self.preference[self.at];
         let shard = &self.inner.shards[place];

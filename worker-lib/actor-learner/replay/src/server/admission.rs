@@ -45,7 +45,7 @@ pub(super) struct Admitted<B> {
     prefix: Vec<u8>,
     left: u64,
     acquiring: Option<Acquiring>,
-    /// Frame that was received with the prefix. It is held back until memory is reserved.
+    /// Frame that was received together with the end of the prefix. It is held back until memory is reserved.
     held_back: Option<Frame<Bytes>>,
 }
 

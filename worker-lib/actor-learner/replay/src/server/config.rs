@@ -13,7 +13,7 @@ use crate::limits::{
 use crate::store::Durability;
 use crate::table::{ConfigError, TableConfig};
 
-/// Default maximum number of concurrent connections.
+/// Default value of [`ShardConfig::connections_max`].
 pub const CONNECTIONS_DEFAULT: usize = 4096;
 
 /// Options of a shard.
@@ -36,7 +36,7 @@ pub struct ShardConfig {
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts.
     pub durability: Durability,
-    /// Interval of periodic snapshots, which are written in addition to those that keep the journal short.
+    /// Interval between periodic snapshots. The shard also writes snapshots that keep the journal short.
     pub snapshot_every: Option<Duration>,
     /// Seed of the selectors' random choices.
     pub seed: u64,
@@ -70,7 +70,7 @@ pub struct MemoryPlan {
     pub receiving: u64,
     /// Memory for responses that are being sent.
     pub sending: u64,
-    /// Memory for journal records that are still to be written.
+    /// Memory for journal records that have not been written yet.
     pub backlog: u64,
     /// Memory for items.
     pub tables: u64,

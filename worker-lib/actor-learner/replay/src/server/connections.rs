@@ -103,7 +103,7 @@ impl Connections {
         }
     }
 
-    /// Waits for a free connection slot. Until then, new connections wait in the kernel's queue.
+    /// Waits for a free connection slot. In the meantime, new connections wait in the kernel's queue.
     pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }

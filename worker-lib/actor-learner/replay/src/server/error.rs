@@ -46,7 +46,7 @@ pub enum ShardError {
         /// Maximum length, in bytes.
         most: u64,
     },
-    /// A list is too long or, where at least one entry is required, empty.
+    /// A list has too many entries or, if at least one entry is required, none.
     #[error("{field} has {len} entries, expected 1 to {most}")]
     Batch {
         /// Name of the list.
@@ -56,7 +56,8 @@ pub enum ShardError {
         /// Maximum length.
         most: usize,
     },
-    /// Another process uses this actor's number, or the actor has been restarted.
+    /// A later session of this actor exists: either another process uses the number of the actor, or the actor has been
+    /// restarted.
     #[error(
         "session of actor {actor} is {session}, expected at least {latest}: a later session has inserted items"
     )]
@@ -88,7 +89,7 @@ pub enum ShardError {
         /// Condition that the request was waiting for when the deadline expired.
         source: Held,
     },
-    /// Until the deadline, other requests were ahead of this one.
+    /// The deadline expired while earlier requests were still ahead of this one in the queue.
     #[error("table {table:?} did not start the request within {wait_ms} ms: {waiting} requests are waiting")]
     Queued {
         /// Name of the table.
@@ -98,7 +99,7 @@ pub enum ShardError {
         /// Number of waiting requests of the same kind.
         waiting: u64,
     },
-    /// Readers receive their responses so slowly that no memory is left for another response.
+    /// No memory is left for another response, because readers receive their responses too slowly.
     #[error(
         "responses being sent take {sending} of {most} bytes, expected room for {asked} bytes within {wait_ms} ms: \
          the readers are too slow"

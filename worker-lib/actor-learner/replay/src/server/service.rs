@@ -93,8 +93,8 @@ impl Replay for Service {
 
 type Drawing = Pin<Box<dyn Future<Output = Result<Part, Status>> + Send>>;
 
-/// Stream of the parts of a sample response. A part is drawn only when the connection has room for it. A slow reader
-/// therefore occupies memory for only one part, and items that it does not read are not drawn.
+/// Stream of the parts of a sample response. A part is drawn only when the connection has room for it. Therefore, a
+/// slow reader occupies memory for only one part, and no items are drawn that it does not read.
 pub(super) struct Parts {
     shard: Arc<Shard>,
     table: String,

@@ -40,15 +40,15 @@ pub(super) struct Store {
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// Lock that serialises snapshots. If there is no journal to assign snapshot numbers, its value is the number of
-    /// the next snapshot.
+    /// Lock that serialises snapshots. Its value is the number of the next snapshot; it is used only if there is no
+    /// journal that assigns these numbers.
     turn: tokio::sync::Mutex<u64>,
     /// Journal position at the start of the last snapshot.
     covered: AtomicU64,
 }
 
-/// Table with its waiting requests. Requests are served in order: the first request of each kind waits for the table,
-/// and the others wait for the first one.
+/// Table with the requests that wait for it. Requests of each kind are served in order: the first one waits for the
+/// table, and the others wait for the first one.
 pub(super) struct Handle {
     pub(super) name: String,
     in_records: TableName,
@@ -59,7 +59,7 @@ pub(super) struct Handle {
     pub(super) refused: AtomicU64,
 }
 
-/// Waiting requests of one kind: inserts or samples.
+/// Waiting requests of one kind, which are either inserts or samples.
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -152,7 +152,7 @@ impl Shard {
         self.tables.values()
     }
 
-    /// Cancels all waiting requests. They fail with the error that the shard is shutting down.
+    /// Cancels all waiting requests. They fail with the error [`ShardError::Stopping`].
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
@@ -195,8 +195,8 @@ impl Shard {
         Ok(snapshot)
     }
 
-    /// Returns whether the journal since the last snapshot is longer than a new snapshot would be, and longer than
-    /// `least` bytes.
+    /// Returns whether the journal since the last snapshot is longer than `least` bytes and longer than a new snapshot
+    /// would be.
     pub(super) fn is_journal_long(&self, least: u64) -> bool {
         let (Some(store), Some(journal)) = (&self.store, &self.journal) else { return false };
         let mut since = journal.appended().saturating_sub(store.covered.load(Relaxed));

@@ -1,6 +1,6 @@
 //! Handler of inserts that bypasses tonic's decoder. It receives the message into one allocation of exactly the right
-//! length, and the payload is a slice of this allocation. tonic's buffer may be up to twice as long, and the item would
-//! keep all of it in memory.
+//! length, and the payload is a slice of this allocation. tonic would use a buffer that may be twice as long as the
+//! message, and the item would keep all of this buffer in memory.
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};

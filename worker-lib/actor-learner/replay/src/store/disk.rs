@@ -1,5 +1,5 @@
-//! File operations of the store. The store accesses its directory only through [`Disk`]. Tests can therefore replace
-//! the directory with an in-memory disk that fails, tears, loses and damages writes.
+//! File operations of the store. The store accesses its directory only through [`Disk`], so that tests can replace the
+//! directory with an in-memory disk that fails, and that tears, loses and damages writes.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -38,7 +38,7 @@ pub(crate) trait ReadFile {
 
 /// File that is written sequentially.
 pub(crate) trait WriteFile: Send {
-    /// Appends a prefix of the concatenated parts. Returns the length of the prefix in bytes.
+    /// Appends the parts in order, possibly only a prefix of them. Returns the number of bytes that were appended.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
     /// Flushes the written data, so that it survives a crash of the machine.
     fn sync(&mut self) -> io::Result<()>;

@@ -32,7 +32,7 @@ pub struct JournalFailed {
 /// Progress of the journal writer.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// Position up to which all records have been written, or have been dropped because of a failure.
+    /// Position up to which each record either has been written or has been dropped because of a failure.
     done: Lsn,
     failure: Option<JournalFailed>,
     /// Number of failures so far.
@@ -73,7 +73,8 @@ pub(crate) struct Rotated {
     begun_at: Lsn,
 }
 
-/// Number of failures so far. A snapshot that is started after this value was read recovers from all of these failures.
+/// Number of failures so far. A snapshot recovers from all of these failures if it is started after the number was
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecoverableFailures(u64);
 
@@ -154,8 +155,8 @@ impl Journal {
         Rotated { number, begun_at: queue.appended }
     }
 
-    /// Returns the failures from which a snapshot started now would recover, or `None` if the writer has no open
-    /// segment.
+    /// Returns the failures from which a snapshot would recover if it were started now, or `None` if the writer has no
+    /// open segment.
     pub(super) fn recoverable_failures(&self) -> Option<RecoverableFailures> {
         let progress = self.shared.progress.borrow();
         progress.is_open.then_some(RecoverableFailures(progress.failures))

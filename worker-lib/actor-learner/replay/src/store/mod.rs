@@ -63,7 +63,7 @@ pub enum Durability {
     /// No durability: only snapshots are written.
     #[default]
     None,
-    /// Inserts survive the end of the process, because the record has been passed to the kernel.
+    /// Inserts survive the exit of the process, because the record has been passed to the kernel.
     Write,
     /// Inserts survive a crash of the machine, because `fdatasync` has returned.
     Sync,
@@ -81,7 +81,7 @@ impl Durability {
 pub(crate) struct Directory {
     path: PathBuf,
     disk: Arc<dyn Disk>,
-    /// Names of damaged files. They are renamed where undamaged files would be removed.
+    /// Names of damaged files. When a snapshot supersedes such a file, the file is renamed instead of removed.
     damaged: Mutex<BTreeSet<String>>,
     /// Names of superseded files that could not be read. They are left unchanged.
     unread: Mutex<BTreeSet<String>>,
@@ -151,7 +151,7 @@ impl Directory {
         self.disk.names().map_err(|source| StoreError::io("list", &self.path, source))
     }
 
-    /// Returns the numbers of all files of this kind, in ascending order.
+    /// Returns the numbers of all files of the kind `kind`, in ascending order.
     fn numbers(&self, kind: &str) -> Result<Vec<u64>, StoreError> {
         let number = |name: &String| name.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();

@@ -13,9 +13,9 @@ use crate::table::{Counts, Item, Table, Writers};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {
     pub(crate) items: u64,
-    /// Number of bytes that differ from the written bytes. The records that contain them are lost.
+    /// Number of damaged bytes, that is, bytes that differ from those written. The records that contain them are lost.
     pub(crate) damaged_bytes: u64,
-    /// Number of files that contain such bytes, and of snapshots that lack their final record.
+    /// Number of files that contain damaged bytes, and of snapshots that lack their final record.
     pub(crate) damaged_files: u64,
     /// Number of bytes at the ends of journals that were not written completely, and thus were never acknowledged.
     pub(crate) torn_bytes: u64,
@@ -43,8 +43,8 @@ struct Replay {
 }
 
 /// Fills empty tables with the contents of the directory. Does not change any file. With `Durability::Sync`, flushes
-/// the data that was read, so that it survives a crash of the machine; a killed shard may have left it only in the
-/// kernel's page cache.
+/// the data that was read, so that it survives a crash of the machine. The flush is necessary because a shard that was
+/// killed may have left the data only in the kernel's page cache.
 pub(crate) fn restore(
     directory: &Directory,
     durability: Durability,

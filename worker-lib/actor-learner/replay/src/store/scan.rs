@@ -18,12 +18,12 @@ const READ_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) records: u64,
-    /// Number of bytes that differ from the written bytes.
+    /// Number of damaged bytes, that is, bytes that differ from those written.
     pub(super) damaged_bytes: u64,
     /// Number of bytes at the end of the file that were not written completely, because the process or the machine
     /// stopped.
     pub(super) torn_bytes: u64,
-    /// Whether the torn bytes may be damaged data instead.
+    /// Whether the torn bytes may instead be data that was written completely and then damaged.
     pub(super) is_doubtful: bool,
     pub(super) len: u64,
 }

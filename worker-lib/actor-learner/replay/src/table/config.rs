@@ -9,7 +9,7 @@ use crate::limits::{ITEMS_MAX, NAME_BYTES_MAX};
 /// Immutable properties of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableConfig {
-    /// Name of the table, unique within its shard; 1 to 200 bytes.
+    /// Name of the table, 1 to 200 bytes long and unique within its shard.
     pub name: String,
     /// Maximum number of items; 1 to 2^28.
     pub capacity_items: u64,
@@ -21,7 +21,7 @@ pub struct TableConfig {
     pub remover: Remover,
     /// Number of draws after which an item is removed; 0 if there is no limit.
     pub max_times_sampled: u32,
-    /// Rate limiter, which limits how far inserts and samples may run ahead of each other.
+    /// Rate limiter, which limits the difference between the progress of inserts and that of samples.
     pub limiter: RateLimiter,
     /// Behaviour of an insert into a full table.
     pub when_full: WhenFull,

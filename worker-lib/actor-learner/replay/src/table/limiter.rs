@@ -1,5 +1,6 @@
-//! Rate limiter, which bounds how far inserts and samples may run ahead of each other. Its rules and their names are
-//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
+//! Rate limiter, which limits the difference between the progress of inserts and that of samples. Its rules and their
+//! names are those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its
+//! `rate_limiter.cc`).
 
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +82,8 @@ impl RateLimiter {
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()
     }
 
-    /// Returns a limiter with which each item is sampled once and up to `size` items wait to be sampled. It is meant
-    /// for a table with a FIFO sampler, a FIFO remover and a `max_times_sampled` of 1.
+    /// Returns a limiter with which each item is sampled once. At most `size` items wait to be sampled. The limiter is
+    /// meant for a table with a FIFO sampler, a FIFO remover and a `max_times_sampled` of 1.
     pub fn queue(size: u64) -> Self {
         Self { samples_per_insert: 1.0, min_size_to_sample: 1, min_diff: 0.0, max_diff: size as f64 }
     }

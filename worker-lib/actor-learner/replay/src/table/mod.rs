@@ -1,4 +1,4 @@
-//! Table of experience: its items, the choice of the next item, and the admission of inserts and samples.
+//! Table of experience: its items, the selection of the next item, and the rules that delay inserts and samples.
 //!
 //! A table has no I/O, no clock and no threads: the same calls with the same seed yield the same items. The terms are
 //! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021). A [`Sampler`] picks the item
@@ -256,8 +256,8 @@ impl Table {
         deleted
     }
 
-    /// Loads saved items in the order of their keys, and the final counts. If the table has become smaller, items that
-    /// do not fit are removed as during inserts. Returns the number of removed items.
+    /// Loads saved items in the order of their keys, and restores the counts. If the capacity is smaller than when the
+    /// items were saved, removes items as inserts do. Returns the number of removed items.
     pub(crate) fn restore(&mut self, items: impl Iterator<Item = Item>, counts: Counts) -> u64 {
         self.reset();
         let mut removed = 0;

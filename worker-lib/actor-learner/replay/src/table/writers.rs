@@ -24,7 +24,7 @@ pub(crate) struct Window {
     pub(crate) session: u64,
     /// Greatest sequence number so far.
     pub(crate) newest: u64,
-    /// Bitmap of the last `SEQ_WINDOW` numbers; number `seq` is bit `seq % SEQ_WINDOW`.
+    /// Bitmap of the most recent `SEQ_WINDOW` sequence numbers. Bit `seq % SEQ_WINDOW` represents `seq`.
     pub(crate) inserted: [u64; WORDS],
 }
 
@@ -114,8 +114,8 @@ impl Writers {
         self.windows.iter().map(|(actor, (window, _))| (*actor, window))
     }
 
-    /// Forgets an eighth of the actors at a time, so that not every insert has to search for the least recently active
-    /// actor.
+    /// Forgets the least recently active eighth of the actors. Because it forgets many at once, most inserts need no
+    /// search for inactive actors.
     fn forget_some(&mut self) {
         let mut used: Vec<u64> = self.windows.values().map(|(_, used)| *used).collect();
         let (_, limit, _) = used.select_nth_unstable(WRITERS_MAX / 8);

@@ -10,7 +10,8 @@ use crate::support::{Process, address, stub};
 
 const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
-/// Additional memory for the program, its threads, the allocator's free lists, and the windows of the connections.
+/// Memory that the process may use in addition to the configured limit: for the program, its threads, the allocator's
+/// free lists, and the windows of the connections.
 const BESIDE: u64 = 96 * MIB;
 
 async fn insert(stub: &Stub<Channel>, actor: u64, seq: u64) -> Result<Vec<u64>, tonic::Status> {

@@ -164,8 +164,8 @@ fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Ide
     Some(Identity { certificates, key })
 }
 
-/// Rejects `https://` addresses without a CA, and unencrypted addresses with one. Encryption must not be disabled by a
-/// mistyped address or a forged description of the run.
+/// Rejects `https://` addresses if no CA is given, and unencrypted addresses if a CA is given. Otherwise, a mistyped
+/// address or a forged description of the run could disable encryption.
 fn check_tls<A: std::fmt::Display>(
     option: &str,
     has_authority: bool,

@@ -63,7 +63,7 @@ pub(crate) struct ActorsArgs {
     child: ChildArgs,
 }
 
-/// Result of the actors. The keys of the JSON object, in this order, are an interface.
+/// Result of the actors. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Serialize)]
 struct ActorsOutcome {
     actors: u32,
@@ -81,7 +81,7 @@ struct ActorsOutcome {
 
 /// Interval at which the progress is displayed.
 const SHOWN_EVERY: Duration = Duration::from_secs(10);
-/// Maximum time for which an actor may remain in a request after the run is over.
+/// Maximum time for which this process waits for an actor that is still in a request after the run is over.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -149,7 +149,7 @@ impl ActorsArgs {
         self.print(&shared, first, begin.elapsed())
     }
 
-    /// Returns the number of this process's first actor.
+    /// Returns the index of this process's first actor among all actors of the run.
     fn first(&self) -> anyhow::Result<u32> {
         if let Some(first) = self.first {
             return Ok(first);

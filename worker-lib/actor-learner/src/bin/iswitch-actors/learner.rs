@@ -49,7 +49,7 @@ pub(crate) struct LearnerArgs<H: Args> {
     child: ChildArgs,
 }
 
-/// Arguments that concern a learner's replay shards and policy server.
+/// Arguments for the replay shards and the policy server of a learner.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay")]
 pub(crate) struct ServiceArgs {
@@ -87,7 +87,7 @@ impl ServiceArgs {
     }
 }
 
-/// Result of a run. The keys of the JSON object, in this order, are an interface.
+/// Result of a run. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Serialize)]
 struct LearnerOutcome<'a> {
     #[serde(flatten)]
@@ -137,13 +137,14 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the environment's shapes and limits. A learner does not run the environment itself.
+/// Returns the environment's shapes and limits. Creates the environment only for this purpose, because a learner does
+/// not step environments.
 fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the lengths of the vectors that the learners sum. They equal those of asynchronous workers, because
-/// asynchronous workers do not need all environments at once either.
+/// Returns the lengths of the vectors that the learners sum. They are the same as in asynchronous training, because a
+/// learner, like an asynchronous worker, computes a gradient without having all environments at once.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }

@@ -23,8 +23,8 @@ use iswitch_cli::train::{Job, TrainArgs};
 
 /// Interval at which the processes are polled.
 const POLL: Duration = Duration::from_millis(20);
-/// Grace period of a learner. When the learner is asked to stop, it may be in a long update, after which it saves its
-/// state.
+/// Grace period of a learner that has been asked to stop. The learner may first have to complete a long update; it then
+/// saves its state.
 const LEARNER_GRACE: Duration = Duration::from_secs(60);
 
 /// Arguments of `iswitch actor-learner ALGORITHM`.
@@ -175,9 +175,10 @@ impl Addresses {
 }
 
 impl<H: OwnParameters> LocalArgs<H> {
-    /// Returns the number of rollouts per update, if the algorithm uses rollouts and the user has not given a number.
-    /// Each update includes at least one rollout of each environment, so that no rollout becomes stale while it waits
-    /// for the others.
+    /// Returns the number of rollouts per update that this command adds to the learner's arguments, or `None` to use
+    /// the preset's number. The command adds a number if the algorithm uses rollouts, the user has not given a number,
+    /// and the preset has fewer rollouts per update than the run has environments. Each update then includes at least
+    /// one rollout of each environment, so that no rollout becomes stale while it waits for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
         let learners = u32::from(self.train.run.workers_or(DEFAULT_LEARNERS));
         let world = World { rank: 0, size: learners as usize };

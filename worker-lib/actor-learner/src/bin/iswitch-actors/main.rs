@@ -129,7 +129,7 @@ impl ActorLearner {
     }
 }
 
-/// Arguments of a process that was started by a parent process, which supervises it.
+/// Arguments that a parent process passes to the child processes that it supervises.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ChildArgs {
     /// End this process when its parent process ends
@@ -140,7 +140,7 @@ pub(crate) struct ChildArgs {
 }
 
 impl ChildArgs {
-    /// Ends this process when its parent ends. Sets `stop` when the parent requests a stop.
+    /// Exits this process when its parent exits. Sets `stop` when the parent requests a stop.
     fn follow_parent(&self, stop: &Arc<AtomicBool>) {
         if self.child {
             launch::obey_parent(Arc::clone(stop));

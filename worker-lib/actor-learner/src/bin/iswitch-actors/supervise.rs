@@ -8,29 +8,29 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Lifetime after which a process counts as started. If the process ends later, this does not count as a startup
-/// failure.
+/// Minimum lifetime of a process that counts as started. If the process fails after this time, the failure is not a
+/// startup failure.
 const LONG: Duration = Duration::from_secs(5);
 /// Maximum number of consecutive startup failures of a process before the run is aborted.
 const SHORT_LIVES_MAX: u32 = 5;
-/// Pause before the restart of a process that ended soon after its start.
+/// Pause before the restart of a process that failed soon after its start.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Grace period for a process that has been asked to end. After this time, the process is killed.
+/// Grace period for a process that has been asked to exit. After this time, the process is killed.
 const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Process that produces the results of the run. It may end successfully.
+    /// Process that produces the results of the run. It may exit successfully.
     Main,
-    /// Process whose output is discarded. It may end successfully.
+    /// Process whose output is discarded. It may exit successfully.
     Helper,
-    /// Process that must not end before the run ends.
+    /// Service that must not exit before the run ends.
     Service,
 }
 
-/// Process that is restarted when it ends, unless its kind permits it to end.
+/// Child process that is restarted when it exits, unless the exit is successful and its kind permits this.
 pub(super) struct Supervised {
     /// Name of the process in messages.
     name: String,
@@ -43,7 +43,8 @@ pub(super) struct Supervised {
 }
 
 impl Supervised {
-    /// Starts this executable. `arguments` is called with the number of previous starts.
+    /// Starts this executable as a child process. `arguments` receives the number of previous starts and returns the
+    /// command-line arguments.
     pub(super) fn start(
         name: String,
         kind: Kind,
@@ -79,8 +80,8 @@ impl Supervised {
         Ok(())
     }
 
-    /// Checks the process, and restarts it if it has failed. Returns true if the process has ended successfully and its
-    /// kind permits this.
+    /// Checks the process, and restarts it if it has failed. Returns true if the process has exited successfully and
+    /// its kind permits this.
     pub(super) fn look_after(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             if self.short_lives > 0 && self.started_at.elapsed() >= PAUSE * self.short_lives {
@@ -111,7 +112,7 @@ impl Supervised {
         Ok(())
     }
 
-    /// Asks the process to end.
+    /// Asks the process to exit.
     pub(super) fn ask_to_end(&self) {
         let id = self.child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
         if let Some(id) = id {
@@ -120,7 +121,7 @@ impl Supervised {
         }
     }
 
-    /// Waits until the process ends, and kills it after `patience`. Returns whether it ended without being killed.
+    /// Waits until the process exits, and kills it after `patience`. Returns whether it exited without being killed.
     pub(super) fn wait(&mut self, patience: Duration) -> bool {
         let Some(mut child) = self.child.take() else { return true };
         let end = Instant::now() + patience;

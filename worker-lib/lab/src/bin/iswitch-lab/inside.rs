@@ -1,4 +1,4 @@
-//! First process in the namespaces. It creates the network, and runs the switch and the commands in it.
+//! First process in the namespaces. It creates the network, and runs the switch and the workers' commands in it.
 
 use std::env;
 use std::ffi::OsString;
@@ -120,8 +120,8 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// Starts a process and copies its output. The process has its own process group, so that Ctrl-C reaches it only
-    /// through this process.
+    /// Starts a process and copies its output. The process has its own process group, so that it receives Ctrl-C only
+    /// if this process forwards it.
     fn spawn(&mut self, name: &str, command: &mut Command, is_worker: bool) -> anyhow::Result<Child> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Maximum length of a line, in bytes. A longer line is shown in parts.
 const MAX_LINE_LEN_BYTES: u64 = 64 << 10;
-/// Maximum time to wait for remaining output after the commands have ended. Without this limit, a background process
-/// could keep a pipe open forever.
+/// Maximum time to wait for remaining output after the commands have exited. Without this limit, a background process
+/// that keeps a pipe open could prevent the lab from ending.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 

@@ -1,4 +1,4 @@
-//! Process that the user starts, outside the namespaces.
+//! Process that the user starts. It remains outside the namespaces.
 
 use std::fs;
 use std::process::ExitStatus;
@@ -15,7 +15,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use crate::cli::Cli;
 use crate::environment;
 
-/// Starts the process inside the namespaces, waits until it ends, and returns its exit status.
+/// Starts the process inside the namespaces, waits until it exits, and returns its exit status.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     check(cli)?;
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;

@@ -13,17 +13,17 @@ use signal_hook::iterator::Signals;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time between a termination request and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Minimum time between two termination requests. Signals that arrive within this time belong to the same request,
-/// because the terminal sends a signal to each process of the lab.
+/// Minimum time between two separate termination requests. The terminal sends a signal to each process of the lab, so
+/// several signals may belong to the same request.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
-/// Name of the member that is a shell.
+/// Name of the shell process in messages.
 pub(crate) const SHELL: &str = "the shell";
 
 /// Termination requests by the user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
-    /// First signal that was received; 0 if none was received.
+    /// First signal that was received; 0 if no signal has been received.
     signal: Arc<AtomicI32>,
     requests: Arc<AtomicU32>,
 }
@@ -56,12 +56,12 @@ impl Stop {
     }
 }
 
-/// Process of the lab. Except for the shell, each has its own process group.
+/// Process of the lab. Each process except the shell has its own process group.
 #[derive(Debug)]
 struct Member {
     name: String,
     id: Pid,
-    /// Whether the lab keeps running until this process ends.
+    /// Whether the lab keeps running until this process exits.
     is_worker: bool,
 }
 
@@ -74,13 +74,13 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Adds a process. The lab ends when the last worker ends or when the switch ends.
+    /// Adds a process. The lab ends when the last worker exits or when the switch exits.
     pub(crate) fn add(&mut self, name: &str, id: u32, is_worker: bool) {
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a process has an id");
         self.members.push(Member { name: name.to_owned(), id, is_worker });
     }
 
-    /// Collects the processes that have ended. Returns true if none had ended.
+    /// Collects the processes that have exited. Returns true if no process had exited.
     pub(crate) fn is_whole(&mut self) -> bool {
         let before = self.members.len();
         self.reap(false);
@@ -125,8 +125,8 @@ impl Group {
         }
     }
 
-    /// Collects processes that have ended: members of the group, and orphans, which the first process in the namespaces
-    /// inherits.
+    /// Collects processes that have exited. These are members of the group, and orphans, whose parent is the first
+    /// process in the namespaces.
     fn reap(&mut self, is_ending: bool) {
         while let Ok(Some((id, status))) = wait(WaitOptions::NOHANG) {
             let Some(at) = self.members.iter().position(|member| member.id == id) else { continue };

@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
     /// Returns the number of values in a tensor. It is 1 for a tensor without dimensions.
     ///
     /// # Errors
-    /// Fails if the tensor is missing or has another type.
+    /// Fails if the tensor is missing or does not have the type `dtype`.
     pub fn len(&self, name: &str, dtype: Dtype) -> Result<usize, TrainError> {
         Ok(self.tensor(name, dtype)?.shape().iter().product())
     }
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
     /// Returns the number of values in an f32 tensor.
     ///
     /// # Errors
-    /// Fails if the tensor is missing or has another type.
+    /// Fails if the tensor is missing or does not have the type f32.
     pub fn len_f32(&self, name: &str) -> Result<usize, TrainError> {
         self.len(name, Dtype::F32)
     }
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
     /// Returns the values of an f32 tensor, `[len]`.
     ///
     /// # Errors
-    /// Fails if the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, does not have the type f32, or does not have `len` values.
     pub fn floats(&self, name: &str, len: usize) -> Result<Vec<f32>, TrainError> {
         let view = self.tensor(name, Dtype::F32)?;
         let values: Vec<f32> =
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
     /// Returns the values of an f64 tensor, `[len]`.
     ///
     /// # Errors
-    /// Fails if the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, does not have the type f64, or does not have `len` values.
     pub fn doubles(&self, name: &str, len: usize) -> Result<Vec<f64>, TrainError> {
         let view = self.tensor(name, Dtype::F64)?;
         let values: Vec<f64> =
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     /// Returns the bytes of a tensor, `[len]`.
     ///
     /// # Errors
-    /// Fails if the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, does not have the type u8, or does not have `len` bytes.
     pub fn bytes(&self, name: &str, len: usize) -> Result<&[u8], TrainError> {
         let view = self.tensors.tensor(name).map_err(|error| self.refuse(format!("{name}: {error}")))?;
         if view.dtype() != Dtype::U8 {
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
     /// than the file's contents can fill.
     ///
     /// # Errors
-    /// Fails if a tensor is missing, or if its type or length differs.
+    /// Fails if a tensor is missing, does not have the type f32, or does not have the expected length.
     pub fn parameters(&self, prefix: &str, tensors: Vec<NamedTensor>) -> Result<Vec<f32>, TrainError> {
         let count = tensors.iter().map(|tensor| tensor.range.end).max().unwrap_or(0);
         self.check_parameters(count)?;
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
     /// Restores an optimiser of `parameters` floats to the state that was written by [`Writer::adam`].
     ///
     /// # Errors
-    /// Fails if an entry is missing, or if its type or length differs.
+    /// Fails if an entry is missing, or if the moments do not have the type f32 or do not have `parameters` values.
     pub fn adam(&self, name: &str, parameters: usize, adam: &mut Adam) -> Result<(), TrainError> {
         adam.first_moment = self.floats(&format!("{name}.first_moment"), parameters)?;
         adam.second_moment = self.floats(&format!("{name}.second_moment"), parameters)?;

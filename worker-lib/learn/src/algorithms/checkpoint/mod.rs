@@ -31,8 +31,8 @@ use file::{read_file, write_file};
 
 /// Name of the model file, which is shared by all workers.
 pub const MODEL_FILE: &str = "model.safetensors";
-/// Minimum number of files that each worker keeps, because a worker may see an older model file on a network file
-/// system.
+/// Minimum number of files that each worker keeps. A worker keeps more than one file, because it may see an older model
+/// file on a network file system.
 const KEPT: usize = 2;
 /// Saves a checkpoint to `directory`. All workers must call this function after the same advance. An aggregation
 /// ensures that the model file is written only after all worker files.
@@ -117,8 +117,8 @@ fn save_model_on(
     write_file(disk, &directory.join(MODEL_FILE), &writer.finish())
 }
 
-/// Restores a fresh `trainer` to the state saved in `directory`. Returns those environments of this worker whose state
-/// is missing, because their worker was lost before the checkpoint. These environments start a new episode.
+/// Restores a fresh `trainer` to the state saved in `directory`. Returns the environments of this worker whose state is
+/// missing because the worker that ran them was lost before the checkpoint; these environments start a new episode.
 ///
 /// # Errors
 /// Fails if there is no checkpoint, or if it belongs to a different algorithm, environment or network.
@@ -129,7 +129,7 @@ pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>,
 /// Resumes from any disk; see [`resume`].
 ///
 /// # Errors
-/// See [`resume`].
+/// Returns the errors of [`resume`].
 pub fn resume_from(
     disk: &dyn Disk,
     trainer: &mut dyn Trainer,
@@ -160,7 +160,7 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Reads a model file, or the model file of the run in a directory.
+    /// Reads a model file. If `path` is a run directory, reads the model file in it.
     ///
     /// # Errors
     /// Fails if there is no model file.
@@ -178,7 +178,7 @@ impl ModelFile {
     }
 }
 
-/// Returns the environment and the hyper-parameters of the run to which a model file belongs.
+/// Returns the environment and the hyper-parameters of the run that wrote the model file.
 ///
 /// # Errors
 /// Fails if the file belongs to a different algorithm, or if its environment or hyper-parameters cannot be read.
@@ -191,7 +191,7 @@ pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError>
     Ok((reader.text("env")?.to_owned(), config))
 }
 
-/// Rejects a file of a different algorithm.
+/// Rejects a file whose algorithm is not `expected`.
 pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
     let actual = reader.text("algorithm")?;
     if actual == expected {
@@ -202,10 +202,10 @@ pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainE
     )))
 }
 
-/// Rejects a model file of a different algorithm or environment.
+/// Rejects a model file of a run with another algorithm or environment than the given one.
 ///
 /// # Errors
-/// Fails if the algorithm or the environment differs.
+/// Fails if the algorithm of the file is not `algorithm`, or if its environment is not that of `spec`.
 pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
     check_algorithm(reader, algorithm)?;
     let env = reader.text("env")?;
@@ -229,7 +229,7 @@ fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)>
     disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
 }
 
-/// Returns the advance whose worker files belong to the model file, or `None` if there is no readable model file.
+/// Returns the advance to which the model file belongs, or `None` if there is no readable model file.
 fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     let path = directory.join(MODEL_FILE);
     let bytes = disk.read(&path).ok()?;

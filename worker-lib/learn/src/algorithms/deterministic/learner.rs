@@ -164,7 +164,7 @@ pub(crate) struct DeterministicLearner {
     loss: DeterministicLoss,
     /// Noise for the target policy's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
-    /// Random generator of the noise; `None` if the noise comes from the random streams of the environments.
+    /// Random generator of the noise; `None` if the noise is drawn from the random streams of the environments.
     rng: Option<ChaCha8Rng>,
     iterations: u64,
     /// Whether every gradient includes the policy's part, regardless of `policy_delay`.
@@ -265,7 +265,8 @@ pub(crate) fn policy(
     }))
 }
 
-/// The deterministic policy of a trained actor. If it receives a random generator, it adds noise to the actions.
+/// Policy of a trained actor. It is deterministic unless it has a random generator, in which case it adds noise to the
+/// actions.
 struct NoisyPolicy {
     agent: DeterministicActorCritic,
     parameters: Vec<f32>,

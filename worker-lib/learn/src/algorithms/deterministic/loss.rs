@@ -90,8 +90,8 @@ impl DeterministicLoss {
         self.critics.find_targets(gamma, critics, batch, &self.next_actions, |_| 0.0);
     }
 
-    /// Writes the gradient of the policy. Returns the loss: the negated mean value of the policy's actions according
-    /// to the first critic.
+    /// Writes the gradient of the policy to `by_actor`. Returns the loss, which is the negated mean of the values that
+    /// the first critic assigns to the policy's actions.
     fn policy_gradient(&mut self, parameters: &[f32], batch: &Batch, by_actor: &mut [f32]) -> f64 {
         let agent = &self.agent;
         let (actor, critics) = (&parameters[agent.actor_range()], &parameters[agent.critic_range()]);

@@ -13,8 +13,8 @@ use crate::nn::{Activation, Network};
 pub(super) mod learner;
 pub mod loss;
 
-/// A deterministic actor and its critics. The type holds only the shapes; the layout of the parameters is `[actor |
-/// critic | second critic (if there are twins)]`.
+/// A deterministic actor and its critics. The type contains only the shapes. The layout of the parameters is `[actor |
+/// critic | second critic (if there are two)]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeterministicActorCritic {
     actor: Network,

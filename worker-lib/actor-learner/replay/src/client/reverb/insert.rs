@@ -79,7 +79,7 @@ impl Open {
     }
 }
 
-/// Returns the key of an item. The key is the same in every attempt to insert the item.
+/// Returns the key of an item, which is the same in every attempt to insert the item.
 fn item_key(request: &InsertRequest, at: u64) -> u64 {
     let of_actor = mixed(request.session ^ mixed(request.actor));
     mixed(of_actor ^ mixed(request.first_seq.wrapping_add(at)))

@@ -12,8 +12,8 @@ use crate::proto::Item;
 /// TensorFlow's data type codes.
 pub(super) const UINT8: i32 = 4;
 pub(super) const INT64: i32 = 9;
-/// Indices of this crate's tensors within a chunk. Their order differs from that of the columns, in which the payload
-/// comes first.
+/// Indices of this crate's tensors within a chunk. They differ from the indices of the columns, because the payload is
+/// the first column.
 pub(super) const METADATA: i32 = 0;
 pub(super) const PAYLOAD: i32 = 1;
 

@@ -1,8 +1,8 @@
 //! Reverb servers as shards. The client translates its requests to Reverb's own protocol, `proto/reverb.proto`.
 //!
-//! An item is a trajectory of one step with two columns: the payload, of type uint8; and the version, actor and
-//! sequence number, of type int64. In an item that another program inserted, the first column is the payload if its
-//! type is uint8.
+//! An item is a trajectory of one step with two columns. The first is the payload, of type uint8. The second consists
+//! of the version, the actor and the sequence number, of type int64. If another program has inserted an item, its first
+//! column is the payload, provided that the type is uint8.
 
 mod describe;
 mod insert;
@@ -54,8 +54,8 @@ impl Server {
     }
 
     /// Inserts all items of a request, or fails. Reverb supports neither sessions nor insert deadlines. Therefore, the
-    /// client derives each key from the actor, the session and the sequence number, so that a retransmitted request has
-    /// no effect as long as its items exist. The client alone enforces the deadline.
+    /// client derives the key of each item from the actor, the session and the sequence number, so that a retransmitted
+    /// request has no effect while the items exist. The deadline is enforced only by the client.
     pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
         check_priorities("items", request.items.iter().map(|item| item.priority))?;
         let idle = lock(&self.idle).pop();

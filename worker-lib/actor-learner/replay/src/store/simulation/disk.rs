@@ -13,7 +13,8 @@ use crate::store::disk::{Disk, ReadFile, WriteFile};
 
 /// Unit in which the simulated disk loses data, in bytes.
 const SECTOR_BYTES: usize = 512;
-/// Number of correct reads after a corrupted read, so that a second read returns the actual content of the file.
+/// Number of correct reads after a corrupted read. They ensure that a second read returns the actual content of the
+/// file.
 const GOOD_READS: u32 = 2;
 
 /// Identifier of the content of a file, independent of its names.
@@ -63,7 +64,8 @@ struct State {
     good_reads: u32,
     /// Number of bytes that can be written before the disk is full.
     room: u64,
-    /// Number of operations before the next crash. After the crash, no operation works.
+    /// Number of operations before the next crash. After the crash, all operations fail until the process or the
+    /// machine restarts.
     until_crash: Option<u32>,
     /// Files that must be neither changed nor removed.
     protected: BTreeSet<FileId>,
@@ -202,7 +204,8 @@ impl SimulatedDisk {
         lock(&self.0).is_crashed()
     }
 
-    /// Ends the process or the machine. Afterwards, all operations work again.
+    /// Simulates the end of the process or a crash of the machine, and disables all faults. Afterwards, all operations
+    /// work again.
     pub(crate) fn end(&self, end: End) {
         let mut state = lock(&self.0);
         (state.until_crash, state.faults) = (None, Faults::default());

@@ -1,5 +1,5 @@
-//! Simulation of the store on an in-memory disk that fails, tears, loses and damages data. A seed determines each
-//! simulated world: the same seed produces the same faults at the same operations.
+//! Simulation of the store on an in-memory disk that fails, and that tears, loses and damages data. A seed determines
+//! each simulated world: the same seed produces the same faults at the same operations.
 //!
 //! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` selects
 //! other seeds.

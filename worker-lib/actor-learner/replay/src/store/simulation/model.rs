@@ -23,7 +23,7 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) payload: Bytes,
-    /// Key that the shard assigned to the item last.
+    /// Key that the shard has most recently assigned to the item.
     pub(super) key: u64,
     pub(super) inserted: State,
     pub(super) removed: State,

@@ -18,10 +18,10 @@ use crate::store::writer::Writer;
 use crate::store::{Directory, Durability, StoreError, restore};
 use crate::table::{Item, Origin, Table, TableConfig};
 
-/// Number of client operations and faults before the faults end.
+/// Number of client operations and faults before the world runs without further faults.
 const STEPS: u32 = 60;
 const ACTOR: u64 = 4;
-/// Maximum number of consecutive starts with faults before a start without faults.
+/// Maximum number of consecutive starts with faults. The next start then has no faults.
 const STARTS_MAX: u32 = 3;
 
 /// Counts of the events in a world.

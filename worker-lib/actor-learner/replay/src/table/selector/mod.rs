@@ -32,11 +32,11 @@ pub enum Selector {
     Fifo,
     /// Picks the item that was inserted last.
     Lifo,
-    /// Picks the item with the highest priority. Among items with equal priorities, picks the one that was inserted or
-    /// changed first.
+    /// Picks the item with the highest priority. Among items with equal priorities, picks the one whose insertion or
+    /// last priority change is the oldest.
     MaxHeap,
-    /// Picks the item with the lowest priority. Among items with equal priorities, picks the one that was inserted or
-    /// changed first.
+    /// Picks the item with the lowest priority. Among items with equal priorities, picks the one whose insertion or
+    /// last priority change is the oldest.
     MinHeap,
 }
 

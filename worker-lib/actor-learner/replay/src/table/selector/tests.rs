@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Reference model: slots in insertion order, with their priorities and the number of their last change.
+/// Reference model: slots in insertion order, each with its priority and the sequence number of its last change.
 #[derive(Default)]
 struct Naive {
     items: Vec<(u32, f64, u64)>,

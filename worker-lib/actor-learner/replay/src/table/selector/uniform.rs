@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt};
 
-/// Array of all slots without gaps, and the position of each slot in it.
+/// Dense array of all slots, and the position of each slot in the array.
 #[derive(Clone, Debug, Default)]
 pub(in crate::table) struct Uniform {
     members: Vec<u32>,
@@ -19,7 +19,7 @@ impl Uniform {
         self.members.push(slot);
     }
 
-    /// Removes a slot. The last slot moves to its position.
+    /// Removes a slot. The last slot of the array moves to the position of the removed slot.
     pub(super) fn remove(&mut self, slot: u32) {
         let place = self.places[slot as usize];
         self.members.swap_remove(place as usize);
