@@ -1,5 +1,5 @@
-//! Number of instructions that the core executes per packet, counted by Valgrind, so that other processes do not affect
-//! it. A table records the counts, and new counts are compared with it.
+//! Number of instructions that the core executes per packet. Valgrind counts them, so other processes do not affect the
+//! result. A table records the counts, and new counts are compared with the recorded ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,8 @@ use strum::IntoEnumIterator as _;
 pub const TABLE: &str = "docs/results/core.md";
 /// Line above the table.
 const HEADING: &str = "## Instructions";
-/// Maximum difference between a count and the table, in percent. Another compiler may have produced the table.
+/// Maximum accepted difference between a count and the table, in percent. Such a difference may be due to another
+/// version of the compiler.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
 /// Numbers of rounds of a short run and a long run. The difference between their counts does not include the startup of
@@ -39,7 +40,8 @@ fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(mode.name())
 }
 
-/// Returns the requirement, if any, that this machine lacks for its counts to be comparable with the table.
+/// Returns the requirement, if any, that this machine does not fulfil, so that its counts are not comparable with the
+/// table.
 pub fn obstacle() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

@@ -30,7 +30,8 @@ const DECOY_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 pub enum Kind {
     /// Forged Join packets.
     Join,
-    /// The same frames with an EtherType that the switch's packet filter drops. They measure the sender's own cost.
+    /// Frames of Joins in which the EtherType is replaced by one that the switch's packet filter drops. They show how
+    /// much of the cost is that of the sender itself.
     Decoy,
 }
 

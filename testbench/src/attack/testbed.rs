@@ -48,7 +48,7 @@ impl Testbed {
         self.daemon_on(PortKind::Raw, arguments)
     }
 
-    /// Starts the daemon on ports of a kind.
+    /// Starts the daemon on ports of the given kind.
     pub(super) fn daemon_on(&self, kind: PortKind, arguments: &[&str]) -> Daemon {
         Daemon::in_star(&self.star, kind, arguments)
     }
@@ -58,7 +58,7 @@ impl Testbed {
         self.daemon(&self.key_arguments())
     }
 
-    /// Returns the arguments of a daemon with the key.
+    /// Returns the daemon arguments that configure the key of the workers' job.
     pub(super) fn key_arguments(&self) -> [&str; 2] {
         ["--key-file", &self.key_of_job]
     }
@@ -72,7 +72,7 @@ impl Testbed {
         workers
     }
 
-    /// Returns the arguments of workers with the key.
+    /// Returns the worker arguments that specify the key of the job.
     pub(super) fn keyed(&self) -> String {
         format!("--key-file {}", self.key.display())
     }

@@ -12,7 +12,7 @@ use iswitch_harness::netns::{Namespace, WORKER_INTERFACE};
 
 /// Time within which a recorder notices a request to stop.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
-/// Maximum number of recorded frames, which keeps a fast job from filling the memory.
+/// Maximum number of frames that are recorded, so that a fast job does not exhaust the memory.
 const MAX_FRAMES: usize = 200_000;
 
 /// Guard that sets a flag when it is dropped, so that threads that wait for the flag end even after a panic.

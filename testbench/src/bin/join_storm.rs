@@ -24,7 +24,7 @@ const WORKERS: usize = 4;
 /// Maximum accepted growth of the daemon's resident memory, in KiB.
 const MAX_RSS_GROWTH_KIB: i64 = 1024;
 const MIN_GOODPUT_RATIO: f64 = 0.9;
-/// Time for the workers to join and leave.
+/// Time that a run allows for the workers to join and leave.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Measure the cost of forged Joins to the members of a job
@@ -55,7 +55,7 @@ struct Cli {
     json: bool,
 }
 
-/// Additional traffic that arrives at the switch in a turn.
+/// Additional traffic that is sent to the switch during a turn.
 #[derive(Clone, Copy, Debug)]
 enum BackgroundTraffic {
     /// No frames, or frames that are not for the switch.

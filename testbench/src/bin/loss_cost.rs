@@ -1,7 +1,7 @@
 //! Cost of packet loss: rounds without loss and with 1 % loss, in alternating turns, on real frames between namespaces.
 //!
-//! The promise has two parts: the median round takes at most [`PROMISED_RATIO`] times as long with loss as without,
-//! plus one timeout; and a run sends at most [`PROMISED_PACKETS`] times as many packets as it needs.
+//! The promise about packet loss has two parts: the median round takes at most [`PROMISED_RATIO`] times as long with
+//! loss as without, plus one timeout; and a run sends at most [`PROMISED_PACKETS`] times as many packets as it needs.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -81,7 +81,7 @@ struct Cost {
     load: Load,
     lossless_us: Spread,
     lossy_us: Spread,
-    /// Time of a lossy round divided by that of the lossless round of the same turn.
+    /// Returns whether the medians satisfy both parts of the promise.
     ratio: Spread,
     /// Time by which a lossy round exceeds [`PROMISED_RATIO`] times the lossless round of the same turn, in
     /// microseconds.

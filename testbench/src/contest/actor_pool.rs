@@ -39,7 +39,7 @@ impl ActorPool {
         Latencies::printed(processes.into_iter().map(|process| process.wait_success(self.timeout)))
     }
 
-    /// Returns the first actor of a process.
+    /// Returns the number of the first actor of a process.
     fn first_of(self, process: usize) -> usize {
         self.actors * process / self.processes
     }

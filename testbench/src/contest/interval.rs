@@ -1,4 +1,4 @@
-//! Mean of a figure over several runs, with a confidence interval.
+//! Mean of a measured quantity over several runs, with a confidence interval.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -42,7 +42,7 @@ impl Interval {
         format!("{mean:.digits$} [{low:.digits$}, {high:.digits$}]")
     }
 
-    /// Returns all three figures as JSON.
+    /// Returns the mean and both ends of the interval as JSON.
     pub fn json(self) -> Value {
         json!({ "mean": self.mean, "low": self.low, "high": self.high })
     }

@@ -1,5 +1,6 @@
-//! Framework of all benchmarks. Contenders take turns on one testbed, in an order that a seed shuffles for each turn.
-//! Every result is the median over the turns, with the minimum and the maximum. The first contender is the reference.
+//! Framework shared by all benchmarks. Contenders take turns on one testbed, in an order that is shuffled for each turn
+//! (a seed determines the shuffle). Every result is the median over the turns, with the minimum and the maximum. The
+//! first contender is the reference.
 //!
 //! Machines are shared and noisy, so contenders are compared only within a turn: [`Row::ratio_to`] divides the runs of
 //! the same turn and returns the median of the ratios.
@@ -27,7 +28,7 @@ pub use progress::Progress;
 pub use spread::Spread;
 pub use standings::{Row, Standings};
 
-/// Contenders, the number of turns, and the seed of their order.
+/// Contenders, the number of turns, and the seed that determines the order of the contenders in each turn.
 #[derive(Clone, Debug)]
 pub struct Contest<T> {
     contenders: Vec<T>,
@@ -53,7 +54,8 @@ impl Turn<'_> {
 }
 
 impl<T: Display> Contest<T> {
-    /// Creates a contest with this number of turns. The first contender is the reference for the others.
+    /// Creates a contest with this number of turns. The results of the other contenders are compared with those of the
+    /// first one.
     pub fn new(contenders: impl IntoIterator<Item = T>, turns: usize) -> Self {
         Self { contenders: contenders.into_iter().collect(), turns, seed: 0, title: String::new() }
     }
@@ -64,7 +66,7 @@ impl<T: Display> Contest<T> {
         Self { title: title.into(), ..self }
     }
 
-    /// Sets the seed of the order, which is 0 by default.
+    /// Sets the seed that determines the order of the contenders in each turn; the default is 0.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self { seed, ..self }

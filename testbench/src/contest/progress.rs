@@ -28,7 +28,7 @@ impl Progress {
         Self(Shown::Bar(bar))
     }
 
-    /// Returns progress that is not displayed.
+    /// Returns a progress that displays nothing.
     pub fn silent() -> Self {
         Self(Shown::Nothing)
     }

@@ -1,4 +1,4 @@
-//! Median and range of a figure over several runs.
+//! Median and range of a measured quantity over several runs.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Spread {
         format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
     }
 
-    /// Returns all three figures as JSON.
+    /// Returns the median, the minimum and the maximum as JSON.
     pub fn json(self) -> Value {
         json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
     }

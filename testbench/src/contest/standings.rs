@@ -21,7 +21,7 @@ pub struct Row<T, R> {
 }
 
 impl<T, R> Row<T, R> {
-    /// Returns the spread of a figure over the turns.
+    /// Returns the spread, over the turns, of the quantity that `value` extracts from each run.
     ///
     /// # Panics
     /// Panics if there was no turn.
@@ -29,7 +29,8 @@ impl<T, R> Row<T, R> {
         Spread::of(self.runs.iter().map(value))
     }
 
-    /// Returns the spread of a figure computed from this contender's run and another contender's run of the same turn.
+    /// Returns the spread, over the turns, of a quantity that `value` computes from this contender's run and another
+    /// contender's run of the same turn.
     ///
     /// # Panics
     /// Panics if the contenders have no turn in common.
@@ -37,7 +38,8 @@ impl<T, R> Row<T, R> {
         Spread::of(self.runs.iter().zip(&other.runs).map(|(run, other)| value(run, other)))
     }
 
-    /// Returns a figure of this contender divided by that of another in the same turn.
+    /// Returns a quantity of this contender divided by that of another contender in the same turn, as a spread over the
+    /// turns.
     ///
     /// # Panics
     /// Panics if the contenders have no turn in common.
@@ -55,7 +57,7 @@ impl<T, R> Standings<T, R> {
         &self.rows[0]
     }
 
-    /// Returns the contender with the smallest median among those that `is_meant` selects.
+    /// Returns, among the contenders that `is_meant` selects, the one whose median of `value` is smallest.
     pub fn least(&self, is_meant: impl Fn(&T) -> bool, value: impl Fn(&R) -> f64) -> Option<&Row<T, R>> {
         let rows = self.rows.iter().filter(|row| is_meant(&row.contender));
         rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))

@@ -26,20 +26,20 @@ const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percen
 /// Numbers of compared items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
-    /// Frames that were sent to the accelerator.
+    /// Number of frames that were sent to the accelerator.
     pub packets: u64,
-    /// Results of the accelerator, all equal to those of the core.
+    /// Number of results of the accelerator, all equal to those of the core.
     pub results: u64,
-    /// Frames that are not for the accelerator, all forwarded unchanged and in order.
+    /// Number of frames that are not for the accelerator, all forwarded unchanged and in order.
     pub ordinary: u64,
-    /// Contributions that the accelerator and the core dropped for the same reason, and malformed contributions, which
-    /// never reach the core.
+    /// Number of contributions that the accelerator and the core dropped for the same reason, and malformed
+    /// contributions, which never reach the core.
     pub dropped: u64,
     /// Jobs.
     pub jobs: u64,
-    /// Resets of the board in the middle of a frame.
+    /// Number of resets of the board in the middle of a frame.
     pub resets: u64,
-    /// Clock cycles of the simulated board.
+    /// Number of clock cycles of the simulated board.
     pub cycles: u64,
 }
 
@@ -122,7 +122,8 @@ where
     Ok(())
 }
 
-/// Compares the frames that left the accelerator. Only results have network ports as their destination.
+/// Compares the frames that left the accelerator with the expected ones. A frame whose destination includes a network
+/// port is a result; all other frames are ordinary or control packets.
 fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -> Result<()> {
     let is_result = |frame: &&Frame| frame.destination & !HOST_PORT != 0;
     let (sums, others): (Vec<_>, Vec<_>) = got.iter().partition(is_result);

@@ -1,4 +1,4 @@
-//! Random packets of a random job: those that a round needs, mixed with packets that must not change anything.
+//! Random packets of a random job: those that a round needs, mixed with packets that must not change any sum.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
@@ -37,14 +37,14 @@ const TO_ADDRESS: usize = 30;
 const TO_PORT: usize = 36;
 const UDP_LEN: usize = 38;
 
-/// Kind of a frame, which determines how it must leave the accelerator.
+/// Kind of a frame, which determines whether and how it must leave the accelerator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A contribution, which does not leave.
+    /// A contribution, which the accelerator does not forward.
     Data,
-    /// A control packet, which leaves as it came and also goes to the host.
+    /// A control packet, which the accelerator forwards unchanged and also passes to the host.
     Control,
-    /// Any other frame, which leaves as it came.
+    /// Any other frame, which the accelerator forwards unchanged.
     Ordinary,
 }
 
@@ -61,7 +61,7 @@ impl Sent {
         Self { frame, kind, cut: None }
     }
 
-    /// Returns the frame as it must leave the accelerator, unless it is a contribution.
+    /// Returns the frame as the accelerator must forward it, or `None` for a contribution.
     pub(super) fn forwarded(&self) -> Option<Frame> {
         let mut frame = self.frame.clone();
         match self.kind {
@@ -201,7 +201,7 @@ impl Stream {
         self.data(worker, &payload, oracle)
     }
 
-    /// Returns the weight 0 or 1; both have the same meaning.
+    /// Returns a weight of 0 or 1 for a contribution; both values mean one contribution.
     fn weight(&self) -> u16 {
         u16::from(self.requests % 2 == 1)
     }

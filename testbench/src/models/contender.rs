@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Distribution of models from the learner to the actors.
+/// How models are delivered from the learner to the actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
     /// Actors read from the learner itself.

@@ -40,8 +40,8 @@ impl Table {
         self.rate.seconds_for(self.load.len_bytes as f64) * 1e3
     }
 
-    /// Returns the time in which the busiest link carries all the models that the learner or a cell sends over it, in
-    /// milliseconds.
+    /// Returns a lower bound on the time of a turn, in milliseconds: the time that the busiest link needs for all the
+    /// models that the learner or a cell sends over it.
     fn bound_ms(&self, contender: Contender) -> f64 {
         let cells = contender.cells();
         let models = if cells == 0 { self.load.actors } else { self.load.actors.div_ceil(cells).max(cells) };

@@ -46,9 +46,9 @@ pub struct Bench {
 /// Number of simulations for each mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seeds {
-    /// Number for mutants of synchronous jobs.
+    /// Number of simulations for each mutant of synchronous jobs.
     pub synchronous: u64,
-    /// Number for mutants of asynchronous jobs.
+    /// Number of simulations for each mutant of asynchronous jobs.
     pub asynchronous: u64,
 }
 

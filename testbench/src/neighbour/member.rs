@@ -62,7 +62,8 @@ impl Member {
         Err(Status::UnknownMember)
     }
 
-    /// Returns the status, the round and the history in the next Ack to the latest request, if that Ack arrives soon.
+    /// Returns the status, the round and the history of the next packet if it is an Ack of the latest request, or
+    /// `None` if it is not or if none arrives in [`REPEAT_AFTER`].
     fn answer(&mut self) -> Option<(Status, Round, u64)> {
         let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
         let received = self.socket.recv(&mut self.buffer).ok()?;
@@ -89,7 +90,7 @@ impl Member {
         self.send(DEFAULT_CONTROL_TOS, &packet);
     }
 
-    /// Returns the next request, followed by this number of bytes.
+    /// Returns the packet of the next request, followed by `more` zero bytes.
     fn request(&mut self, body: ControlBody<'_>, more: usize) -> Vec<u8> {
         self.requests += 1;
         let repr = ControlRepr { job: self.job, request: self.requests, body };

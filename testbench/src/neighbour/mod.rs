@@ -110,7 +110,8 @@ impl Testbed {
         outcome
     }
 
-    /// Starts a daemon. If the attack is on the log, the read end of the log's pipe is returned too and is not read.
+    /// Starts a daemon. If the attack targets the log, the read end of the log's pipe is returned too, and nothing
+    /// reads from it.
     fn start_daemon(&self, attack: Option<Attack>) -> (Daemon, Option<PipeReader>) {
         let metrics = format!("{SWITCH_ADDRESS}:{METRICS_PORT}");
         let arguments = ["--metrics", &metrics];

@@ -43,9 +43,9 @@ pub enum Contender {
 /// How iswitchd delivers results to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// To each worker separately.
+    /// One unicast packet to each worker.
     Unicast,
-    /// To all workers of a job as one multicast frame, which the bridge copies.
+    /// One multicast packet for all workers of a job, which the bridge copies.
     Group,
 }
 

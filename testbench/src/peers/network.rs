@@ -15,7 +15,8 @@ use iswitch_simulation::network::LinkModel;
 /// Workers and a server, connected to one switch or to the switches of racks.
 #[derive(Debug)]
 pub struct Network {
-    /// Relays, removed first because they hold ends of the cables.
+    /// Relays of the cables. This is the first field, because the relays hold ends of the cables and must be removed
+    /// before them.
     relays: Vec<WireRelay>,
     layout: Layout,
     links: Links,

@@ -23,12 +23,13 @@ pub fn bars(table: &Table) -> String {
     bar_chart(title, note, SUM, bars, table.wire_us())
 }
 
-/// Returns a bar, in microseconds, whose first part ends at `first_us`.
+/// Returns the bar of a contender, in microseconds. The first part of the bar ends at `first_us`; the whole bar ends at
+/// the median of `us`.
 pub(crate) fn bar(name: String, first_us: f64, us: Spread, is_marked: bool) -> Bar {
     Bar { name, first: first_us, end: us.median, spread: us.ends(), is_marked }
 }
 
-/// Draws bars, in microseconds, the first one at the top, with a mark at `wire_us`.
+/// Draws a bar chart of times in microseconds, with the first bar at the top and a reference line at `wire_us`.
 pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_us: Option<f64>) -> String {
     let limit =
         |us: f64| Reference { name: format!("wire limit {}", time_text(us)), paint: Paint::RED, value: us };
@@ -37,7 +38,8 @@ pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_u
     BarChart { title, note, quantity, tick: tick_text, length: time_text, bars, references }.draw()
 }
 
-/// Draws one line for each kind of contender, through the best of the kind at each point, on two logarithmic axes.
+/// Draws one line for each kind of contender, on two logarithmic axes. At each point, the line shows the fastest
+/// contender of the kind.
 pub fn lines(series: &Series) -> String {
     let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
     let mut lines: Vec<Line> = Family::iter().filter_map(|family| line(family, series, &xs)).collect();

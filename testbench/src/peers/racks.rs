@@ -52,7 +52,7 @@ impl Racks {
         racks
     }
 
-    /// Adds routes from each machine to the others.
+    /// Adds routes from each machine to the networks of the others.
     pub(super) fn route(&self) {
         for rack in 0..self.each.len() {
             let routes: String = (0..self.each.len()).filter(|other| *other != rack).map(route_to).collect();

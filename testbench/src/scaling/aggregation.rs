@@ -1,10 +1,11 @@
-//! Simulation of a tree of switches: segments travel up, each switch sums those of its children, and the sums travel
-//! down.
+//! Simulation of a tree of switches: segments travel up the tree, each switch sums the segments of its children, and
+//! the sums travel down.
 //!
 //! The simulation follows every super-frame of every worker, from its transmission to the sum; with hardware switches,
 //! it follows every packet. If all workers begin at once, all children of a switch with the same number of workers
 //! below them behave identically. The simulation then follows one of them, which represents all (a folded tree, see
-//! [`Nodes::add`]). Of the copies of a sum that the switch sends, this child receives the last one.
+//! [`Nodes::add`]). A switch sends the copies of a sum one after another, and the simulated child is the one that
+//! receives the last copy.
 
 use super::costs::{Costs, Line, to_picos};
 use super::resources::{Link, Processes};
@@ -17,7 +18,7 @@ use iswitch_simulation::queue::Queue;
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: Option<usize>,
-    /// Number of children of the parent that this node represents.
+    /// Number of children of its parent that this node stands for, itself included.
     copies: usize,
     up: Link,
     down: Link,
@@ -100,7 +101,8 @@ struct Progress {
 /// Processing times of a switch.
 #[derive(Clone, Copy, Debug)]
 enum Switch {
-    /// Times for each incoming part of a contribution (`add`) or sum (`pass`), and for each outgoing part (`emit`).
+    /// Daemon: processing times of each incoming part of a contribution (`add`), each incoming part of a sum (`pass`),
+    /// and each outgoing part (`emit`).
     Daemon { add: Line, pass: Line, emit: Line },
     /// Hardware, in which the ports work in parallel.
     Hardware { picos_per_byte: f64, latency: Picos },
@@ -136,7 +138,7 @@ struct Simulation<'a> {
     end: Picos,
 }
 
-/// Returns the time of one sum.
+/// Returns the time that one sum takes.
 pub(super) fn run(scenario: &Scenario, algorithm: Algorithm, folded: bool) -> Picos {
     let tree = scenario.tree();
     let link = Link::new(scenario.cable());
@@ -231,7 +233,8 @@ impl Simulation<'_> {
         self.queue.push(arrival, Event::Up(node, part));
     }
 
-    /// Adds a contribution at a switch. If the sum is complete, sends it to the parent, or to the children at the root.
+    /// Adds a contribution at a switch. If the sum is now complete, sends it to the parent or, at the root, to the
+    /// children.
     fn add(&mut self, child: usize, part: usize, now: Picos) {
         let Node { parent, copies, .. } = self.nodes.all[child];
         let Some(node) = parent else { return };

@@ -15,7 +15,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Line that is zero for any number of bytes.
+    /// Cost that is zero for any number of bytes.
     pub const ZERO: Self = Self { ns: 0.0, ns_per_byte: 0.0 };
 
     /// Returns the time for a number of bytes.
@@ -67,9 +67,9 @@ pub struct Costs {
     pub switch_frame: EndCosts,
     /// Costs of TCP streams, which are used by rings, parameter servers, and recursive halving and doubling.
     pub stream: EndCosts,
-    /// Time of the switch core to process a contribution, beyond receiving it.
+    /// Time of the switch core to process a contribution, in addition to the time to receive it.
     pub switch_add: Line,
-    /// Time of the switch core to process a sum, beyond sending it.
+    /// Time of the switch core to process a sum, in addition to the time to send it.
     pub switch_emit: Line,
     /// Time to add a received vector to the receiver's own.
     pub worker_add: Line,

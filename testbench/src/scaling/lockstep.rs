@@ -189,7 +189,7 @@ impl Service {
         server.link_out + self.before_last_link(scenario) + delay + receive
     }
 
-    /// Returns the time from the end of the first link to the beginning of the last one.
+    /// Returns the time that a packet takes from the end of its first link to the beginning of its last link.
     fn before_last_link(&self, scenario: &Scenario) -> Picos {
         let (framing, cable) = (Framing::stream(), scenario.cable());
         let packet =

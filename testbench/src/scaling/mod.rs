@@ -107,9 +107,10 @@ pub struct Scenario {
     pub bits_per_s: f64,
     /// Propagation delay of every link, in microseconds.
     pub delay_us: f64,
-    /// Segments in a super-frame of a worker or of iswitchd.
+    /// Number of segments in a super-frame of a worker or of iswitchd.
     pub superframe_segments: usize,
-    /// Number of threads of the daemon at each switch. Each has its own core and aggregates its share of the vector.
+    /// Number of threads of the daemon at each switch. Each thread has its own core and aggregates its share of the
+    /// vector.
     pub switch_threads: usize,
     /// Receive buffer of each daemon, in bytes, from which the windows of the workers are calculated.
     pub switch_buffer_bytes: usize,

@@ -64,7 +64,7 @@ struct Simulation<'a> {
     end: Picos,
 }
 
-/// Returns the time until everything has been received.
+/// Returns the time until all messages of the plan have been received.
 pub(super) fn run(scenario: &Scenario, plan: Plan) -> Picos {
     let cable = scenario.cable();
     let link = Link::new(cable);

@@ -13,7 +13,7 @@ pub(super) struct Message {
     pub(super) is_added: bool,
     /// Gate that is counted down when the message is received.
     pub(super) opens: u32,
-    /// Number of links on its path.
+    /// Number of links on the path of the message.
     pub(super) hops: u8,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn of(scenario: &Scenario, algorithm: Algorithm) -> Plan {
     }
 }
 
-/// Returns the bytes of part `at` of `parts` of a vector of floats.
+/// Returns the length, in bytes, of part `at` of a vector of floats that is divided into `parts` parts.
 pub(super) fn part_bytes(scenario: &Scenario, at: usize, parts: usize) -> usize {
     let floats = scenario.floats as usize;
     (floats * (at + 1) / parts - floats * at / parts) * size_of::<f32>()

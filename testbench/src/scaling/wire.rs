@@ -48,12 +48,12 @@ impl Framing {
         parts(bytes, self.payload_bytes)
     }
 
-    /// Returns the bytes that a packet with this payload occupies on a link.
+    /// Returns the number of bytes that a packet with this payload occupies on a link.
     pub fn wire_bytes(self, payload_bytes: usize) -> usize {
         (payload_bytes + self.overhead_bytes).max(MIN_WIRE_BYTES)
     }
 
-    /// Returns the bytes that all packets of a message occupy on a link.
+    /// Returns the number of bytes that all packets of a message occupy on a link.
     pub fn message_wire_bytes(self, bytes: usize) -> usize {
         self.packets(bytes).map(|payload| self.wire_bytes(payload)).sum()
     }

@@ -33,11 +33,11 @@ pub enum Method {
 /// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AsyncRun {
-    /// Number of model updates.
+    /// Number of model updates that were counted.
     pub updates: f64,
-    /// Number of gradients that these updates contain.
+    /// Number of gradients that the counted updates contain.
     pub gradients: f64,
-    /// Duration of these updates, in seconds.
+    /// Time in which the counted updates occurred, in seconds.
     pub seconds: f64,
     /// Histogram of the gradients of all workers by staleness when committed: 0 to S updates.
     pub staleness: Vec<u64>,

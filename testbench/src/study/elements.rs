@@ -29,24 +29,26 @@ pub fn measure(
     Returns(convergence::measure(task, &methods, workers, seeds, None, progress))
 }
 
-/// Function that returns a figure of a run, such as its final return.
+/// Function that extracts a number from a run, such as its final return.
 type Figure = fn(&Training) -> f64;
 
 const FIGURES: [Figure; 2] = [|run| run.final_return.unwrap_or(f64::NAN), Training::mean_return];
 
 impl Returns {
-    /// Returns the mean of a figure over the runs of a row, with its confidence interval.
+    /// Returns the mean, over the runs of a row, of the number that `figure` extracts, with its confidence interval.
     fn interval(row: &Row<Method, Training>, figure: Figure) -> Interval {
         Interval::of(&row.runs.iter().map(figure).collect::<Vec<_>>())
     }
 
-    /// Returns the mean difference of a figure between a row and the first row, paired by seed.
+    /// Returns the mean difference between a row and the first row in the number that `figure` extracts. Runs with the
+    /// same seed are paired.
     fn difference(&self, row: &Row<Method, Training>, figure: Figure) -> Interval {
         let pairs = row.runs.iter().zip(&self.0.standings.reference().runs);
         Interval::of(&pairs.map(|(run, wide)| figure(run) - figure(wide)).collect::<Vec<_>>())
     }
 
-    /// Returns whether, in every row, the mean of a figure is at or above the lower end of the first row's interval.
+    /// Returns whether, in every row, the mean of the number that `figure` extracts is at or above the lower end of the
+    /// first row's interval.
     fn holds(&self, figure: Figure) -> bool {
         let low = Self::interval(self.0.standings.reference(), figure).low;
         self.0.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)

@@ -29,7 +29,7 @@ pub struct Model {
     /// Speed-up of the synchronous methods: the time that the parameter server takes to reach a return, divided by the
     /// time that the switch takes to reach the same return.
     pub speed_up: f64,
-    /// Speed-up of the asynchronous methods.
+    /// Speed-up of the asynchronous methods, defined in the same way as `speed_up`.
     pub async_speed_up: f64,
     /// Iteration time in milliseconds with the parameter server and with the switch, if known.
     pub iteration_ms: Option<(f64, f64)>,

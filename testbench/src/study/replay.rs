@@ -124,8 +124,8 @@ impl Replay {
         Some((compute_us + 2.0 * self.table.workers as f64 * wire_us) / (compute_us + wire_us))
     }
 
-    /// Returns the iteration time of the paper's server, multiplied by the stretch factor and divided by the iteration
-    /// time of a contender.
+    /// Returns the iteration time of the paper's parameter server, multiplied by the stretch factor, divided by the
+    /// iteration time of a contender.
     fn beside_paper(&self, row: &Runs) -> f64 {
         let paper_us = self.scene.model.iteration().total_ms() * 1e3 * f64::from(self.scene.stretch);
         paper_us / iteration_us(row).median

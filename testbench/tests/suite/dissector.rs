@@ -126,8 +126,8 @@ fn envelope(class: Class, (source, destination): (SocketAddrV4, SocketAddrV4), p
     frame
 }
 
-/// Returns name, frame and meaning of each golden packet. Packets without a frame get one, each from a different
-/// member.
+/// Returns the name, the frame and the meaning of each golden packet. If a packet has no frame, this function builds
+/// one, with a different member as its sender for each packet.
 fn golden() -> Vec<(String, Vec<u8>, Value)> {
     let directory = root().join("fixtures/wire");
     let mut names: Vec<_> = std::fs::read_dir(&directory)
@@ -262,7 +262,7 @@ fn check_data(fields: &Fields, meaning: &Value) {
     assert_eq!(fields.texts("data.tag").len(), usize::from(meaning["tag"].is_object()));
 }
 
-/// Returns the value of an element.
+/// Returns the value of an element, given its bits, as an f32.
 fn widened(element: ElementType, bits: u32) -> f32 {
     match element {
         ElementType::F32 => f32::from_bits(bits),
@@ -361,7 +361,7 @@ fn control(body: ControlBody<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Returns a segment of one or two floats with its tag.
+/// Returns a data packet with one segment of one or two floats, followed by its tag.
 fn tagged_segment(key: &Key, index: u32, floats: usize) -> Vec<u8> {
     let mut bytes = vec![0; 8 + 4 * floats + DATA_TAG_LEN_BYTES];
     let seg = Seg { index: SegmentIndex::new(index).expect("small"), round: Round::new(3), contributions: 2 };
@@ -411,7 +411,7 @@ fn the_dissector_follows_a_conversation() {
     assert_eq!((left.numbers("auth.counter"), left.texts("auth.tag").len()), (vec![5], 1));
 }
 
-/// Returns the first segment of round 3 with the numbers 1 and 2.
+/// Returns a packet with the first segment of round 3, whose two elements are 1 and 2.
 fn one_and_two(element: ElementType, contributions: u16) -> Vec<u8> {
     let mut bytes = vec![0; 8 + 2 * element.len_bytes()];
     let seg = Seg { index: SegmentIndex::new(0).expect("small"), round: Round::new(3), contributions };

@@ -55,7 +55,7 @@ impl Testbed {
         Daemon::serving(&self.switch, SWITCH, PortKind::Udp, &[], arguments)
     }
 
-    /// Starts a process that answers at the switch's end.
+    /// Starts `iswitchctl doctor --answer` on the switch, and waits until it is ready.
     fn answerer(&self) -> Process {
         let mut command = self.switch.command(binaries::iswitchctl());
         let mut process =

@@ -1,6 +1,6 @@
 //! Faults of real processes and real frames: a network that delays, reorders, loses and duplicates; workers and
-//! switches that pause or die; cables that are pulled. In all cases, each delivered sum contains each worker that it
-//! counts exactly once. Needs root.
+//! switches that pause or die; cables that are pulled. In all cases, each delivered sum contains exactly one
+//! contribution of each worker that it claims to include. Needs root.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,7 +16,8 @@ use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
 const WORKERS: usize = 4;
-/// Number of floats in a vector of 6.4 MB, whose rounds take long enough to stop a worker in mid-round.
+/// Number of floats in a vector of 6.4 MB. A round of such a vector takes long enough for a test to pause a worker in
+/// the middle of it.
 const LARGE: u32 = 1_687_206;
 /// Short lease, for tests that wait until it expires.
 const SHORT_LEASE_MS: u64 = 1000;
@@ -222,7 +223,7 @@ fn without_one(floats: u32) -> String {
     format!("--min-workers {} --floats {floats}", WORKERS - 1)
 }
 
-/// Prints the cost of a fault.
+/// Prints the effects of a fault on the rounds of a job.
 fn report_recovery(fault: &str, results: &[Value]) {
     report(&format!("{fault}: {}", costs(results)));
 }
@@ -233,8 +234,8 @@ fn assert_complete(results: &[Value]) {
     assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
 }
 
-/// Asserts that the others continued without the victim, and that the victim learned the number of rounds it missed and
-/// rejoined.
+/// Asserts that the other workers continued without the victim, and that the victim was notified of the number of
+/// rounds it missed, and rejoined.
 fn assert_victim_missed_rounds(results: &[Value]) {
     assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
     for result in results {

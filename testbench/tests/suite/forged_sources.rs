@@ -1,4 +1,5 @@
-//! Packets from addresses that no host has: none is answered, and each kind has its own counter. Needs root.
+//! Packets from addresses that no host can have: the switch answers none of them, and counts each kind in a counter of
+//! its own. Needs root.
 
 use std::net::SocketAddrV4;
 
@@ -12,7 +13,7 @@ use iswitch_testbench::storm::{SENDER_MAC, Storm, control_frame};
 /// Job of the forged Joins; the workers have job 0.
 const JOB: u32 = 9;
 
-/// Sender that cannot be answered, and the counter of its datagrams.
+/// A sender that cannot be answered, and the counter of the datagrams from it.
 struct Case {
     mac: [u8; 6],
     source: &'static str,
@@ -35,7 +36,7 @@ const RAW: [Case; 7] = [
     case(SENDER_MAC, "127.0.0.1:5000", "source_address_not_unicast"),
     case(SENDER_MAC, "10.9.0.1:0", "source_port_zero"),
 ];
-/// The kernel drops all other cases before they reach a UDP socket.
+/// Cases that reach a UDP socket; the kernel drops the packets of all other cases before they reach one.
 const UDP: [Case; 1] = [case(SENDER_MAC, "10.9.0.1:0", "source_port_zero")];
 
 /// Returns the sum of a counter over all ports.

@@ -1,5 +1,5 @@
-//! Results through the group of a job, over a bridge between namespaces: the bridge clones one copy for all workers,
-//! and workers that the group does not reach are served by unicast.
+//! Results through the group of a job, over a bridge between namespaces: the switch sends one copy, which the bridge
+//! clones for all workers. Workers that the group does not reach receive results by unicast.
 
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ fn await_hearing(daemon: &Daemon, number: u64, workers: &[usize]) {
     }
 }
 
-/// Waits until results are sent to groups, and returns the counter.
+/// Waits until the daemon sends results to groups, and returns the number of results that it has sent to groups.
 fn await_group_results(daemon: &Daemon) -> u64 {
     daemon.wait_for_more("group_sent", daemon.traffic("group_sent"))
 }

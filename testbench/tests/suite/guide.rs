@@ -144,7 +144,7 @@ impl Chapter {
         finish(all);
     }
 
-    /// Runs commands that change settings of the whole machine, and restores the settings.
+    /// Runs commands that change settings of the whole machine, and restores the settings afterwards.
     fn set_back(&self, text: &str) {
         const PREFIX: &str = "sysctl -w ";
         for line in text.lines() {

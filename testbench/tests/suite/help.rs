@@ -18,7 +18,7 @@ fn programs() -> impl Iterator<Item = &'static Path> {
     users.into_iter().chain([binaries::path("hdl"), binaries::path("testbench")])
 }
 
-/// Runs a command for its help, in a terminal that is wider than the help may be.
+/// Returns the help of a command, formatted for a terminal that is wider than the help may be.
 fn help(program: &Path, subcommands: &[String], option: &str) -> String {
     run(command(program).args(subcommands).arg(option).env("COLUMNS", (2 * COLUMNS).to_string()))
 }
@@ -51,8 +51,8 @@ fn for_each_command(check: &mut impl FnMut(&Path, &[String], &str)) {
     }
 }
 
-/// Returns the options, arguments and commands that a short help lists. Each description lacks the default and the
-/// accepted values.
+/// Returns the options, arguments and commands that a short help lists, each with its description but without its
+/// default and its accepted values.
 fn descriptions(help: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in help.lines().take_while(|line| *line != "Examples:") {

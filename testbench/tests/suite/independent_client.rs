@@ -1,5 +1,5 @@
-//! A client that was written from the text of SPEC.md alone, and shares no code with the product, against the daemon.
-//! Needs Python, and root for the jobs.
+//! Tests the daemon with a client that was written from the text of SPEC.md alone and shares no code with this project.
+//! Needs Python, and root for the tests with jobs.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ impl Job {
         Self { star, kind, daemon, options }
     }
 
-    /// Starts all workers of a job on one of the machines.
+    /// Starts a client process that runs all workers of the job on the machine of the first worker.
     fn run(&self, arguments: &str) -> Process {
         let mut command = in_client(self.star.workers[0].command("python3"));
         let switch = self.daemon.address().to_string();
@@ -54,7 +54,7 @@ fn start(star: &Star, kind: PortKind, options: &[String]) -> Daemon {
     Daemon::in_star(star, kind, &options)
 }
 
-/// Returns a command of the client, which is not installed.
+/// Makes a command find the Python package of the client, which is not installed.
 fn in_client(mut command: Command) -> Command {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("client");
     command.env("PYTHONPATH", directory).env("PYTHONDONTWRITEBYTECODE", "1");

@@ -15,7 +15,7 @@ use iswitch_harness::wait;
 use serde_json::Value;
 
 const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
-/// One worker that checks its sums and takes its rank from the lab.
+/// Command of one worker that checks its sums and takes its rank from the lab.
 const SUM: &str =
     "exec all_reduce --json --switch $ISWITCH_SWITCH --workers $WORLD_SIZE --rank $RANK --rounds 20";
 

@@ -127,12 +127,12 @@ fn time_adds(reference: &mut Reference, load: &Load, adder: Adder) -> Duration {
 }
 
 impl Row {
-    /// Returns the nanoseconds per contribution of each contender.
+    /// Returns the nanoseconds per contribution of the core, the plain addition and the SIMD addition.
     fn times(&self) -> [Spread; 3] {
         [0, 1, 2].map(|at| self.standings.rows[at].spread(|ns| *ns))
     }
 
-    /// Returns the core's time divided by the time of each addition in the same turn.
+    /// Returns, for each of the two additions, the core's time divided by the time of the addition in the same turn.
     fn ratios(&self) -> [Spread; 2] {
         [1, 2].map(|at| self.standings.reference().ratio_to(&self.standings.rows[at], |ns| *ns))
     }

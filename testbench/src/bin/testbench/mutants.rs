@@ -164,7 +164,7 @@ fn print_table(trials: &[(Mutant, Trial)]) {
     }
 }
 
-/// Returns the beginning of a text, on one line.
+/// Returns at most the first [`SHOWN_CHARS`] characters of a text, on one line.
 fn cut(text: &str) -> String {
     let line = text.replace('\n', " ");
     match line.char_indices().nth(SHOWN_CHARS) {

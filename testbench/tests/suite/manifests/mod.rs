@@ -12,7 +12,7 @@ use iswitch_harness::scratch;
 use serde_json::Value;
 
 const VALIDATE: &str = include_str!("validate.py");
-/// Number of actor processes of the manifest that are started.
+/// Number of the manifest's actor processes that the test starts.
 const ACTOR_PROCESSES: u64 = 2;
 
 fn packaging(name: &str) -> PathBuf {
