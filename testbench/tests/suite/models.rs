@@ -35,7 +35,7 @@ fn client(endpoint: &Endpoint) -> BlockingModelClient {
     BlockingModelClient::new(name(), std::slice::from_ref(endpoint), options).unwrap()
 }
 
-/// Learner and nginx, both of which listen on Unix sockets.
+/// A learner and an nginx server that caches its models. Both listen on Unix sockets.
 struct Cell {
     _nginx: Nginx,
     learner: Option<Background>,

@@ -72,7 +72,8 @@ fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     Process::spawn("mpirun", &mut command).wait_success(TIMEOUT)
 }
 
-/// Writes a substitute for ssh that runs a command in the namespace of the worker with the given address.
+/// Writes a substitute for ssh. Instead of connecting to a host, it runs the command in the namespace of the worker
+/// with the given address.
 fn write_agent(star: &Star, directory: &Path) -> PathBuf {
     let cases = star.workers.iter().enumerate().map(|(worker, namespace)| {
         format!("{}) namespace={} ;;\n", Star::worker_address(worker), namespace.name())

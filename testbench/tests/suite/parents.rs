@@ -126,7 +126,7 @@ impl<'a> Parents<'a> {
         Self { tree, first, second }
     }
 
-    /// Starts a job below the first parent, and waits until the job aggregates.
+    /// Starts a job whose racks use the first parent, and waits until the job aggregates.
     fn start_job(&self, kind: PortKind) -> TreeJob {
         // The order on the command line does not matter: the lower address comes first.
         let parents = [self.second.1, self.first.1];
@@ -143,7 +143,7 @@ fn start_parent((namespace, address): &(Namespace, Ipv4Addr), kind: PortKind) ->
     Daemon::serving(namespace, *address, kind, &[UPLINK_INTERFACE.to_owned()], &LEASE)
 }
 
-/// Waits until sums arrive through the next parent, and returns how long that took.
+/// Waits until sums arrive through `next`, the racks' next parent, and returns the elapsed time.
 fn wait_for_next_parent(job: &TreeJob, next: &Daemon) -> Duration {
     let begin = Instant::now();
     next.wait_for_more("contributions", 0);

@@ -78,8 +78,8 @@ fn check_row(row: &Row, result: &Value) {
     assert!((all / of_makespan - 1.0).abs() < 1e-9, "{all}, {of_makespan}: {row:?}");
 }
 
-/// A job of 100 s occupies two GPUs. GPU 1 fails at 40 s and is repaired 20 s later. The job starts again at 60 s,
-/// needs 10 s to restart, and completes at 170 s. With a checkpoint every 30 s, each of which takes 2 s, the job
+/// Tests a job of 100 s that occupies two GPUs. GPU 1 fails at 40 s and is repaired 20 s later. The job starts again at
+/// 60 s, needs 10 s to restart, and completes at 170 s. With a checkpoint every 30 s, each of which takes 2 s, the job
 /// resumes from the checkpoint at 30 s and completes at 60 + 10 + 70 + 2 * 2 = 144 s.
 #[test]
 fn a_known_failure_has_the_expected_cost() {

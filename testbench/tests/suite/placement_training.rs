@@ -53,7 +53,8 @@ fn a_trained_policy_can_be_compared_with_others() {
     assert_eq!(served_choice(policy), [2, 3]);
 }
 
-/// Returns the GPUs that a served policy assigns to a job that needs two GPUs, if the first two GPUs fail often.
+/// Returns the GPUs that a served policy assigns to a job that needs two GPUs, in a cluster whose first two GPUs fail
+/// often.
 fn served_choice(policy: &str) -> Vec<u64> {
     let mut agent = Agent::serve(PLACE, &[policy, "--gpus", "4", "--gpus-per-node", "4"]);
     let gpu = |rate: f64| format!(r#"{{"state": "free", "rate": {rate}}}"#);

@@ -144,7 +144,7 @@ fn items_of_the_rust_client_and_the_reverb_client_are_identical() {
     assert_eq!(drawn[0].payload[..], [0, 255, 1, 254, 2, 253, 3, 252]);
 }
 
-/// Samples items, and returns their keys with priorities that exclude the items from further sampling.
+/// Samples items. Returns their keys, each with a priority that excludes the item from further sampling.
 fn drawn_keys(client: &ReplayClient) -> Vec<(ItemKey, f64)> {
     client.sample("t", 20).unwrap().into_iter().map(|drawn| (drawn.key, 0.0)).collect()
 }

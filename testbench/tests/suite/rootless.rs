@@ -1,4 +1,4 @@
-//! Tests with real frames, run by an ordinary user. Each test runs in a separate user namespace and leaves nothing
+//! Tests with real frames that an ordinary user can run. Each test runs in a separate user namespace and leaves nothing
 //! behind.
 
 use std::fs;
@@ -16,8 +16,8 @@ use iswitch_harness::requirements::{alone, nobody_and};
 const REASON: &str = "ordinary users run every test with real frames this way";
 const PROGRAMS: [&str; 3] = ["iswitchd", "iswitchctl", "all_reduce"];
 
-/// Copies of this test program and of the programs that its tests run, in a directory from which the user `nobody` may
-/// run them.
+/// Directory with copies of this test program and of the programs that its tests run. The user `nobody` may run the
+/// copies.
 struct Tests(Copies);
 
 impl Tests {
@@ -28,7 +28,7 @@ impl Tests {
         Self(Copies::of(&[daemon, control, workers, ("suite", own)]))
     }
 
-    /// Returns a command that runs a test as an ordinary user.
+    /// Returns a command that runs a test of this program as an ordinary user.
     fn run(&self, test: &str) -> Command {
         let (variable, value) = self.0.variable(&PROGRAMS);
         let mut tests = command_of_nobody(self.0.path("suite"));

@@ -1,5 +1,5 @@
-//! Tests of the privileges that a running daemon has dropped, of the functions that still work, and of the cleanup
-//! after the daemon is killed.
+//! Tests of the privileges that a running daemon has dropped, of the functions that it can still perform, and of the
+//! cleanup after the daemon is killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

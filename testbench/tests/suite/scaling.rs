@@ -1,5 +1,5 @@
-//! Tests of the model behind `testbench scaling`: its times match closed forms and lower bounds, and the lockstep
-//! simulation matches the full simulation.
+//! Tests of the model behind `testbench scaling`: the times that it predicts match closed forms and lower bounds, and
+//! its lockstep simulation matches its full simulation.
 
 use iswitch_testbench::scaling::bounds::least;
 use iswitch_testbench::scaling::costs::Costs;
@@ -9,7 +9,7 @@ use iswitch_testbench::scaling::{Algorithm, Detail, Picos, Scenario, micros, plo
 use proptest::prelude::*;
 use strum::IntoEnumIterator as _;
 
-/// Returns a scenario in which only the links add delay, 7 us each.
+/// Returns a scenario without processing costs, in which the links are the only source of delay (7 us each).
 fn only_delay(workers: usize) -> Scenario {
     Scenario {
         rack: workers,
@@ -19,8 +19,8 @@ fn only_delay(workers: usize) -> Scenario {
     }
 }
 
-/// The paper's numbers of hops in a network with one switch (section 2.3): 4 for a server, 4N - 4 for a ring, and 2 for
-/// the switch.
+/// Compares the model with the paper's numbers of hops in a network with one switch (section 2.3): 4 for a parameter
+/// server, 4N - 4 for a ring, and 2 for the switch.
 #[test]
 fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     for workers in [2, 3, 4, 6, 9, 12] {

@@ -1,4 +1,4 @@
-//! Tests that no round waits for a stalled reader of the daemon's output.
+//! Tests that rounds continue even if the reader of the daemon's output has stalled.
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::net::SocketAddrV4;

@@ -1,4 +1,4 @@
-//! Test with a worker that is stopped half of the time, with real processes and the real daemon. The simulation proves
+//! Test with real processes and the real daemon, in which one worker is stopped half of the time. The simulation proves
 //! that the other workers lose nothing; this test measures their rates.
 
 use std::time::{Duration, Instant};

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Study, by its subcommand of `iswitch`.
+/// Study, identified by its subcommand of `iswitch`.
 #[derive(Clone, Copy)]
 pub(crate) struct Study(&'static str);
 
@@ -24,7 +24,7 @@ pub(crate) const PLACE: Study = Study("place");
 pub(crate) const ROUTE: Study = Study("route");
 
 impl Study {
-    /// Returns a command that runs the study's program with these arguments.
+    /// Returns a command that runs the study's program with the given arguments.
     pub(crate) fn command(self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binaries::iswitch());
         command.arg(self.0).args(arguments);
@@ -37,7 +37,7 @@ impl Study {
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    /// Runs a training that writes to a directory, and returns its result.
+    /// Runs a training whose run directory is `out`, and returns its result. `more` contains further arguments.
     pub(crate) fn train(self, out: &Path, more: &[&str]) -> Value {
         let out = out.to_str().expect("a path in UTF-8");
         self.json(&[&["train", "--out", out], more].concat())
@@ -70,7 +70,8 @@ impl Study {
         }
     }
 
-    /// Checks that `iswitch eval` names the command that runs a policy of the study.
+    /// Checks that `iswitch eval` rejects a policy of the study, and that the error names the command that runs such a
+    /// policy.
     fn check_eval(self, policy: &Path) {
         let output = Command::new(binaries::iswitch()).arg("eval").arg(policy).output().unwrap();
         let expected = format!("`iswitch {} evaluate` runs", self.0);
@@ -106,7 +107,7 @@ impl Study {
     }
 }
 
-/// Process that serves a policy at a Unix socket, and a connection to it.
+/// Process that serves a policy on a Unix socket, and a connection to the process.
 pub(crate) struct Agent {
     process: Process,
     socket: PathBuf,
@@ -116,7 +117,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts `serve` with these arguments, and connects to it.
+    /// Starts `serve` with the given arguments, and connects to it.
     pub(crate) fn serve(study: Study, arguments: &[&str]) -> Self {
         let directory = scratch::directory();
         let socket = directory.path().join("agent.sock");
@@ -134,8 +135,8 @@ impl Agent {
         serde_json::from_str(&self.answers.next().unwrap().unwrap()).unwrap()
     }
 
-    /// Checks that the agent does not yield its socket to a second agent. Also checks that it survives an invalid
-    /// request, and a request that exceeds both the maximum length and the socket buffers.
+    /// Checks that the agent does not yield its socket to a second agent. Also checks that the agent survives an
+    /// invalid request, and a request that exceeds both the maximum length and the socket buffers.
     pub(crate) fn check_robustness(&mut self, study: Study, policy: &str) {
         let described = self.ask(r#"{"describe": true}"#);
         assert!(self.ask("nonsense")["error"].as_str().unwrap().starts_with("request is"));
@@ -153,7 +154,7 @@ impl Agent {
     }
 }
 
-/// Files in a directory that exists as long as this value.
+/// Temporary directory that contains files. It is removed when this value is dropped.
 pub(crate) struct Files(pub(crate) TempDir);
 
 impl Files {

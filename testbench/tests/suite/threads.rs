@@ -13,7 +13,7 @@ use iswitch_harness::tree::{Tree, TreeJob};
 use serde_json::Value;
 
 const WORKERS: u64 = 4;
-/// Number of floats in a vector. The vector has 274 segments, which four threads divide among themselves.
+/// Number of floats in a vector. The resulting 274 segments are divided among four threads.
 const FLOATS: u64 = 100_000;
 const KINDS: [PortKind; 2] = [PortKind::Raw, PortKind::Udp];
 /// Number of workers of each rack.

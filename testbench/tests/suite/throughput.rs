@@ -1,5 +1,5 @@
-//! The generated Verilog, simulated by Verilator, processes one beat per cycle, even if all frames are for the same
-//! segment.
+//! Tests that the generated Verilog, simulated by Verilator, processes one beat per cycle, even if all frames are for
+//! the same segment.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -17,7 +17,7 @@ const FLOATS: usize = 366;
 const PACKETS: u32 = 60_000;
 /// Number of 32-byte beats in a frame, which consists of 50 bytes of headers followed by the floats.
 const BEATS: u64 = (50 + 4 * FLOATS as u64).div_ceil(32);
-/// Maximum number of cycles from the first input beat to the last output beat, in addition to one cycle per beat.
+/// Maximum number of cycles from the first input beat to the last output beat, not counting one cycle per beat.
 const MOST_EXTRA_CYCLES: u64 = 200;
 
 fn worker(number: u8) -> SocketAddrV4 {

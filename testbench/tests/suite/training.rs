@@ -48,7 +48,8 @@ impl Training {
         Self { workers: namespaces.iter().enumerate().map(spawn).collect(), _directory: directory }
     }
 
-    /// Waits until all processes have exited, and returns the result of worker 0. The task must be solved.
+    /// Waits until all processes have exited, and returns the result of worker 0. Asserts that the task has been
+    /// solved.
     fn finish(self, what: &str) -> Value {
         let result = self.wait(what);
         assert_eq!(result["replicas_identical"], true, "{result}");

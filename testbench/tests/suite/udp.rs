@@ -24,8 +24,8 @@ fn four_processes_aggregate_through_the_daemon() {
     daemon.stop();
 }
 
-/// The kernel charges more than a datagram's payload to the receive buffer. The amount depends on the datagram's
-/// length.
+/// Tests datagrams of various lengths, because the kernel charges more than a datagram's payload to the receive buffer,
+/// by an amount that depends on the length.
 #[test]
 fn packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer() {
     if !programs("packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer", &["setpriv"]) {

@@ -18,7 +18,7 @@ const RACK: usize = 0;
 const SMALL: u32 = 10_119;
 const LARGE: u32 = 1_687_206;
 
-/// Tree with a relay in each cable between the levels.
+/// Tree of switches with a relay in each cable between two levels.
 struct RelayedTree {
     tree: Tree,
     relays: Vec<WireRelay>,
@@ -46,7 +46,7 @@ fn sum(relayed: &[Relayed], count: impl Fn(&Relayed) -> u64) -> u64 {
     relayed.iter().map(count).sum()
 }
 
-/// Runs a job on both kinds of port, and returns the counters of the relays.
+/// Runs a job on each of the two kinds of port, and returns the counters of the relays.
 fn aggregate_through(model: LinkModel, floats: u32, rounds: u64, what: &str) -> Vec<Relayed> {
     let run = |kind| {
         let relayed_tree = RelayedTree::new(model);

@@ -104,7 +104,7 @@ fn directories(metadata: &Metadata) -> Vec<(PathBuf, String)> {
     .collect()
 }
 
-/// Returns the crates whose files differ from a commit, including new files.
+/// Returns the crates that contain files that differ from those in a commit, including new files.
 fn changed(revision: &str) -> Result<BTreeSet<String>> {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root()).args(arguments));
     if !root().join(".git").exists() {

@@ -210,8 +210,8 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as the worker with the rank in `world`. `vectors` describes the vectors to sum. The effect of
-    /// `supervised` is documented at [`Self::switch_options`].
+    /// Joins the aggregator as the worker whose rank is given by `world`. `vectors` describes the vectors to sum. The
+    /// effect of `supervised` is documented at [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,

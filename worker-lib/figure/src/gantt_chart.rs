@@ -38,7 +38,7 @@ pub struct Span {
     pub end: f64,
     /// Vertical extent of the bar within the row, from 0 at the bottom to 1 at the top.
     pub part: (f64, f64),
-    /// Number of the bar's series, which determines its colour.
+    /// Index of the bar's series in the chart's list of series. It determines the bar's colour.
     pub series: usize,
 }
 

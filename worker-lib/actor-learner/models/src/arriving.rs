@@ -54,7 +54,7 @@ impl Arriving {
         state.wake();
     }
 
-    /// Ends the object early because of a failure, and wakes its readers.
+    /// Ends the download with a failure, and wakes the readers of the object.
     pub(crate) fn fail(&self, reason: String) {
         let mut state = self.lock();
         state.failure = Some(reason);
@@ -81,7 +81,7 @@ impl State {
         self.waiting.drain().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Returns received bytes that begin at the start of `wanted` and extend at most to its end.
+    /// Returns some of the received bytes. They begin at the start of `wanted` and extend at most to its end.
     fn piece(&self, wanted: &Range<u64>) -> Option<Bytes> {
         if wanted.start >= self.received {
             return None;
@@ -108,7 +108,7 @@ impl Follower {
         self.rest.end - self.rest.start
     }
 
-    /// Polls for the next bytes. Returns `None` at the end of the range.
+    /// Polls for the next bytes. Returns `None` if all bytes of the range have been read.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             return Poll::Ready(None);
@@ -132,7 +132,8 @@ impl Drop for Follower {
     }
 }
 
-/// Writer of an arriving object. It withholds the last piece from readers until [`Filler::finish`] is called.
+/// Writer of an object that is being received. It withholds the last piece from readers until [`Filler::finish`] is
+/// called.
 #[derive(Debug)]
 pub(crate) struct Filler {
     arriving: Arc<Arriving>,

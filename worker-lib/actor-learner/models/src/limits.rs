@@ -6,11 +6,11 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names that a cell keeps for models that upstream does not have yet. While readers wait for such a
-/// name, the cell queries upstream for it four times a second.
+/// Maximum number of names without an upstream model that a cell keeps. While readers wait for such a name, the cell
+/// queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
-/// Default number of versions that a store keeps of each model: the number of versions by which a reader may fall
-/// behind while it reads.
+/// Default number of versions that a store keeps of each model. A reader may fall behind by this many versions while it
+/// reads one.
 pub const VERSIONS_KEPT: usize = 4;
 /// Maximum size of an object, in bytes.
 pub const OBJECT_LEN_MAX_BYTES: u64 = 1 << 30;
@@ -18,16 +18,16 @@ pub const OBJECT_LEN_MAX_BYTES: u64 = 1 << 30;
 pub const CELL_CAPACITY_BYTES: u64 = 4 << 30;
 /// Maximum length of a pointer response or an error response, in bytes.
 pub const SMALL_ANSWER_LEN_MAX_BYTES: usize = 64 << 10;
-/// Maximum number of bytes of a model that are passed to the connection at once. The next bytes are requested once
-/// these have been sent.
+/// Maximum number of bytes of a model that are passed to a connection at once. The connection requests more bytes after
+/// it has sent them.
 pub const SLICE_LEN_BYTES: usize = 256 << 10;
 /// Size of a connection's buffers, and thus the maximum length of a request head, in bytes.
 pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
 
 /// Default maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Maximum number of connections above the connection limit to which the server sends an error response. Further
-/// connections are closed without a response.
+/// Maximum number of connections beyond the connection limit that receive an error response. Any further connections
+/// are closed without a response.
 pub const REFUSALS_MAX: usize = 64;
 /// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -42,9 +42,10 @@ pub const UPLOADS_MAX: usize = 1;
 
 /// Timeout for the head of a request, and idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout after which a peer is disconnected if it does not receive its response or stops sending its request body.
+/// Timeout after which the server disconnects a peer that does not receive its response or stops sending its request
+/// body.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Minimum rate of a reader, in bytes per second. A response may take as long as it would at this rate, plus
+/// Minimum rate of a reader, in bytes per second. A response may take the time that it would take at this rate, plus
 /// [`STALL_TIMEOUT`].
 pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 
@@ -59,7 +60,8 @@ pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 
 /// Timeout for opening a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeout for the head of a response and for each further piece of its body. When it expires, another source is tried.
+/// Timeout for the head of a response and for each further piece of its body. When it expires, the client tries another
+/// source.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of consecutive attempts to resume a download without receiving a byte.
 pub const RESUMES_MAX: u32 = 8;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 /// Metadata of one version of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Number of the version; later versions have greater numbers.
+    /// Version number. Later versions have greater numbers.
     pub version: u64,
     /// Length of the model, in bytes.
     pub len_bytes: u64,
@@ -23,7 +23,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Returns the manifest of these bytes, with the current time as the time of publication.
+    /// Returns the manifest of `bytes`. The time of publication is the current time.
     pub fn of(version: u64, bytes: &[u8]) -> Self {
         Self {
             version,
@@ -34,7 +34,8 @@ impl Manifest {
         }
     }
 
-    /// Returns whether both manifests describe the same bytes, regardless of version and time of publication.
+    /// Returns whether two manifests describe the same bytes. The versions and the times of publication may be
+    /// different.
     pub fn is_of_same_bytes(&self, other: &Self) -> bool {
         let bytes = |it: &Self| (it.len_bytes, it.sha256, it.crc32c);
         bytes(self) == bytes(other)

@@ -10,7 +10,7 @@ use crate::counters::Stats;
 use crate::learner::LearnerOptions;
 use crate::{Endpoint, Listen, ModelStore, Server, cell, learner};
 
-/// Number of threads of a server. Two are enough, because a server copies and computes little.
+/// Number of threads of a server. Two are enough, because a server does little work other than I/O.
 const THREADS: usize = 2;
 
 /// Server that runs in its own threads. Dropping it stops the server.

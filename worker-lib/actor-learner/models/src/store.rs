@@ -78,7 +78,7 @@ pub enum PublishError {
 pub enum Found {
     /// The requested version.
     Object(Arc<Object>),
-    /// The store does not have this version. The numbers are those of the versions that it has.
+    /// The store has no such version of the model. The variant contains the numbers of the versions that it has.
     OtherVersions(Vec<u64>),
     /// The store has no model with this name.
     Nothing,
@@ -161,8 +161,8 @@ impl ModelStore {
         )
     }
 
-    /// Waits until the latest version is greater than `after`, or until any version exists if `after` is `None`.
-    /// Returns the latest version.
+    /// Waits until the store has a version greater than `after`, or any version if `after` is `None`. Returns the
+    /// latest version.
     pub async fn newer(&self, name: &ModelName, after: Option<u64>) -> Arc<Object> {
         let mut published = self.published.subscribe();
         loop {

@@ -113,7 +113,7 @@ impl TlsClient {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Connects to a server. The server must prove that it is `host`, which is a name or an address.
+    /// Connects to a server. The certificate of the server must be valid for `host`, which is a name or an address.
     pub(crate) async fn connect(
         &self,
         host: &str,

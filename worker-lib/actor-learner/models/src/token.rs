@@ -77,8 +77,8 @@ impl Token {
         }
     }
 
-    /// Returns whether a request carries this token. The comparison time does not depend on where the two tokens
-    /// differ.
+    /// Returns whether a request carries this token. The time of the comparison does not reveal the position of the
+    /// first difference.
     pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| {

@@ -184,7 +184,7 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     Ok(())
 }
 
-/// Prints a line of JSON. A closed standard output must not stop a shard that other processes still use.
+/// Prints a line of JSON. Ignores errors of a closed standard output, because other processes may still use the shard.
 fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
     let line = serde_json::to_string(value)?;
     let mut output = std::io::stdout().lock();

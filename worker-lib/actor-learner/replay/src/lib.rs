@@ -35,7 +35,8 @@ struct ReplayPage;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex even if it is poisoned. This is safe, because the items of a table are consistent after each call.
+/// Locks a mutex even if it is poisoned. Poisoning is harmless here, because the items of a table are consistent after
+/// each call.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

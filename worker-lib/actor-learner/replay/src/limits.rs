@@ -26,7 +26,7 @@ pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
 pub const SAMPLE_PART_ITEMS: usize = 1024;
 /// Maximum length, in bytes, of a request for which no request memory is reserved.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// Maximum size of a request, in bytes, not counting one payload of the maximum size.
+/// Maximum size of a request, in bytes, beyond the maximum size of one payload.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;
@@ -55,7 +55,7 @@ pub const BACKLOG_BYTES: u64 = 64 << 20;
 pub const SNAPSHOT_PART_ITEMS: usize = 256;
 /// Approximate number of payload bytes that a snapshot copies from a table while it holds the table's lock.
 pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
-/// Delay before a failed snapshot is retried, in milliseconds. The delay doubles with each further failure, up to
+/// Delay before a failed snapshot is retried, in milliseconds. The delay doubles with each consecutive failure, up to
 /// [`SNAPSHOT_RETRY_MAX_MS`].
 pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
 /// Maximum delay before a failed snapshot is retried, in milliseconds; see [`SNAPSHOT_RETRY_MS`].

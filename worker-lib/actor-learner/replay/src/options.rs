@@ -60,8 +60,8 @@ pub struct ShardOptions {
     pub tls_cert: Option<PathBuf>,
     /// Path of the private key of [`Self::tls_cert`].
     pub tls_key: Option<PathBuf>,
-    /// Path of a PEM file with CA certificates. If it is set, each client must present a certificate issued by one of
-    /// these authorities.
+    /// Path of a PEM file with CA certificates. If it is set, each client must present a certificate that was issued by
+    /// one of the CAs.
     pub tls_client_ca: Option<PathBuf>,
     /// See [`ShardConfig::data_dir`].
     pub data_dir: Option<PathBuf>,

@@ -423,7 +423,7 @@ impl SharedHalf for DqnShared {
     }
 }
 
-/// Policy of a trained network. It is epsilon-greedy if it has a random generator, and greedy otherwise.
+/// Policy of a trained network. It is epsilon-greedy if `act` receives a random generator, and greedy otherwise.
 struct DqnPolicy {
     network: QNetwork,
     parameters: Vec<f32>,

@@ -152,7 +152,7 @@ impl Cell {
     }
 }
 
-/// Converts an upstream error to the refusal that a reader receives.
+/// Converts an error of an upstream request to the refusal that a reader receives.
 fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
     use crate::client::ModelError;
     match error {

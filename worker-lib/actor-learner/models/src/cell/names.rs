@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::pointers::Pointer;
 use crate::ModelName;
 
-/// Names with their pointers, separated into known and unknown models.
+/// Pointers by model name. Known models and unknown models are kept separately.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: HashMap<ModelName, Arc<Pointer>>,
@@ -30,8 +30,8 @@ impl Names {
         self.known.get(name).or_else(|| self.unknown.get(name))
     }
 
-    /// Adds a name about which nothing is known yet. If there are already `unknown_max` such names, removes and returns
-    /// the least recently requested one, preferably one that no reader waits for.
+    /// Adds a name whose existence at upstream is not known yet. If there are already `unknown_max` such names, removes
+    /// and returns the least recently requested one, preferably one that no reader waits for.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {

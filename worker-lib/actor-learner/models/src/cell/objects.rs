@@ -16,8 +16,8 @@ use crate::{ModelName, Verification};
 
 type Key = (ModelName, u64);
 
-/// Unit of an object's weight in the cache, in bytes. With this unit, the cache's 32-bit weights are large enough for
-/// any object.
+/// Unit in which the cache measures the size of an object, in bytes. In this unit, the size of any object fits into the
+/// 32-bit weights of the cache.
 const WEIGHT_UNIT_BYTES: u64 = 1024;
 
 /// Objects that the cell has received or is fetching.

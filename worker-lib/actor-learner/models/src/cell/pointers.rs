@@ -266,7 +266,7 @@ impl Refresher {
         }
     }
 
-    /// Queries upstream and records the answer. Returns whether upstream answered successfully.
+    /// Queries upstream and records the response. Returns whether the query succeeded.
     async fn ask(&self, pointer: &Arc<Pointer>, wanted: Wanted) -> bool {
         Counters::add(&self.counters.pointer_requests, 1);
         let answer = self.sources.latest(&pointer.name, wanted).await;

@@ -16,7 +16,7 @@ const RESOLVER_FILES: [&str; 5] =
 pub(super) struct Confinement {
     files: FileRules,
     calls: SystemCalls,
-    /// Host names and ports that the server will resolve.
+    /// Host names and ports that the server may have to resolve.
     names: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Download of one object from any available source. An interrupted download resumes at the first missing byte.
+//! Download of one object from any source that has it. An interrupted download resumes at the first missing byte.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    /// Starts the download at the first source that has the version. If a manifest is given, accepts only the object
-    /// that it describes.
+    /// Starts a download from the first source that has the version. If a manifest is given, the download accepts only
+    /// the object that the manifest describes.
     pub(crate) async fn begin(
         sources: &Arc<Sources>,
         name: &ModelName,
@@ -123,7 +123,7 @@ impl Download {
         if self.failures > RESUMES_MAX { Err(error) } else { Ok(()) }
     }
 
-    /// Requests the remaining bytes.
+    /// Requests the remaining bytes from a source that has the object.
     async fn resume(&mut self) -> Result<(), ModelError> {
         let (first, etag) = (format!("bytes={}-", self.received), self.manifest.etag());
         let fields = [(RANGE, first.as_str()), (IF_RANGE, etag.as_str()), (IF_MATCH, etag.as_str())];

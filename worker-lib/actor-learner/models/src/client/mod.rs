@@ -33,8 +33,8 @@ const READ_ATTEMPTS: u32 = 4;
 pub struct Times {
     /// Timeout for opening a connection.
     pub connect: Duration,
-    /// Timeout for the head of a response and for each further piece of its body. When it expires, another source is
-    /// tried.
+    /// Timeout for the head of a response and for each further piece of its body. When it expires, the client tries
+    /// another source.
     pub stall: Duration,
 }
 
@@ -124,7 +124,8 @@ pub struct ModelClient {
 }
 
 impl ModelClient {
-    /// Creates a client that has no version yet. The preferred endpoints come first, the learner last.
+    /// Creates a client that has not read any version yet. `endpoints` lists the preferred endpoints first and the
+    /// learner last.
     ///
     /// # Errors
     /// Fails if there are no endpoints, or if one is `https://` and there is no [`Credentials::tls`].

@@ -21,7 +21,7 @@ pub struct Pointer {
     pub as_of: Instant,
 }
 
-/// Conditions of a request.
+/// Conditions of a request for the latest version.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
     /// Version that the returned version must exceed; any version is returned if this is `None`.

@@ -79,7 +79,7 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Connection>,
-    /// Time until which the source is asked only if all other sources fail.
+    /// Time before which the source is asked only if all other sources fail.
     avoided_until: Option<Instant>,
     penalty: Duration,
 }
@@ -141,9 +141,10 @@ impl Source {
         }
     }
 
-    /// Sends a request. Uses an idle connection if one is available and still works.
+    /// Sends a request over an idle connection, if one is available and still works, and otherwise over a new
+    /// connection.
     ///
-    /// The request must contain the complete path. It may be sent twice, so it must be idempotent.
+    /// `request` must contain the complete path. It may be sent twice, so it must be idempotent.
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,

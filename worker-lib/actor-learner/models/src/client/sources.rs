@@ -60,7 +60,7 @@ impl Sources {
         order
     }
 
-    /// Avoids a source for a while if the error is the fault of the source.
+    /// Avoids a source for a while if the source is at fault for the error.
     pub(crate) fn judge(&self, at: usize, error: &ModelError) {
         if error.is_sick() {
             tracing::debug!(%error, "a source failed");

@@ -17,7 +17,7 @@ use crate::Manifest;
 use crate::arriving::Arriving;
 use crate::manifest::Sha256Digest;
 
-/// Cache policy for a version, which never changes. One year is the conventional maximum lifetime.
+/// Cache policy for a version. It has the conventional maximum lifetime of one year, because a version never changes.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// Bytes of an object.

@@ -5,8 +5,8 @@ use std::ops::Range;
 /// Requested part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// The whole object: there is no range, there are several ranges, or the header is invalid or uses another unit.
-    /// The RFC requires that the header be ignored in these cases.
+    /// The whole object. This variant is used if there is no range, if there are several ranges, or if the header is
+    /// invalid or uses another unit. In these cases, the RFC requires that the header be ignored.
     Whole,
     /// A non-empty part of the object.
     Part(Range<u64>),

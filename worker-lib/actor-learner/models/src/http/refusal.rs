@@ -14,7 +14,7 @@ use crate::manifest::millis;
 use crate::store::PublishError;
 use crate::{ModelName, limits};
 
-/// Refusal of a request. It determines the status, the error code in the JSON response, and the message.
+/// Refusal of a request. The variant determines the status, the error code in the JSON response, and the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("no such path: expected /models/NAME/latest, /models/NAME/VERSION or /metrics")]

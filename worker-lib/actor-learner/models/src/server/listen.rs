@@ -41,8 +41,8 @@ impl fmt::Display for Listen {
     }
 }
 
-/// Address reserved for listening. A TCP port is already bound, so no privilege is needed to start listening later.
-/// Until then, connections are refused.
+/// Address on which a server can listen later. A TCP port is already bound, so no privilege is needed to start
+/// listening. Connections are refused until the server listens.
 #[derive(Debug)]
 pub(crate) enum Reserved {
     Tcp(TcpSocket, SocketAddr),
@@ -120,7 +120,7 @@ impl Listener {
     }
 }
 
-/// Removes a stale socket on which no process listens. Leaves other kinds of files alone.
+/// Removes a stale socket on which no process listens. Does not remove files of other kinds.
 async fn remove_leftover(path: &Path) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening on this socket"));

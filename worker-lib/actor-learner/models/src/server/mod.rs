@@ -114,7 +114,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on all of these addresses. Fails if it cannot listen on one of them.
+    /// Listens on all of the given addresses. Fails if it cannot listen on one of them.
     pub(crate) async fn start<H: Handler>(
         handler: Arc<H>,
         reserved: Vec<Reserved>,
@@ -288,7 +288,7 @@ pub(crate) fn metrics(counters: &Counters) -> Response<Body> {
     response
 }
 
-/// Guard that counts a connection for as long as it is open.
+/// Guard that counts a connection as open until the guard is dropped.
 struct Open<'a>(&'a Counters);
 
 impl<'a> Open<'a> {

@@ -1,8 +1,8 @@
-//! Connection that limits how long its peer may delay it.
+//! Connection that limits the time for which its peer may delay it.
 //!
-//! The limit counts the time during which the kernel accepts no more bytes of a response, because the reader does not
-//! receive them. It does not count the time during which there is nothing to write, for example while a cell waits for
-//! upstream.
+//! The limit counts only the time during which the kernel accepts no more bytes of a response because the reader does
+//! not receive them. It does not count the time during which there is nothing to write, for example while a cell waits
+//! for upstream.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use crate::manifest::millis;
 pub struct Patience {
     /// Timeout after which a reader that receives nothing is disconnected.
     pub stall: Duration,
-    /// Minimum rate in bytes per second. A reader is disconnected if it delays a response for longer than the response
+    /// Minimum rate in bytes per second. A reader is disconnected if it delays a response for longer than the transfer
     /// would take at this rate, plus `stall`.
     pub bytes_per_s_min: u64,
 }

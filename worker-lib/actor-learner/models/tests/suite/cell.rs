@@ -68,7 +68,7 @@ async fn concurrent_readers_share_one_pointer_request() {
     assert_eq!(second.stats().pointer_requests, 1);
 }
 
-/// Learner that sends a part of an object each time the test requests one.
+/// Simulated learner. It sends a part of an object each time the test requests one.
 struct Upstream {
     stream: TcpStream,
 }

@@ -23,7 +23,7 @@ pub(crate) fn name() -> ModelName {
     "ppo".parse().unwrap()
 }
 
-/// Returns bytes that differ between versions and between positions.
+/// Returns bytes that depend on the version and on the position, so that no two versions have equal content.
 pub(crate) fn model(version: u64, len: usize) -> Bytes {
     (0..len as u64).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(version * 97) >> 7) as u8).collect()
 }
@@ -69,7 +69,7 @@ impl Answer {
     }
 }
 
-/// Sends `METHOD PATH` with these header fields on a new connection.
+/// Sends the request `METHOD PATH` with the given header fields on a new connection.
 pub(crate) async fn ask(endpoint: &Endpoint, request: &str, fields: &[(&str, &str)]) -> Answer {
     let mut text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
     fields.iter().for_each(|(name, value)| text.extend([*name, ": ", *value, "\r\n"]));

@@ -31,7 +31,7 @@ pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
     Ok(fits)
 }
 
-/// Returns the number of connections that fit into a limit on open files.
+/// Returns the number of connections for which a limit on open files leaves enough file descriptors.
 fn fitting(wanted: usize, limit: u64) -> anyhow::Result<usize> {
     let most = limit.saturating_sub(DESCRIPTORS_RESERVED);
     let least = if wanted == CONNECTIONS_DEFAULT { 1 } else { wanted as u64 };

@@ -11,8 +11,8 @@ use crate::server::Address;
 /// Environment variable that overrides the number of tokio's worker threads.
 const WORKERS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
 
-/// Returns a builder for a runtime inside the sandbox. It sets the number of workers explicitly because tokio reads
-/// the CPU quota of the cgroup from files to which the sandbox denies access.
+/// Returns a builder for a runtime inside the sandbox. The builder sets the number of worker threads explicitly,
+/// because tokio would otherwise read the CPU quota of the cgroup from files to which the sandbox denies access.
 pub(super) fn runtime() -> Builder {
     let mut builder = Builder::new_multi_thread();
     builder.enable_all();

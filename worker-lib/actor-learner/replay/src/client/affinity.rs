@@ -2,7 +2,7 @@
 
 /// Returns the shards in an actor's order of preference, by rendezvous hashing (Thaler and Ravishankar, "Using
 /// name-based mappings to increase hit rates", 1998). Each shard gets an equal share of the actors. If a shard fails,
-/// only its own actors move, and they are spread evenly over the other shards.
+/// only the actors that prefer it move, and they are spread evenly over the remaining shards.
 pub(super) fn preference(actor: u64, shards: &[u64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..shards.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(mix(actor, shards[*at])));

@@ -22,7 +22,7 @@ pub struct Writer {
     runtime: Arc<Runtime>,
 }
 
-/// Handle for awaiting the completion of an insert in flight.
+/// Insert that is in flight. [`Self::stored`] waits for its completion.
 pub struct Ticket {
     ticket: super::Ticket,
     runtime: Arc<Runtime>,

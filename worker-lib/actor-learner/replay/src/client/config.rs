@@ -45,12 +45,12 @@ pub struct ClientConfig {
     /// Certificates for `https` addresses; required if there is at least one such address.
     #[cfg(feature = "tls")]
     pub tls: Option<ClientTls>,
-    /// Maximum time for which a shard may hold back a request because of its rate limiter or a full table.
+    /// Maximum time for which a shard may hold a request back because of its rate limiter or a full table.
     pub wait: Duration,
-    /// Maximum time for which unresponsive shards are retried before the call fails.
+    /// Maximum time for which a call is retried while shards do not respond. After this time, the call fails.
     pub patience: Duration,
-    /// Maximum time for which an insert that a shard may have received is retried on the same shard, which can detect
-    /// the duplicate. After that, the insert goes to the next shard, where it may be stored a second time.
+    /// Maximum time for which an insert that a shard may have received is retried on that shard, which can detect the
+    /// duplicate. After this time, the insert is sent to the next shard, where the item may be stored a second time.
     pub failover_after: Duration,
     /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait for a free slot.
     pub in_flight_max: usize,
@@ -67,7 +67,7 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Returns the default options for these shards.
+    /// Returns the default options for the given shards.
     pub fn new(shards: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             shards: shards.into_iter().map(Into::into).collect(),

@@ -1,5 +1,6 @@
-//! gRPC calls that send the parts of a request without copying them. tonic's encoder copies each message into its own
-//! buffer; for payloads of several megabytes, this copy takes longer than the system calls that send the message.
+//! gRPC calls that send the parts of a request without copying them. tonic's encoder would copy each message into its
+//! own buffer, and for payloads of several megabytes, this copy would take longer than the system calls that send the
+//! message.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, Version, header};

@@ -12,7 +12,7 @@ use crate::proto::{InsertRequest, NewItem};
 const ITEMS_FIELD: u32 = 5;
 const PAYLOAD_FIELD: u32 = 3;
 
-/// Encodes the message with gRPC's prefix. Its items come last, which is valid because the fields of a message may be
+/// Encodes the message with gRPC's prefix. The items come last; this is valid, because the fields of a message may be
 /// in any order.
 pub(super) fn parts(request: &InsertRequest) -> Result<Vec<Bytes>, Status> {
     let InsertRequest { table, actor, session, first_seq, items, wait_ms } = request;

@@ -18,8 +18,8 @@ use crate::proto::{Extent, Item, SampleRequest};
 /// distributed again, based on the current sizes of the shards.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Time for which a shard that held back a draw is skipped while other shards have items. A shard without live actors
-/// holds back draws forever, and must not cost a [`ROUND`] in each call.
+/// Time for which draws skip a shard that has held back a draw, if other shards have items. Without this pause, a shard
+/// without live actors, which holds back draws forever, would delay each call by a [`ROUND`].
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Item that was drawn from one of the shards.
@@ -123,7 +123,7 @@ impl Inner {
         answer.tables.into_iter().for_each(|table| shard.learn(&table.name, table.extent));
     }
 
-    /// Distributes `count` draws over the shards at random, in proportion to their weights.
+    /// Distributes `count` draws randomly over the shards, in proportion to the shards' weights.
     fn split(&self, union: &Union, count: usize) -> Vec<usize> {
         let mut counts = vec![0; self.shards.len()];
         let last = union.weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
@@ -155,8 +155,8 @@ impl Inner {
         answers
     }
 
-    /// Samples from one shard, preferably one that is up. The client calls this function when no shard is known to have
-    /// items. The response of the shard then states the condition that the request waits for.
+    /// Samples from one shard, preferably one that is up. This function is used if no shard is known to have items, so
+    /// that the response of the shard states the condition that the request waits for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {
@@ -210,7 +210,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Returns the error if another attempt would not help, or if no time is left for one.
+    /// Returns an error if another attempt would not help, or if no time is left for one.
     fn give_up(&self, place: usize, status: &Status, spent: Duration) -> Option<ClientError> {
         let shard = &self.shards[place].address;
         if is_failure_of_shard(status) {

@@ -26,7 +26,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 
-/// Returns the endpoint, with a TLS configuration if the address is an `https` address.
+/// Returns the endpoint of an address, with a TLS configuration if the address is an `https` address.
 #[cfg(feature = "tls")]
 fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result<Endpoint, ClientError> {
     if !address.starts_with(HTTPS) {
@@ -186,7 +186,7 @@ impl Shard {
         }
     }
 
-    /// Returns whether the last attempt has failed and the next attempt is not due yet.
+    /// Returns whether the last attempt to reach the shard has failed and the next attempt is not due yet.
     pub(super) fn is_down(&self) -> bool {
         lock(&self.state).down_until.is_some_and(|until| Instant::now() < until)
     }

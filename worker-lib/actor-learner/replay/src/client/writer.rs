@@ -124,7 +124,7 @@ struct Attempt {
     at: usize,
     failures: u32,
     began: Instant,
-    /// Time since which this shard may have stored the items without acknowledging them.
+    /// Time at which this shard may first have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: RequestSlot,
 }
@@ -158,7 +158,7 @@ impl Attempt {
         }
     }
 
-    /// Records the items that the shard has stored, and keeps only the remaining items in the request.
+    /// Records which items the shard has stored, and keeps only the other items in the request.
     fn take(
         &self,
         request: &mut InsertRequest,

@@ -42,8 +42,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// Address reserved for listening. A TCP port is already bound, so no privilege is needed to start listening later.
-/// Until then, connections are refused.
+/// Address on which a shard can listen later. A TCP port is already bound, so no privilege is needed to start
+/// listening. Connections are refused until the shard listens.
 #[derive(Debug)]
 pub enum Reserved {
     /// Bound TCP socket.
@@ -69,7 +69,7 @@ impl Reserved {
         }
     }
 
-    /// Starts to listen. Replaces a stale Unix socket that another process left behind. Does not replace other kinds of
+    /// Starts to listen. Replaces a Unix socket that another process left behind. Does not replace other kinds of
     /// files.
     ///
     /// # Errors
@@ -105,8 +105,8 @@ pub struct SocketFile {
 }
 
 impl Listener {
-    /// Binds an address and listens on it. Port 0 selects any free port. Replaces a stale Unix socket that another
-    /// process left behind. Does not replace other kinds of files.
+    /// Binds an address and listens on it. Port 0 selects any free port. Replaces a Unix socket that another process
+    /// left behind. Does not replace other kinds of files.
     ///
     /// # Errors
     /// Returns the errors of the operating system, or fails if another file exists at the path.

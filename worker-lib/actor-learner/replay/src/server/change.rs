@@ -14,8 +14,8 @@ use crate::lock;
 use crate::store::{Lsn, Payload, Record};
 use crate::table::{Item, NewItem, Origin, OriginError, Table};
 
-/// Payload length in bytes below which the payload is copied out of its message. Without a copy, a short payload would
-/// keep the whole message in memory.
+/// Payload length in bytes below which a payload is copied out of its message. Otherwise, a short payload would keep
+/// the whole message in memory.
 const COPY_BYTES: usize = 64 << 10;
 
 /// Batch of items of one actor.
@@ -209,7 +209,7 @@ fn is_known(table: &Table, origin: Origin) -> Result<bool, ShardError> {
     })
 }
 
-/// Copies the payload if it would otherwise keep a larger buffer in memory.
+/// Copies the payload if it would otherwise keep a larger buffer than necessary in memory.
 fn own(item: NewItem, is_alone: bool) -> NewItem {
     if is_alone && item.payload.len() >= COPY_BYTES {
         return item;
@@ -271,7 +271,7 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Empties a table, resets its rate limiter to zero, and returns the number of items removed.
+    /// Empties a table, resets the counts of its rate limiter to zero, and returns the number of items removed.
     ///
     /// # Errors
     /// Fails if the table is unknown or the journal has failed.

@@ -24,8 +24,8 @@ use super::unary;
 use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
-/// Flow-control windows, in bytes: one for the unread data of a request, and one for the unread data of all requests of
-/// a connection.
+/// Flow-control windows, in bytes. One limits the unread data of a request; the other limits the unread data of all
+/// requests of a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 256 << 10;

@@ -21,7 +21,7 @@ pub enum ShardError {
     Item {
         /// Name of the table.
         table: String,
-        /// Index of the item in the request.
+        /// Index of the invalid item in the request.
         index: usize,
         /// Cause of the error.
         source: Refusal,
@@ -31,7 +31,7 @@ pub enum ShardError {
     Priority {
         /// Name of the table.
         table: String,
-        /// Index of the update in the request.
+        /// Index of the invalid update in the request.
         index: usize,
         /// Cause of the error.
         source: Refusal,
@@ -39,7 +39,7 @@ pub enum ShardError {
     /// A payload is larger than the shard accepts.
     #[error("items[{index}].payload is {len} bytes long, expected at most {most} (--item-max)")]
     ItemTooLong {
-        /// Index of the item in the request.
+        /// Index of the invalid item in the request.
         index: usize,
         /// Length of the payload, in bytes.
         len: u64,
@@ -62,7 +62,7 @@ pub enum ShardError {
         "session of actor {actor} is {session}, expected at least {latest}: a later session has inserted items"
     )]
     Fenced {
-        /// Number of the actor.
+        /// Number that identifies the actor.
         actor: u64,
         /// Session of the request.
         session: u64,
@@ -72,7 +72,7 @@ pub enum ShardError {
     /// The sequence number is too old: the shard no longer knows whether the item was inserted.
     #[error("seq of actor {actor} is {seq}, expected at least {oldest}")]
     Forgotten {
-        /// Number of the actor.
+        /// Number that identifies the actor.
         actor: u64,
         /// Sequence number of the request.
         seq: u64,
@@ -96,7 +96,7 @@ pub enum ShardError {
         table: String,
         /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
-        /// Number of waiting requests of the same kind.
+        /// Number of requests of the same kind (inserts or samples) that are waiting for the table.
         waiting: u64,
     },
     /// No memory is left for another response, because readers receive their responses too slowly.

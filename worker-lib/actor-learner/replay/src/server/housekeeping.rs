@@ -1,5 +1,5 @@
-//! Automatic snapshots: periodic snapshots, snapshots that shorten a long journal, and snapshots that recover from a
-//! journal failure.
+//! Automatic snapshots. They are written periodically, to shorten a long journal, and to recover from a failure of the
+//! journal.
 
 use std::sync::Arc;
 use std::time::Duration;

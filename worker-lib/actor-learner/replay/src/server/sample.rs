@@ -1,5 +1,5 @@
-//! Sampling. A response is sent in parts. The items of a part are drawn only after the reader has taken the previous
-//! part.
+//! Sampling. A response is sent in parts, and the items of a part are drawn only after the reader has received the
+//! previous part.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,8 +27,8 @@ pub struct Part {
 }
 
 impl Shard {
-    /// Draws one item as soon as possible. Then draws further items, up to `count` in total, as long as they can be
-    /// drawn without waiting and fit into the same part.
+    /// Draws one item as soon as possible. Then draws further items, up to `count` in total, until the next draw would
+    /// have to wait or the item would not fit into the same part.
     ///
     /// # Errors
     /// Fails if `count` is 0, or if no item could be drawn within `wait`.

@@ -63,7 +63,7 @@ pub(super) struct Handle {
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) turn: tokio::sync::Mutex<()>,
-    /// Notification of events that the first request may be waiting for.
+    /// Notifies the first request of events that it may be waiting for.
     pub(super) changed: Notify,
     pub(super) waiting: AtomicU64,
     pub(super) latency: Histogram,
@@ -98,7 +98,7 @@ impl Shard {
         Self::on(directory, config)
     }
 
-    /// Opens a shard like [`Self::open`], but on a directory that is already open.
+    /// Opens a shard like [`Self::open`], but with a data directory that is already open.
     pub(super) fn on(directory: Option<Directory>, config: ShardConfig) -> Result<Self, StartError> {
         let mut tables = Vec::new();
         for (at, table) in config.tables.iter().enumerate() {
@@ -167,8 +167,8 @@ impl Shard {
         }
     }
 
-    /// Writes a snapshot of all tables, which replaces the journal written so far. If the journal has failed, the
-    /// snapshot contains the changes whose records were lost, and the shard accepts writes again.
+    /// Writes a snapshot of all tables, which replaces all journal records written before it. If the journal has
+    /// failed, the snapshot contains the changes whose records were lost, and the shard accepts writes again.
     ///
     /// # Errors
     /// Fails if there is no data directory, or if the snapshot cannot be written.
@@ -246,7 +246,7 @@ impl Handle {
 }
 
 impl Side {
-    /// Counts a request as waiting until the returned guard is dropped.
+    /// Counts a request as waiting until the returned value is dropped.
     pub(super) fn enter(&self) -> impl Drop + use<'_> {
         struct Left<'a>(&'a AtomicU64);
         impl Drop for Left<'_> {

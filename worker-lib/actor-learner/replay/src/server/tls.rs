@@ -39,8 +39,8 @@ pub enum TlsError {
 }
 
 impl ServerTls {
-    /// Reads a certificate chain and its key. If `client_ca` is given, the shard serves only clients with a certificate
-    /// issued by one of these CAs.
+    /// Reads a certificate chain and its key. If `client_ca` is given, the shard serves only clients that present a
+    /// certificate issued by one of the CAs in that file.
     ///
     /// # Errors
     /// Returns an error that names the file that cannot be used.

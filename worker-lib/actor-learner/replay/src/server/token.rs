@@ -42,7 +42,7 @@ impl Token {
     /// Creates a token from 16 to 512 printable ASCII characters without spaces.
     ///
     /// # Errors
-    /// Fails if the text is shorter or longer, or if it contains other characters.
+    /// Fails if the text is shorter than 16 or longer than 512 characters, or if it contains other characters.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let is_long = (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len());
         if !is_long || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -68,7 +68,7 @@ pub(crate) struct Journal {
 /// Segment whose start has been requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rotated {
-    /// Number of the segment. A snapshot with the same number replaces everything before the segment.
+    /// Number that identifies the segment. A snapshot with the same number replaces everything before the segment.
     pub(crate) number: u64,
     begun_at: Lsn,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Restored {
     pub(crate) damaged_files: u64,
     /// Number of bytes at the ends of journals that were not written completely, and thus were never acknowledged.
     pub(crate) torn_bytes: u64,
-    /// Number of the next segment and the next snapshot.
+    /// Number that the next segment and the next snapshot receive.
     pub(crate) next_number: u64,
     /// Size of the segments that were read, in bytes.
     pub(crate) journal_bytes: u64,

@@ -16,7 +16,7 @@ pub struct NewItem {
 /// Origin of an item: its actor, and its position in the sequence of the actor's items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Number of the actor.
+    /// Number that identifies the actor.
     pub actor: u64,
     /// Session number of the actor, which increases each time the actor starts.
     pub session: u64,

@@ -265,8 +265,8 @@ pub(crate) fn policy(
     }))
 }
 
-/// Policy of a trained actor. It is deterministic unless it has a random generator, in which case it adds noise to the
-/// actions.
+/// Policy of a trained actor. If `act` receives a random generator, noise is added to the actions; otherwise, the
+/// policy is deterministic.
 struct NoisyPolicy {
     agent: DeterministicActorCritic,
     parameters: Vec<f32>,

@@ -33,7 +33,7 @@ pub(super) struct InsertStream {
 }
 
 struct Open {
-    /// Queue of request parts. It is unbounded, because it holds the parts of at most one request.
+    /// Queue of request parts. It may be unbounded, because it contains the parts of at most one request.
     requests: mpsc::UnboundedSender<Bytes>,
     answers: Streaming<InsertStreamResponse>,
 }
@@ -141,7 +141,7 @@ struct Nested {
 }
 
 impl Nested {
-    /// Encloses this field in a message, as its last field.
+    /// Wraps this field in a message, in which it is the last field.
     fn within(self, field: u32, message: &impl Message) -> Self {
         let mut head = message.encode_to_vec();
         encode_key(field, WireType::LengthDelimited, &mut head);

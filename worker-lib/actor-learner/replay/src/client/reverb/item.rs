@@ -23,7 +23,7 @@ pub(super) fn tensor(dtype: i32, len: usize, tensor_content: Bytes) -> TensorPro
     TensorProto { dtype, tensor_shape: Some(TensorShapeProto { dim }), tensor_content }
 }
 
-/// Parts of the current item that have been received so far.
+/// Parts of an item that has not been received completely.
 #[derive(Default)]
 pub(super) struct Pieces {
     info: Option<SampleInfo>,

@@ -33,15 +33,15 @@ use crate::proto::{
     UpdatePrioritiesResponse,
 };
 
-/// Scheme of the address of a Reverb server.
+/// Scheme of the addresses of Reverb servers.
 pub(super) const SCHEME: &str = "reverb://";
 
 /// Connection to a Reverb server.
 pub(super) struct Server {
     channel: Channel,
     stub: Stub<Channel>,
-    /// Idle insert streams. Opening a new stream for each insert would cost the server more than the insert itself
-    /// does.
+    /// Insert streams that are not in use. They are reused, because opening a new stream for each insert would cost the
+    /// server more than the insert itself does.
     idle: Mutex<Vec<InsertStream>>,
 }
 
@@ -154,8 +154,8 @@ impl Server {
     }
 }
 
-/// Rejects priorities that a prioritized selector does not accept. A single such priority makes a Reverb server stop
-/// serving the table permanently.
+/// Rejects priorities that a prioritized selector does not accept. If a Reverb server received one such priority, it
+/// would permanently stop serving the table.
 fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Result<(), Status> {
     let is_wrong = |priority: &f64| !(priority.is_finite() && *priority >= 0.0);
     let mut priorities = priorities.enumerate();

@@ -24,8 +24,8 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 proptest! {
-    /// The bytes arrive unchanged regardless of how they are split into frames, and memory is reserved only for the
-    /// long messages.
+    /// Tests that the bytes arrive unchanged regardless of how they are split into frames, and that memory is reserved
+    /// only for long messages.
     #[test]
     fn request_bytes_arrive_unchanged_and_are_accounted_for(
         lens in prop::collection::vec(0_usize..40_000, 1..6),
