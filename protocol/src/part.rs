@@ -1,4 +1,4 @@
-//! Parts: the division of a vector among the threads of a switch (requirements T-3 and T-4).
+//! Division of a vector into parts, one for each thread of a switch (requirements T-3 and T-4).
 
 use core::net::SocketAddrV4;
 use core::ops::Range;

@@ -1,4 +1,4 @@
-//! Segments and rounds: how a gradient vector is divided, and which aggregation a packet belongs to.
+//! Segments, into which a gradient vector is divided, and rounds, which state the aggregation that a packet belongs to.
 
 use core::fmt;
 use core::ops::Range;
@@ -30,7 +30,8 @@ impl SegmentIndex {
     }
 }
 
-/// Number of an aggregation: a 24-bit number that wraps and is compared by serial-number arithmetic (RFC 1982).
+/// Round: the 24-bit number that identifies an aggregation. It wraps, and is compared by serial-number arithmetic (RFC
+/// 1982).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round(u32);
 

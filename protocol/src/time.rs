@@ -13,7 +13,7 @@ impl Instant {
         Self(nanos)
     }
 
-    /// Returns the nanoseconds since the origin.
+    /// Returns the number of nanoseconds since the origin.
     #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0

@@ -144,8 +144,8 @@ impl Bench {
         Trial { outcome, seconds: begin.elapsed().as_secs_f64() }
     }
 
-    /// Runs the lock-step check with the fault of this number, counted from 1; 0 activates no fault. Returns the report
-    /// of an error, if the check found one.
+    /// Runs the lock-step check with the fault number `number`, counted from 1; 0 activates no fault. Returns the
+    /// report of an error, if the check found one.
     fn run_lockstep(&self, number: usize) -> Result<Option<String>> {
         let program = self.board.as_ref().context("the board was not built")?;
         let mut device = Verilated::start_with(program, &[argument(number)])?;
@@ -198,7 +198,7 @@ fn is_of_tools(error: &anyhow::Error) -> bool {
         .any(|cause| matches!(cause, VerilatedError::Pipe(_) | VerilatedError::UnknownAnswer(_)))
 }
 
-/// Returns the faults with these names, or all faults if there are no names.
+/// Returns the faults with the given names, or all faults if there are no names.
 ///
 /// # Errors
 /// Fails if no fault has one of the names.

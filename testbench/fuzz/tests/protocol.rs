@@ -171,7 +171,8 @@ fn key_file() {
     });
 }
 
-/// The segments of any vector cover it without overlap, and each has the length of its packet.
+/// Every segment of a vector lies within the vector, and the length of its packet corresponds to the number of its
+/// floats.
 #[test]
 fn layout() {
     bolero::check!()

@@ -19,7 +19,7 @@ impl Copies {
     /// Copies programs, each given by its name and path. The copies are deleted when the value is dropped.
     ///
     /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case, the
-    /// copies are made in another directory.
+    /// copies are made in another temporary directory, such as `/tmp`.
     ///
     /// # Panics
     /// Panics if the user nobody cannot run programs in any of the temporary directories.

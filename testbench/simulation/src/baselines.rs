@@ -24,7 +24,7 @@ pub const WORKERS: usize = 4;
 pub const SEGMENTS: usize = 16;
 /// Timeout after which a worker of the two models retransmits a segment.
 const RETRANSMISSION_TIMEOUT: Duration = Duration::from_millis(1);
-/// Interval between two segments of a worker.
+/// Interval between two segments that a worker sends.
 const PACING: Duration = Duration::from_nanos(1_500);
 /// Time limit per round, after which a run counts as hung.
 const PATIENCE_PER_ROUND: Duration = Duration::from_millis(30);

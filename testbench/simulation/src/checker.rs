@@ -117,7 +117,8 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// Creates a witness. Every segment of the layout must be longer than the lanes that this number of lives needs.
+    /// Creates a witness. Every segment of the layout must be longer than the lanes that the given number of lives
+    /// needs.
     pub(super) fn new(layout: VectorLayout, lives: usize) -> Self {
         assert!(lives <= MAX_LIVES, "the number of lives is {lives}, expected at most {MAX_LIVES}");
         Self { layout, lanes: digit_lanes(lives, layout.elements()) }

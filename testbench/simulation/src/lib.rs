@@ -150,11 +150,11 @@ enum ScheduledEvent {
     AtMember { packet: u32, peer: SocketAddrV4, group: Option<SocketAddrV4>, is_bad: bool },
     /// A deadline of a process expires.
     Wake(Node),
-    /// The planned action with this index occurs.
+    /// The planned action with the given index occurs.
     Planned(usize),
     /// A worker process starts.
     StartWorker { worker: usize, new_port: bool },
-    /// The switch with this index starts; the root has index 0.
+    /// The switch with the given index starts; the root has index 0.
     StartSwitch(usize),
     /// A pause ends.
     Resume(Node),

@@ -46,7 +46,7 @@ pub(super) struct Process {
     pub(super) busy_until: Instant,
 }
 
-/// Overhead that the kernel charges for the page fragments of a super-frame.
+/// Memory that the kernel charges for the page fragments of a super-frame in addition to its data, in bytes.
 const SUPERFRAME_OVERHEAD_BYTES: usize = 4096;
 
 /// Returns the bytes of the receive buffer that the kernel charges for a datagram or a super-frame.
@@ -182,7 +182,7 @@ pub(super) struct WorkerNode {
     /// since the faults ended.
     pub(super) delivered: u32,
     pub(super) delivered_since_heal: u32,
-    /// Whether another process will start.
+    /// Whether a new process of this worker will be started.
     pub(super) will_start: bool,
     /// Time at which the last process ended.
     pub(super) ended_at: Instant,

@@ -67,7 +67,7 @@ pub struct Scenario {
     /// Whether the links between switches are as faulty as the workers' links.
     #[serde(default)]
     pub faulty_uplinks: bool,
-    /// Packets that the job's key protects.
+    /// Packets that the job's key protects, if the job has a key.
     #[serde(default)]
     pub protection: Protection,
     /// Whether the switches sum contributions in rank order.

@@ -11,7 +11,7 @@ use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 
 /// Maximum number of frames that are queued for the copier.
 const COPIES_MAX: usize = 4096;
-/// Number of times that a worker moves to another MAC address.
+/// Number of times that a worker changes to a new MAC address.
 const MOVES: u8 = 3;
 
 pub(super) fn second_cable(effort: &Effort) -> Verdict {

@@ -63,8 +63,8 @@ pub(super) fn hoarder(effort: &Effort) -> Verdict {
     Ok(format!("{long}; with the shortest segments, {short}"))
 }
 
-/// Adds jobs with segments of this length until the switch refuses even a job of a single segment. Each job is as large
-/// as the switch admits.
+/// Adds jobs with segments of the given length until the switch refuses even a job of a single segment. Each job is as
+/// large as the switch admits.
 fn hoard(switch: SocketAddrV4, segment_floats: u16) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     let mut floats = FLOATS;

@@ -106,7 +106,7 @@ struct Outcome {
     elapsed: Duration,
     /// Number of rounds in which a segment contains the gradients of fewer than all workers.
     partial_rounds: u32,
-    /// Number of rounds in which some segments contain the gradients of more workers than others.
+    /// Number of rounds in which not all segments contain the same number of gradients.
     mixed_rounds: u32,
     /// Number of rounds that the other workers completed while this worker was absent.
     missed_rounds: u32,

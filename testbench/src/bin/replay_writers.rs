@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 /// Timeout for a link that thousands of actors share. It is long, because each actor may have to wait a long time for
 /// an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Time before the first insert, during which the actors establish their connections, one after the other.
+/// Time before the first insert, during which the actors establish their connections one by one.
 const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Write items to replay servers as many actors would

@@ -36,7 +36,7 @@ impl Interval {
         Self { mean: values.iter().sum::<f64>() / count, low: at(0.025), high: at(0.975) }
     }
 
-    /// Formats the interval, such as `3.1 [2.9, 3.4]`, with this number of decimals.
+    /// Formats the interval, such as `3.1 [2.9, 3.4]`, with the given number of decimals.
     pub fn text(self, digits: usize) -> String {
         let Self { mean, low, high } = self;
         format!("{mean:.digits$} [{low:.digits$}, {high:.digits$}]")

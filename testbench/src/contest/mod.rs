@@ -54,8 +54,8 @@ impl Turn<'_> {
 }
 
 impl<T: Display> Contest<T> {
-    /// Creates a contest with this number of turns. The results of the other contenders are compared with those of the
-    /// first one.
+    /// Creates a contest with the given number of turns. The results of the other contenders are compared with those of
+    /// the first one.
     pub fn new(contenders: impl IntoIterator<Item = T>, turns: usize) -> Self {
         Self { contenders: contenders.into_iter().collect(), turns, seed: 0, title: String::new() }
     }

@@ -33,7 +33,7 @@ impl Progress {
         Self(Shown::Nothing)
     }
 
-    /// Starts the display of progress over this number of steps.
+    /// Starts the display of progress over the given number of steps.
     pub fn begin(&self, steps: usize) {
         if let Shown::Bar(bar) = &self.0 {
             bar.reset();

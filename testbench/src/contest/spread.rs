@@ -36,7 +36,7 @@ impl Spread {
         Self { median: median * by, least: least * by, greatest: greatest * by }
     }
 
-    /// Formats the spread, such as `3.1 (2.9 to 3.4)`, with this number of decimals.
+    /// Formats the spread, such as `3.1 (2.9 to 3.4)`, with the given number of decimals.
     pub fn text(self, digits: usize) -> String {
         let Self { median, least, greatest } = self;
         format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")

@@ -49,7 +49,7 @@ impl<T, R> Row<T, R> {
 }
 
 impl<T, R> Standings<T, R> {
-    /// Returns the contender that the others are compared with.
+    /// Returns the first contender, with which all others are compared.
     ///
     /// # Panics
     /// Panics if there are no contenders.

@@ -54,7 +54,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Sends at least this number of packets, and compares the output.
+/// Sends at least the given number of packets, and compares the output.
 ///
 /// # Errors
 /// Fails at the first difference. The error contains the seed of the job in which it occurred.

@@ -158,7 +158,7 @@ impl Stream {
         (self.frame(0, Class::Data, &payload), self.random.random_range(1..48))
     }
 
-    /// Returns this number of frames, and passes each of them to the core as well.
+    /// Returns the given number of frames, and passes each of them to the core as well.
     pub(super) fn frames(&mut self, count: usize, oracle: &mut Oracle) -> Vec<Sent> {
         let mut sent = Vec::with_capacity(count);
         while sent.len() < count {
@@ -278,7 +278,8 @@ impl Stream {
         Sent::new(Frame { bytes, source, destination: 0 }, Kind::Ordinary)
     }
 
-    /// Returns a contribution from another address, or from another port of a member's address.
+    /// Returns a contribution whose sender is not a member: it has either an address that no member has, or a member's
+    /// address but another port.
     fn stranger(&mut self, worker: usize, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
         let payload = self.contribution(index, round, len, 1);
         let mut from = self.setup.members[worker].address;

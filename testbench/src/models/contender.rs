@@ -7,9 +7,9 @@ use std::fmt;
 pub enum Contender {
     /// Actors read from the learner itself.
     Direct,
-    /// Actors read from this number of cells, each with the embedded cache.
+    /// Actors read from the given number of cells, each with the embedded cache.
     Embedded(usize),
-    /// Actors read from this number of cells, each with nginx.
+    /// Actors read from the given number of cells, each with nginx.
     Nginx(usize),
 }
 

@@ -111,7 +111,7 @@ impl Mutant {
     }
 }
 
-/// Returns the mutants with these names, or all mutants if there are no names.
+/// Returns the mutants with the given names, or all mutants if there are no names.
 ///
 /// # Errors
 /// Fails if no mutant has one of the names.

@@ -116,7 +116,8 @@ pub enum Outcome {
         /// Name of the test.
         test: String,
     },
-    /// The trial gave no result: the mutant does not fit or build, or the simulation did not finish.
+    /// The trial gave no result, because the mutant does not fit the source, does not compile, or the simulation did
+    /// not finish.
     Failed {
         /// Reason.
         error: String,
@@ -151,7 +152,7 @@ impl Trial {
 }
 
 impl Bench {
-    /// Copies the sources of a workspace. Each mutant is then tested with this number of seeds for at most
+    /// Copies the sources of a workspace. Each mutant is then tested with the given number of seeds for at most
     /// `time_limit`.
     ///
     /// # Errors
@@ -225,7 +226,7 @@ impl Bench {
         }))
     }
 
-    /// Builds one target. Returns the path of the program with this name and the seconds that the build took.
+    /// Builds one target. Returns the path of the program with the given name and the seconds that the build took.
     fn build(&self, target: &[&str], name: &str) -> Result<(PathBuf, f64)> {
         let begin = Instant::now();
         let mut command = cargo();

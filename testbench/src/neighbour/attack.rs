@@ -21,8 +21,8 @@ use crate::storm::{Kind, Storm};
 
 /// Job of the attacker.
 const JOB: u32 = 66;
-/// Number of segments of a job that takes nearly all memory of a daemon with default options, and the floats in each
-/// segment.
+/// Number of segments of a job that occupies nearly all memory of a daemon with default options. The next constant is
+/// the number of floats in each segment.
 const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
 /// Number of floats in a segment whose data packet has 32 bytes.
@@ -30,7 +30,8 @@ const SHORT_SEGMENT_FLOATS: u16 = 6;
 /// Number of segments of the first asynchronous job that is tried. Whenever a job is refused, the number is halved; the
 /// memory that remains is sufficient for other jobs.
 const ASYNC_SEGMENTS: u32 = 1_000_000;
-/// Number of segments of a job that requests all of them at once, and the floats in each segment.
+/// Number of segments of a job that requests all of them at once. The next constant is the number of floats in each
+/// segment.
 const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
 const SEGMENT_FLOATS: u16 = 366;
 /// Number of forged frames that are sent between two checks of the stop flag.
@@ -50,7 +51,7 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 pub enum Attack {
     /// Joins with new instances to a large job. Each Join restarts the member.
     Rejoins,
-    /// Short packets to a large asynchronous job. Each packet begins another vector.
+    /// Short packets to a large asynchronous job. Each packet begins a new vector.
     AsyncVectors,
     /// Scrapes of the metrics while a large job waits for 63 members.
     Scrapes,
@@ -94,8 +95,8 @@ impl Attack {
         matches!(self, Self::ForgedJoins)
     }
 
-    /// Attacks until `stop` is set. Sends a message to `begin` once the attack is prepared. Returns the packets or
-    /// requests per second.
+    /// Attacks until `stop` is set. Sends a message to `begin` once the attack is prepared. Returns the achieved rate,
+    /// in packets or requests per second.
     pub(super) fn run(self, target: &Target, stop: &AtomicBool, begin: &Sender<()>) -> Result<f64, String> {
         let mut act: Box<dyn FnMut(u64)> = match self {
             Self::Rejoins => rejoins(target)?,

@@ -18,7 +18,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_millis(200);
 
-/// Attacker's member: a socket, and the job that it joins.
+/// Attacker's member: its socket, and the job that it joins.
 #[derive(Debug)]
 pub(crate) struct Member {
     socket: UdpSocket,

@@ -79,7 +79,7 @@ pub struct Target {
 }
 
 impl Testbed {
-    /// Creates the namespaces for this number of workers of the victim.
+    /// Creates the namespaces for the given number of workers of the victim.
     ///
     /// # Panics
     /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.

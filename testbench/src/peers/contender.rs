@@ -27,7 +27,7 @@ const SUBNET: &str = "10.9.0.0/16";
 /// System that sums vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// iswitchd on ports of this kind, with these element types.
+    /// iswitchd on ports of the given kind, with the given element types.
     Switch(PortKind, Delivery, ElementTypes),
     /// Open MPI with elements of this type. `None` leaves the choice of the algorithm to Open MPI; `Some` selects an
     /// algorithm of its component `tuned`.
@@ -136,7 +136,7 @@ impl Contender {
         len_bytes as f64 / ElementType::F32.len_bytes() as f64
     }
 
-    /// Returns whether the contender is a program of another project.
+    /// Returns whether the contender is a program that does not belong to this project.
     pub fn is_peer(self) -> bool {
         matches!(self, Self::Mpi(..) | Self::Gloo(_))
     }

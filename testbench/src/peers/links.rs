@@ -15,7 +15,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Returns the time, in seconds, for which this number of bytes, without headers, occupies a link.
+    /// Returns the time, in seconds, for which the given number of bytes, without headers, occupies a link.
     pub fn seconds_for(self, bytes: f64) -> f64 {
         bytes * 8.0 / self.bits_per_s
     }

@@ -39,7 +39,8 @@ impl Network {
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
     }
 
-    /// Creates racks with these numbers of workers. The switches of the racks are children of another switch.
+    /// Creates racks with the given numbers of workers. The switches of the racks are children of a common parent
+    /// switch.
     ///
     /// # Panics
     /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
@@ -130,7 +131,7 @@ impl Network {
         }
     }
 
-    /// Starts a daemon with these options on each switch.
+    /// Starts a daemon with the given options on each switch.
     ///
     /// # Panics
     /// Panics if a daemon does not become ready.

@@ -32,7 +32,7 @@ pub fn racks_of(workers: usize) -> Vec<usize> {
 }
 
 impl Racks {
-    /// Creates racks with these numbers of workers, and waits until the cables carry frames.
+    /// Creates racks with the given numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics
     /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.

@@ -83,7 +83,8 @@ impl Table {
         format!("{}-{}{workers}{racks}", self.load.floats, self.links.slug())
     }
 
-    /// Returns the fastest program of another project, and its time divided by that of the first contender.
+    /// Returns the fastest program that does not belong to this project, and its time divided by that of the first
+    /// contender.
     pub fn best_peer(&self) -> Option<(Contender, Spread)> {
         let best = self.standings.least(|contender| contender.is_peer(), |run| run.us_p50)?;
         Some((best.contender, self.ratio(best)))

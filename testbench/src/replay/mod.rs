@@ -92,7 +92,8 @@ impl Load {
         Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))
     }
 
-    /// Returns the load that these actors offer, as a fraction of the capacity of the links of these shards.
+    /// Returns the load that the given number of actors offers, as a fraction of the capacity of the links of the given
+    /// number of shards.
     pub fn share(&self, actors: usize, shards: usize) -> f64 {
         actors as f64 * self.wire_s() / self.think().as_secs_f64() / shards as f64
     }

@@ -70,8 +70,8 @@ impl Reverb {
         Self { python, scripts }
     }
 
-    /// Starts a server with a table "t" for this number of items. `command` creates the command that runs a program,
-    /// for example in a namespace. The server is ready when [`Self::port`] returns.
+    /// Starts a server with a table "t" for the given number of items. `command` creates the command that runs a
+    /// program, for example in a namespace. The server is ready when [`Self::port`] returns.
     ///
     /// # Panics
     /// Panics if the server cannot be started.

@@ -19,7 +19,7 @@ const WRITER_PROCESSES: usize = 2;
 const HEAD_START: Duration = Duration::from_secs(4);
 /// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(900);
-/// Size of the items of a shard, in bytes.
+/// Total size of the items that a shard stores, in bytes.
 const TABLE_BYTES: usize = 256 << 20;
 /// Memory limit of `replayd`. An eighth of it is reserved for requests. If many actors send at once, requests that
 /// exceed this share wait in their connections.
@@ -58,7 +58,7 @@ impl Testbed {
         Self { _servers: servers, star, shards }
     }
 
-    /// Lets this number of actors write to a contender.
+    /// Lets the given number of actors write to a contender.
     ///
     /// # Panics
     /// Panics if an insert fails, or if the contender has more shards than the testbed.

@@ -17,7 +17,7 @@ use iswitch_harness::process::{Process, command};
 const WARM_UP: Duration = Duration::from_secs(1);
 const HEAD_START: Duration = Duration::from_millis(500);
 const TURN_TIMEOUT: Duration = Duration::from_secs(120);
-/// Size of the items of the table, in bytes.
+/// Total size of the items that the table stores, in bytes.
 const TABLE_BYTES: usize = 512 << 20;
 
 /// Client and server that are measured together.
@@ -34,7 +34,7 @@ pub enum Pair {
     Reverb,
 }
 
-/// Actors that insert without pause.
+/// Load of actors that insert without a pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Length of an item in bytes.

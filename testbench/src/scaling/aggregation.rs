@@ -34,7 +34,8 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Adds a switch with this number of workers below it, and all nodes below it. For a worker, `level` is `None`.
+    /// Adds a switch with the given number of workers below it, and all nodes below it. For a worker, `level` is
+    /// `None`.
     fn add(&mut self, tree: &Tree, level: Option<usize>, workers: usize, folded: bool, node: Node) {
         let at = self.all.len();
         self.all.push(node);
@@ -260,7 +261,7 @@ impl Simulation<'_> {
         self.send_up(node, part, sent);
     }
 
-    /// Returns the time at which a switch has processed a part from its parent, or from this number of children.
+    /// Returns the time at which a switch has processed a part from its parent, or from the given number of children.
     fn take_in(
         &mut self,
         node: usize,

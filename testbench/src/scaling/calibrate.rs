@@ -92,7 +92,7 @@ impl Vectors {
         Self { contribution: vec![1; FLOATS * size_of::<f32>()], sum: vec![0; FLOATS * size_of::<f32>()] }
     }
 
-    /// Returns the offset of the part of `bytes` bytes that the call with this number uses.
+    /// Returns the offset of the part of `bytes` bytes that the call with the given number uses.
     fn place(&self, call: usize, bytes: usize) -> usize {
         call % (self.sum.len() / bytes) * bytes
     }

@@ -23,7 +23,7 @@ impl Line {
         to_picos(self.ns + self.ns_per_byte * bytes as f64)
     }
 
-    /// Returns the sum of this time and another.
+    /// Returns the sum of this time and `other`.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { ns: self.ns + other.ns, ns_per_byte: self.ns_per_byte + other.ns_per_byte }

@@ -18,7 +18,7 @@ enum Event {
     Open(u32),
     /// The processor of a host has handed a super-frame to its network card.
     Sent(u32),
-    /// A packet with this number of payload bytes arrives at the last switch before the receiver.
+    /// A packet with the given number of payload bytes arrives at the last switch before the receiver.
     Forwarded(u32, u32),
     /// The last packet of a super-frame has arrived at its receiver.
     Arrived(u32),

@@ -216,7 +216,7 @@ impl<'a> Planner<'a> {
 pub(super) struct Step {
     /// Distance between the indices of partners.
     pub(super) distance: usize,
-    /// Divisor of the vector: each partner sends this fraction of the vector to the other.
+    /// Divisor of the vector's length: each partner sends the other 1 / `divisor` of the vector.
     pub(super) divisor: usize,
     pub(super) is_added: bool,
 }
@@ -246,7 +246,7 @@ impl Exchange {
     }
 }
 
-/// Returns the rank of the worker with this index in the exchange.
+/// Returns the rank of the worker with the given index in the exchange.
 pub(super) fn rank_of(index: usize, first_pairs: usize) -> usize {
     if index < first_pairs { 2 * index + 1 } else { index + first_pairs }
 }

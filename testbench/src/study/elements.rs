@@ -8,7 +8,7 @@ use super::convergence::{self, Comparison, Training};
 use super::tasks::{Method, Task};
 use crate::contest::{Interval, Markdown, Progress, Row};
 
-/// Training runs of one task. The first row is the reference with which the other element types are compared.
+/// Training runs of one task. The first row is the reference for all other element types.
 #[derive(Clone, Debug)]
 pub struct Returns(pub Comparison);
 

@@ -84,7 +84,7 @@ impl Iteration {
 }
 
 impl Model {
-    /// Returns the model with this name, ignoring case.
+    /// Returns the model with the given name, ignoring case.
     pub fn named(name: &str) -> Option<Self> {
         MODELS.into_iter().find(|model| model.name.eq_ignore_ascii_case(name))
     }

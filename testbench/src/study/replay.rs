@@ -12,8 +12,7 @@ use crate::contest::{Markdown, Progress, Spread};
 use crate::peers::{Contender, Links, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
 use iswitch_harness::cluster::PortKind;
 
-/// Contenders. The first one, the parameter server as in the paper, is the reference with which the others are
-/// compared.
+/// Contenders. The first one, the parameter server as in the paper, is the reference for all others.
 pub const CONTENDERS: [Contender; 5] = [
     Contender::ParameterServer(Style::Paper),
     Contender::switch(PortKind::Raw),
@@ -60,8 +59,7 @@ pub struct Scene {
     pub origin: Origin,
     /// Computation time of an iteration, before stretching.
     pub compute: Duration,
-    /// Factor by which the computation time is multiplied, because the links are slower than the paper's by this
-    /// factor.
+    /// Factor by which the computation time is multiplied: the factor by which the links are slower than the paper's.
     pub stretch: u32,
 }
 

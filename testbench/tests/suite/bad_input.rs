@@ -15,7 +15,7 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
 
-/// Job of the sender; the other workers have job 0.
+/// Job of the sender; the workers have job 0.
 const JOB: u32 = 9;
 const GRADIENT_LEN: u32 = 1000;
 const SEGMENT_FLOATS: u16 = 366;
@@ -65,7 +65,8 @@ fn each_kind_of_bad_input_has_its_own_counter_and_answer() {
     assert!(!finished.stderr.contains("panic"), "{}", finished.stderr);
 }
 
-/// Returns contributions of the sender, a member, to a round that never completes because another worker is missing.
+/// Returns contributions of the sender, which is a member, to a round that never completes because its second worker
+/// never joins.
 fn data_cases(round: Round) -> Vec<Case> {
     let case = |reason, bytes, answer| Case { reason, is_member: true, class: Class::Data, bytes, answer };
     let good = segment(0, round, 1, &[1.0; SEGMENT_FLOATS as usize]);

@@ -30,7 +30,7 @@ pub(super) fn fenced_blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
-/// Returns the code blocks of all pages in a language.
+/// Returns, from all pages, the code blocks in the given language.
 fn blocks(language: &str) -> Vec<Block> {
     let mut found = Vec::new();
     for (page, text) in sources(".md") {

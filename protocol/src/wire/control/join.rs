@@ -174,7 +174,7 @@ impl JoinRepr {
 /// State of a member that rejoins, after the switch restarted or expelled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeRepr {
-    /// Number of the member's next round, as far as the member knows.
+    /// The member's next round, as far as the member knows.
     pub round: Round,
     /// Number of members that the switch had before the interruption; zero if the member does not know it.
     pub members: u16,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Switch limit because of which a Join is refused.
+/// Limit of the switch that is the reason for refusing a Join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Limit {

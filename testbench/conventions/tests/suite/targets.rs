@@ -2,8 +2,8 @@
 
 use iswitch_conventions::{metadata, report, root, sources};
 
-/// Returns whether the file with this path, relative to the root, belongs to the library or program whose root file is
-/// `first`.
+/// Returns whether the file with the given path, relative to the root, belongs to the library or program whose root
+/// file is `first`.
 fn belongs(path: &str, first: &str) -> bool {
     let (directory, name) = first.rsplit_once('/').expect("a file must be in a directory");
     if name != "main.rs" && name != "lib.rs" {

@@ -220,15 +220,15 @@ pub(crate) enum Change {
     Lengthen {
         by: u8,
     },
-    /// The packet comes from another host.
+    /// The packet comes from a host other than its sender.
     Forge(Host),
-    /// The packet arrives at another port of the switch, unless it is a Join.
+    /// The packet arrives at a port of the switch other than the one it was sent to, unless it is a Join.
     Misdirect {
         port: u8,
     },
 }
 
-/// Packet of the parent, or of another sender at its address.
+/// Packet of the parent, or of another sender that uses the parent's address.
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct ParentTurn {
     /// Number of the uplink at which the packet arrives.

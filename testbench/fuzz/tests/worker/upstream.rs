@@ -120,7 +120,7 @@ impl Upstream {
         }
     }
 
-    /// Checks that a contribution equals the caller's vector, if `vector` is given.
+    /// Checks that a contribution equals the vector of the worker's caller, if `vector` is given.
     fn check_contribution(&self, packet: &[u8], vector: Option<&[f32]>) {
         let tag_len = if self.is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
         let content = &packet[..packet.len() - tag_len];

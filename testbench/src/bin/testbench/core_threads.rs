@@ -98,7 +98,8 @@ impl Table {
         Self { standings }
     }
 
-    /// Returns the times of a row and its speed-ups over one thread: elapsed time, then processor time.
+    /// For row `at`, returns the time and the speed-up over one thread: the first pair is for the elapsed time, the
+    /// second for the processor time.
     fn row(&self, at: usize) -> [(Spread, Spread); 2] {
         let (row, one) = (&self.standings.rows[at], self.standings.reference());
         let of = |time: fn(&Times) -> f64| (row.spread(time), one.ratio_to(row, time));

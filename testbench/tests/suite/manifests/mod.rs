@@ -85,7 +85,7 @@ fn the_commands_of_the_manifests_train_an_agent() {
     }
 }
 
-/// Returns the command of the container with this name, with its arguments as `adapt` returns them.
+/// Returns the command of the container with the given name, with the arguments as `adapt` returns them.
 fn container(manifests: &[Value], name: &str, adapt: impl Fn(&str) -> String) -> Command {
     let containers =
         manifests.iter().filter_map(|it| it["spec"]["template"]["spec"]["containers"].as_array());
