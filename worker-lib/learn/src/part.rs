@@ -1,4 +1,4 @@
-//! A network whose parameters are a slice of a larger vector, for batches of any size.
+//! A network whose parameters are a slice of a larger vector, and which accepts batches of any size.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::algorithms::actor_critic::{NamedTensor, network_tensors};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
-/// Number of rows processed in one pass.
+/// Maximum number of rows processed in one pass.
 const CHUNK: usize = 256;
 
 /// A multi-layer perceptron with hyperbolic tangent activations between its layers.
@@ -30,7 +30,7 @@ impl Part {
         Self { name, range: start..start + count, network, work, partial: vec![0.0; count] }
     }
 
-    /// Returns the index at which the parameters of the next part begin.
+    /// Returns the index after the last parameter of this part, at which the next part's parameters may begin.
     pub fn end(&self) -> usize {
         self.range.end
     }
@@ -45,8 +45,8 @@ impl Part {
         self.network.outputs()
     }
 
-    /// Initialises the weights randomly. If `ends_at_zero`, skips the last layer, so that the network initially
-    /// returns 0.
+    /// Initialises the weights randomly. If `ends_at_zero` is true, leaves the last layer at zero, so that the network
+    /// initially returns 0.
     pub fn initialise(&self, parameters: &mut [f32], ends_at_zero: bool, rng: &mut ChaCha8Rng) {
         let own = &mut parameters[self.range.clone()];
         let last = self.network.layers().len() - 1;
@@ -58,13 +58,13 @@ impl Part {
         }
     }
 
-    /// Returns the tensor names, in PyTorch style, with their ranges in the whole vector.
+    /// Returns the names of the tensors, in PyTorch's style, and their ranges in the whole vector.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         network_tensors(self.name, &self.network, self.range.start)
     }
 
     /// Overwrites `output` (`[rows, outputs]`) with the network's output for `input` (`[rows, inputs]`). `parameters`
-    /// holds the parameters of all parts.
+    /// is the whole vector, which contains the parameters of all parts.
     pub fn forward(&mut self, parameters: &[f32], input: &[f32], output: &mut Vec<f32>) {
         output.clear();
         let own = &parameters[self.range.clone()];
@@ -74,8 +74,8 @@ impl Part {
     }
 
     /// Backpropagates `deltas` (`[rows, outputs]`), the gradient of the loss with respect to the outputs. Adds the
-    /// gradient of the parameters to `gradient`, which covers all parts, and overwrites `by_input` (`[rows, inputs]`)
-    /// with the gradient with respect to the inputs.
+    /// gradient with respect to the parameters to `gradient`, which covers the whole vector, and overwrites `by_input`
+    /// (`[rows, inputs]`) with the gradient with respect to the inputs.
     pub fn backward(
         &mut self,
         parameters: &[f32],
@@ -100,7 +100,7 @@ impl Part {
     }
 }
 
-/// Returns the names and ranges of the parameters of all parts.
+/// Returns the names of all parts' parameter tensors and their ranges in the whole vector.
 pub fn tensors<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<NamedTensor> {
     parts.into_iter().flat_map(Part::tensors).collect()
 }

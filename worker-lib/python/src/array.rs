@@ -28,7 +28,7 @@ enum Owner<'py> {
     DlPack { _capsule: Bound<'py, PyCapsule> },
 }
 
-/// The elements of an [`Elements`], for use while the global interpreter lock (GIL) is released.
+/// Elements borrowed from an [`Elements`], which can be used while the global interpreter lock (GIL) is released.
 pub(crate) struct Detached<'a> {
     pointer: *mut c_void,
     len: usize,
@@ -213,8 +213,8 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// The struct `DLManagedTensorVersioned` of dlpack.h. The older `DLManagedTensor` has no version and begins with the
-/// tensor.
+/// The struct `DLManagedTensorVersioned` of dlpack.h. The older struct `DLManagedTensor` has no version field and
+/// begins with the tensor instead.
 #[repr(C)]
 struct VersionedTensor {
     version: [u32; 2],
@@ -232,13 +232,14 @@ const CPU: i32 = 1;
 const FLOAT: u8 = 2;
 /// Type code of bfloat16.
 const BFLOAT: u8 = 4;
-/// Maximum number of dimensions, which is also the limit of NumPy and PyTorch. A larger number is always invalid.
+/// Maximum number of dimensions, equal to the limit of NumPy and PyTorch. A tensor with more dimensions is rejected as
+/// invalid.
 const MAX_DIMENSIONS: i32 = 64;
 /// Maximum number of floats in a slice.
 const MAX_FLOATS: i64 = isize::MAX as i64 / size_of::<f32>() as i64;
 
 impl Tensor {
-    /// Returns the type of the elements if the switch can sum it, otherwise an error.
+    /// Returns the type of the elements. Returns an error if the switch cannot sum elements of this type.
     fn element(&self) -> PyResult<ElementType> {
         let element = (self.type_code, self.type_bits, self.type_lanes);
         match element {
@@ -312,7 +313,7 @@ impl Tensor {
         }
     }
 
-    /// Returns the address of the first of `len` elements.
+    /// Returns the address of the first element of a tensor with `len` elements.
     fn first_element(&self, len: usize, element: ElementType) -> PyResult<*mut c_void> {
         if len == 0 || self.data.is_null() {
             // The caller rejects a null pointer unless the tensor is empty.

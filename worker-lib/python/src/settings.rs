@@ -1,4 +1,5 @@
-//! Settings of a worker, from arguments or, for omitted arguments, from environment variables.
+//! Settings of a worker. Each setting is taken from an argument or, if the argument is omitted, from an environment
+//! variable.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -11,21 +12,21 @@ use iswitch::{ElementTypes, JoinOptions, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Value of `switch` with which rank 0 starts a private switch.
+/// Value of the setting `switch` for which rank 0 starts a private switch.
 const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
 /// Default time without any response from the switch before a call fails, in seconds. It is long enough for a restart
 /// of the switch, and short enough to report an error within five seconds.
 const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
-/// Default timeout for the other workers, in seconds: the default of PyTorch's process groups.
+/// Default timeout for the other workers, in seconds, equal to the default of PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 /// Description of a valid timeout.
 const EXPECTED_SECONDS: &str = "seconds above 0";
 
-/// Arguments as Python passes them.
+/// Arguments as received from Python.
 #[derive(Default)]
 pub(crate) struct Arguments {
     pub(crate) switch: Option<String>,
@@ -149,8 +150,8 @@ impl Arguments {
     }
 }
 
-/// Returns the address of the private switch for the job on this machine. Rank 0 starts the switch with its own
-/// settings.
+/// Returns the address of the job's private switch on this machine. On rank 0, this call starts the switch with the
+/// settings of rank 0.
 fn private_switch(
     py: Python<'_>,
     rank: u16,

@@ -24,7 +24,7 @@ pub(crate) struct Worker {
     world_size: u16,
 }
 
-/// Python exception that interrupted a waiting call; `None` if the worker was closed.
+/// A worker of a job. It sums arrays of any length with the other workers.
 type Interruption = Option<PyErr>;
 
 /// Returns whether a call should keep waiting. Runs Python's signal handlers, which may raise an exception such as
@@ -100,13 +100,13 @@ impl Worker {
         Ok(Self { inner, is_closing, switch, rank, world_size })
     }
 
-    /// Replaces `array` with its sum over all workers and returns the number of gradients in the sum.
+    /// Replaces `array` with its sum over all workers. Returns the number of workers that contributed to the sum.
     #[pyo3(signature = (array, *, timeout=None))]
     fn all_reduce_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
         self.reduce(array, false, timeout)
     }
 
-    /// Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
+    /// Replaces `array` with its mean over the workers that contributed to the sum. Returns their number.
     #[pyo3(signature = (array, *, timeout=None))]
     fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
         self.reduce(array, true, timeout)

@@ -4,8 +4,8 @@
 //! the directory. After a crash, or an error in any of these steps, the path has either the old or the new content,
 //! never a part of it.
 //!
-//! All disk access goes through [`Disk`]: [`RealDisk`] is the operating system's file system, and the feature
-//! `simulated` adds a simulated disk that fails, tears writes and loses data, driven by a seed.
+//! All disk access uses the trait [`Disk`]. [`RealDisk`] implements it with the operating system's file system; the
+//! feature `simulated` adds a simulated disk that fails, tears writes and loses data, as determined by a seed.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
@@ -20,7 +20,7 @@ use tempfile::{Builder, NamedTempFile};
 
 /// Suffix of unfinished files.
 const UNFINISHED: &str = ".part";
-/// Permissions of new files, before the umask of the process is applied.
+/// Permissions of new files; the umask of the process is applied to them.
 const MODE: u32 = 0o666;
 
 /// File system operations that durable files need.
@@ -43,7 +43,7 @@ pub trait Disk: Debug + Send + Sync {
     /// Returns the errors of the file system.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Removes a file. After a crash, the file may exist again.
+    /// Removes a file. If the machine crashes before the directory is flushed, the file may exist again.
     ///
     /// # Errors
     /// Returns the errors of the file system.
@@ -62,7 +62,7 @@ pub trait Disk: Debug + Send + Sync {
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 }
 
-/// File that does not have its final name yet. Dropping this value removes the file.
+/// New file that does not have its final name yet. Dropping this value removes the file.
 pub trait NewFile: Debug {
     /// Appends all of `bytes`.
     ///
@@ -83,9 +83,9 @@ pub trait NewFile: Debug {
     fn rename(self: Box<Self>, path: &Path) -> io::Result<()>;
 }
 
-/// Replaces or creates a file. After success, the new content survives a crash; after an error, the file is complete,
-/// either old or new. Also removes files that earlier attempts for the same path left behind, so only one process at a
-/// time may write a path.
+/// Replaces or creates a file. After success, the new content survives a crash. After an error, the path has either the
+/// complete old or the complete new content. Also removes files that earlier attempts for the same path left behind, so
+/// only one process at a time may write to a path.
 ///
 /// # Errors
 /// Returns the errors of the disk.
@@ -99,8 +99,8 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     disk.sync_directory(directory)
 }
 
-/// Removes unfinished files for paths in `directory` whose names begin with `name`. Ignores files that cannot be
-/// removed.
+/// Removes the unfinished files of those paths in `directory` whose names begin with `name`. Ignores files that cannot
+/// be removed.
 pub fn remove_unfinished(disk: &dyn Disk, directory: &Path, name: &str) {
     let prefix = format!(".{name}");
     let is_unfinished = |path: &PathBuf| {

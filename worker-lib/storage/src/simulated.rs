@@ -1,9 +1,9 @@
-//! Simulated disk in memory that fails, tears writes and loses data, driven by a seed.
+//! Simulated disk in memory that fails, tears writes and loses data, as determined by a seed.
 //!
-//! The disk distinguishes what processes see from what survives a crash. The content of a file survives once the file
-//! is flushed, and a name survives once its directory is flushed. [`SimulatedDisk::crash`] decides all other cases at
-//! random, from the seed: each unflushed change of a name survives or is lost, independently of the others; unflushed
-//! content is truncated, and each of its blocks holds the new data, zeros or noise.
+//! The disk distinguishes between what processes see and what survives a crash. The content of a file is certain to
+//! survive once the file has been flushed, and a name once its directory has been flushed. [`SimulatedDisk::crash`]
+//! decides everything else at random, from the seed: each unflushed change of a name survives or is lost, independently
+//! of the others; unflushed content is truncated, and each of its blocks contains the new data, zeros or noise.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +15,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Disk, NewFile, file_name, parent};
 
-/// Length of a sector in bytes: the unit that is written completely or not at all.
+/// Length of a block (sector), in bytes. The disk writes a block either completely or not at all.
 const BLOCK_LEN_BYTES: usize = 512;
 
-/// Index of a file's content, to which names refer.
+/// Index of a file's content. Names refer to contents by this index.
 type Inode = usize;
 
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,13 @@ struct Content {
     is_flushed: bool,
 }
 
-/// Change of a name that has not been flushed to its directory yet.
+/// Change of a file name that has not been flushed to its directory yet.
 #[derive(Clone, Debug)]
 enum Change {
     Link(PathBuf, Inode),
     Unlink(PathBuf),
-    /// Renames are atomic: both names change, or neither does.
+    /// Renaming from the first path to the second. It is atomic: after a crash, either both names have changed or
+    /// neither has.
     Rename(PathBuf, PathBuf, Inode),
 }
 
@@ -66,13 +67,14 @@ struct State {
     names: BTreeMap<PathBuf, Inode>,
     /// Names that are certain to survive a crash.
     flushed: BTreeMap<PathBuf, Inode>,
-    /// Unflushed changes, in order.
+    /// Unflushed changes of names, oldest first.
     changes: Vec<Change>,
     rng: ChaCha8Rng,
     /// Probability that an operation fails.
     failure_chance: f64,
     failures: u64,
-    /// Number of operations that may still succeed before all further ones fail, as if the process had been killed.
+    /// Number of further operations that may succeed. When it reaches 0, all operations fail, as if the process had
+    /// been killed.
     operations_left: Option<u64>,
 }
 
@@ -95,14 +97,14 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Makes each operation that changes the disk, such as a write, flush, rename or removal, fail with this
-    /// probability, from 0 to 1 inclusive.
+    /// Sets the probability, from 0 to 1 inclusive, with which each operation that changes the disk fails, such as a
+    /// write, flush, rename or removal.
     pub fn fail_with_chance(&self, chance: f64) {
         self.lock().failure_chance = chance;
     }
 
-    /// Makes all operations that change the disk fail after `operations` more of them, as if the process had been
-    /// killed; `None` removes the limit.
+    /// Lets `operations` more operations that change the disk succeed and makes all later ones fail, as if the process
+    /// had been killed. `None` removes the limit.
     pub fn stop_after(&self, operations: Option<u64>) {
         self.lock().operations_left = operations;
     }
@@ -135,8 +137,8 @@ impl SimulatedDisk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Damages a file as if the disk had reported an incomplete write as complete: truncates the file, or fills one of
-    /// its blocks with zeros or noise. The content is guaranteed to change.
+    /// Damages a file, as if the disk had reported an incomplete write as complete: truncates the file, or fills one of
+    /// its blocks with zeros or noise. The content is certain to change.
     ///
     /// # Panics
     /// Panics if the file does not exist or is empty.
@@ -193,7 +195,7 @@ fn failure() -> io::Error {
     io::Error::other("simulated disk failure")
 }
 
-/// Replaces unflushed content with the content that survives a crash.
+/// Replaces unflushed content with what remains of it after a crash.
 fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     let len = rng.random_range(0..=bytes.len());
     bytes.truncate(len);

@@ -1,14 +1,14 @@
 //! Two-dimensional convolution, computed as a single product of the weight matrix with patches of the input.
 
-/// Shape of an image or of the output of a convolution: `[height, width, channels]`, with the channels of a position
-/// adjacent in memory. PyTorch stores the same data with the channels first.
+/// Shape of an image or of a convolution's output: `[height, width, channels]`, with the channels of each position
+/// adjacent in memory. PyTorch stores the channels first instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Number of rows.
     pub height: usize,
     /// Number of columns.
     pub width: usize,
-    /// Number of values at each position.
+    /// Number of values at each position of the image.
     pub channels: usize,
 }
 
@@ -33,7 +33,7 @@ pub struct Convolution {
     pub channels: usize,
     /// Height and width of the window.
     pub kernel: usize,
-    /// Number of positions by which the window moves in each step.
+    /// Number of positions by which the window moves from one output position to the next.
     pub stride: usize,
 }
 
@@ -44,7 +44,7 @@ impl Convolution {
         Image { height: places(self.input.height), width: places(self.input.width), channels: self.channels }
     }
 
-    /// Returns the number of input floats on which one output value depends.
+    /// Returns the number of input floats on which an output value depends.
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.input.channels
     }
@@ -55,7 +55,7 @@ impl Convolution {
         batch * output.height * output.width * self.patch_len()
     }
 
-    /// Writes the patch of each output position, consecutively. `images` is `[batch, input]`.
+    /// Copies the patch of each output position to `patches`, one after another. `images` is `[batch, input]`.
     pub(super) fn gather(&self, images: &[f32], patches: &mut [f32]) {
         let run = self.kernel * self.input.channels;
         let per_image = self.patches_len(1);
@@ -70,7 +70,8 @@ impl Convolution {
         }
     }
 
-    /// Overwrites `images` with the sum of all patches, each at the position from which [`Self::gather`] copied it.
+    /// Overwrites `images` with the sum of all patches, where each patch is added at the position from which
+    /// [`Self::gather`] copied it.
     pub(super) fn scatter(&self, patches: &[f32], images: &mut [f32]) {
         let run = self.kernel * self.input.channels;
         images.fill(0.0);

@@ -14,7 +14,7 @@ pub struct DiagonalGaussian<'a> {
 }
 
 impl DiagonalGaussian<'_> {
-    /// Transforms standard normal noise (`[dim]`) in place into an action, `mean + std * noise`. Returns the
+    /// Transforms standard normal noise (`[dim]`) into an action, `mean + std * noise`, in place. Returns the
     /// log-density of the action.
     pub fn transform(&self, noise: &mut [f32]) -> f32 {
         let mut log_prob = 0.0;

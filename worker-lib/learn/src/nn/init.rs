@@ -3,8 +3,9 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Fills `weight` (`[rows, cols]`, row-major) with `gain` times a random matrix whose rows, or columns if there are
-/// fewer of them, are orthonormal (Saxe et al., 2014). Uses Gram-Schmidt in f64, twice for accuracy.
+/// Fills `weight` (`[rows, cols]`, row-major) with `gain` times a random matrix whose rows are orthonormal or, if it
+/// has fewer columns than rows, whose columns are (Saxe et al., 2014). Uses the Gram-Schmidt process in f64, applied
+/// twice for accuracy.
 ///
 /// # Panics
 /// Panics if `weight` does not hold `rows * cols` floats.
@@ -32,8 +33,8 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
     }
 }
 
-/// Fills `values` with uniform random numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and
-/// biases of dense and convolution layers whose units have `fan_in` inputs.
+/// Fills `values` with random numbers drawn uniformly between `-1 / sqrt(fan_in)` and `1 / sqrt(fan_in)`. This is
+/// PyTorch's default for the weights and biases of dense and convolution layers whose units have `fan_in` inputs.
 pub fn uniform_by_fan_in(values: &mut [f32], fan_in: usize, rng: &mut impl Rng) {
     let bound = 1.0 / (fan_in as f32).sqrt();
     values.iter_mut().for_each(|value| *value = rng.random_range(-bound..=bound));

@@ -1,4 +1,4 @@
-//! The layers: dense, convolution and layer normalisation, each followed by an activation.
+//! The types of layers: dense, convolution and layer normalisation, each followed by an activation.
 
 use std::ops::Range;
 
@@ -20,12 +20,12 @@ pub enum Operation {
     Convolution(Convolution),
     /// `y = W * (x - mean) / sqrt(variance + 1e-5) + b`, with mean and variance over the row (Ba et al., 2016).
     LayerNorm {
-        /// Length of x, y, W and b.
+        /// Number of elements of x, y, W and b.
         len: usize,
     },
 }
 
-/// A layer, with the ranges of its parameters in the network's flat vectors. Every layer has a weight and a bias.
+/// A layer, with the ranges of its weight and bias in the network's flat vectors. Every layer has a weight and a bias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Operation of the layer.
@@ -57,8 +57,8 @@ impl Layer {
         }
     }
 
-    /// Returns the shape `[rows, columns]` of the weight: one row for each output unit or channel, or a single row
-    /// for layer normalisation.
+    /// Returns the shape `[rows, columns]` of the weight. It has one row for each output unit or channel, or a single
+    /// row for layer normalisation.
     pub fn weight_shape(&self) -> [usize; 2] {
         match self.operation {
             Operation::Dense { inputs, outputs } => [outputs, inputs],
@@ -67,8 +67,8 @@ impl Layer {
         }
     }
 
-    /// Returns the number of floats that the layer keeps for the backward pass, in addition to its inputs and
-    /// outputs.
+    /// Returns the number of floats, other than inputs and outputs, that the layer keeps from the forward to the
+    /// backward pass.
     pub(super) fn kept_len(&self, batch: usize) -> usize {
         match self.operation {
             Operation::Dense { .. } => 0,
@@ -101,8 +101,8 @@ impl Layer {
         self.activation.forward(y);
     }
 
-    /// Overwrites the layer's part of `gradient`. `delta` (`[batch, outputs]`) is the loss gradient with respect to
-    /// the outputs before the activation; `x` and `kept` are those of the forward pass.
+    /// Overwrites the layer's part of `gradient`. `delta` (`[batch, outputs]`) is the gradient of the loss with respect
+    /// to the outputs before the activation; `x` and `kept` must be those of the forward pass.
     pub(super) fn parameter_gradient(
         &self,
         x: &[f32],
@@ -125,8 +125,8 @@ impl Layer {
         }
     }
 
-    /// Overwrites `by_input` (`[batch, inputs]`) with the loss gradient with respect to the inputs. Overwrites `kept`
-    /// of the forward pass.
+    /// Overwrites `by_input` (`[batch, inputs]`) with the gradient of the loss with respect to the inputs. Also
+    /// overwrites `kept`, which must hold the values that the forward pass kept.
     pub(super) fn input_gradient(
         &self,
         parameters: &[f32],
@@ -149,7 +149,7 @@ impl Layer {
     }
 }
 
-/// Returns the weight and bias parts of a layer in a flat vector; the bias follows the weight.
+/// Returns the weight and the bias of a layer, which are adjacent in the flat vector.
 fn parts<'a>(
     vector: &'a mut [f32],
     weight: &Range<usize>,
@@ -158,7 +158,7 @@ fn parts<'a>(
     vector[weight.start..bias.end].split_at_mut(weight.len())
 }
 
-/// Computes `y = x W^T + b` for all rows.
+/// Computes `y = x W^T + b` for all rows of `x`.
 fn affine(
     [outputs, inputs]: [usize; 2],
     weight: &[f32],

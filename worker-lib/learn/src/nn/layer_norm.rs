@@ -3,8 +3,8 @@
 /// Constant that is added to the variance.
 pub const LAYER_NORM_EPSILON: f32 = 1e-5;
 
-/// Splits the kept values into the normalised rows, `[batch, len]`, and the inverse standard deviation of each row,
-/// `[batch]`.
+/// Splits the values that the forward pass kept into the normalised rows, `[batch, len]`, and the inverse standard
+/// deviation of each row, `[batch]`.
 fn kept_parts(len: usize, kept: &[f32]) -> (&[f32], &[f32]) {
     kept.split_at(kept.len() / (len + 1) * len)
 }

@@ -1,20 +1,21 @@
 //! Long short-term memory (Hochreiter and Schmidhuber, 1997) with forget gates (Gers et al., 2000), over sequences of
-//! steps. The gradient is that of backpropagation through time.
+//! steps. Gradients are computed by backpropagation through time.
 
 use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, tanh, uniform_by_fan_in};
 
 /// A layer of long short-term memory (LSTM). The type holds only the shapes. The parameters have PyTorch's layout, but
-/// with one bias instead of two: input weights `[4 width, inputs]`, recurrent weights `[4 width, width]` and biases
-/// `[4 width]`. The rows are ordered by input gate, forget gate, cell and output gate.
+/// with a single bias: input weights `[4 width, inputs]`, recurrent weights `[4 width, width]` and biases `[4 width]`.
+/// Their rows belong to the input gate, the forget gate, the cell and the output gate, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lstm {
     inputs: usize,
     width: usize,
 }
 
-/// Sequences of equal length for one pass. Row `k * steps + t` of the input is step `t` of sequence `k`.
+/// Sequences of equal length, to be processed in one pass. Row `k * steps + t` of the input is step `t` of sequence
+/// `k`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequences<'a> {
     /// Inputs, `[sequences * steps, inputs]`.
@@ -23,11 +24,11 @@ pub struct Sequences<'a> {
     pub steps: usize,
     /// State before the first step of each sequence, `[sequences, state_len]`.
     pub states: &'a [f32],
-    /// Whether an episode begins at a step, which resets the state to zero, `[sequences * steps]`.
+    /// For each step, whether an episode begins at it, which resets the state to zero, `[sequences * steps]`.
     pub starts: &'a [bool],
 }
 
-/// Intermediate results of one layer for batches up to a maximum size. Rows are ordered by step, then by sequence.
+/// Intermediate results of one layer, for batches of up to a maximum size. Rows are ordered by step, then by sequence.
 #[derive(Clone, Debug)]
 pub struct LstmWorkspace {
     input: Vec<f32>,
@@ -35,13 +36,15 @@ pub struct LstmWorkspace {
     gates: Vec<f32>,
     /// Hyperbolic tangent of the cells after each step, `[rows, width]`.
     squashed_cells: Vec<f32>,
-    /// Outputs and cells before each step, `[rows, width]` each.
+    /// Outputs and cells before each step; both have the shape `[rows, width]`.
     before: [Vec<f32>; 2],
     by_gates: Vec<f32>,
-    /// Outputs of all steps, in the order of the input, `[rows, width]`, and the loss gradient with respect to them.
+    /// Outputs of all steps, in the order of the input, `[rows, width]`, and the gradient of the loss with respect to
+    /// them.
     outputs: Vec<f32>,
     by_outputs: Vec<f32>,
-    /// Outputs and cells of the current step, `[sequences, width]` each, or the loss gradient with respect to them.
+    /// Outputs and cells of the current step, or the gradient of the loss with respect to them; both have the shape
+    /// `[sequences, width]`.
     current: [Vec<f32>; 2],
 }
 
@@ -61,7 +64,7 @@ impl Lstm {
         self.width
     }
 
-    /// Returns the number of floats in the state of one sequence: its output and its cells.
+    /// Returns the number of floats in the state of one sequence, which consists of its output and its cells.
     pub fn state_len(self) -> usize {
         2 * self.width
     }
@@ -77,7 +80,7 @@ impl Lstm {
         ]
     }
 
-    /// Writes the initial parameters: uniform within `1 / sqrt(width)` of zero, as in PyTorch.
+    /// Writes the initial parameters, drawn uniformly between `-1 / sqrt(width)` and `1 / sqrt(width)`, as in PyTorch.
     pub fn initialise(self, parameters: &mut [f32], rng: &mut impl Rng) {
         uniform_by_fan_in(parameters, self.width, rng);
     }
@@ -136,12 +139,12 @@ impl Lstm {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient with respect to the parameters. Before this
-    /// call, call [`Self::forward`] with the same arguments, and fill the buffer of
-    /// [`LstmWorkspace::output_and_delta`]. The gradient does not flow into the states before the first step.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the loss with respect to the parameters. The
+    /// caller must first call [`Self::forward`] with the same arguments and fill the buffer of
+    /// [`LstmWorkspace::output_and_delta`]. Gradients do not flow into the states before the first step.
     ///
     /// # Panics
-    /// Panics under the conditions of [`Self::forward`], or if `gradient` has the wrong length.
+    /// Panics under the same conditions as [`Self::forward`], or if the length of `gradient` is not `parameter_count`.
     pub fn backward(
         self,
         parameters: &[f32],
@@ -171,7 +174,7 @@ impl Lstm {
         matmul(MatrixMut::row_major(by_weight_hh, wide, self.width), false, by_gates, before, 1);
     }
 
-    /// Returns the number of rows and of sequences.
+    /// Returns the number of rows and the number of sequences.
     fn shape(self, sequences: &Sequences<'_>) -> (usize, usize) {
         let (rows, count) = (sequences.starts.len(), sequences.states.len() / self.state_len());
         assert_eq!(
@@ -191,7 +194,7 @@ impl Lstm {
         [weight_ih, weight_hh, bias]
     }
 
-    /// Copies the input, ordered by step.
+    /// Copies the input to the workspace, ordered by step.
     fn gather(self, sequences: &Sequences<'_>, work: &mut LstmWorkspace) {
         let count = sequences.starts.len() / sequences.steps.max(1);
         for (row, x) in sequences.input.chunks_exact(self.inputs).enumerate() {
@@ -200,7 +203,7 @@ impl Lstm {
         }
     }
 
-    /// Computes step `t` of all sequences, given the part of the gates that depends on the input.
+    /// Computes step `t` of all sequences. The gates must already contain their input-dependent part.
     fn step(
         self,
         t: usize,
@@ -229,8 +232,8 @@ impl Lstm {
         }
     }
 
-    /// Computes the gradient with respect to the gates of step `t`, and propagates the gradients with respect to the
-    /// outputs and cells in `work.current` back through the step.
+    /// Computes the gradient of the loss with respect to the gates of step `t`, and propagates the gradients in
+    /// `work.current`, which are those with respect to outputs and cells, back through this step.
     fn step_back(
         self,
         t: usize,
@@ -267,8 +270,9 @@ impl Lstm {
 }
 
 impl LstmWorkspace {
-    /// Returns the outputs of the last [`Lstm::forward`], `[sequences * steps, width]`, and the buffer for the loss
-    /// gradient with respect to them, which the caller fills before [`Lstm::backward`]; `len` is the length of both.
+    /// Returns the outputs of the last [`Lstm::forward`] (`[sequences * steps, width]`), and a buffer of the same shape
+    /// for the gradient of the loss with respect to them, which the caller must fill before [`Lstm::backward`]. `len`
+    /// is the length of both.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         (&self.outputs[..len], &mut self.by_outputs[..len])
     }

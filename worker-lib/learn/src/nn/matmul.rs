@@ -59,9 +59,9 @@ fn element_count(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("the matrix must fit in memory")
 }
 
-/// Computes `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, on `threads` threads (feature `threads`). One
-/// thread is best for a worker that shares its cores with others, because a thread pool then performs badly; small
-/// products always use one thread.
+/// Computes `out = lhs * rhs`, or `out += lhs * rhs` if `accumulate` is true, on `threads` threads (feature `threads`).
+/// A worker that shares its cores with other workers should use one thread, because a thread pool performs badly if its
+/// cores are busy. Small products always use one thread.
 ///
 /// # Panics
 /// Panics if the shapes do not match.

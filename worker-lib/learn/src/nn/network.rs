@@ -3,23 +3,23 @@
 use super::convolution::{Convolution, Image};
 use super::{Activation, Layer, Operation};
 
-/// A feed-forward network. The type holds only the shapes: parameters and gradients are slices of the caller's flat
-/// vectors, `[parameter_count]`, layer by layer, each with its weight followed by its bias.
+/// A feed-forward network. The type holds only the shapes. Parameters and gradients are slices of the caller's flat
+/// vectors, `[parameter_count]`, which contain the weight and then the bias of each layer in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     layers: Vec<Layer>,
     input: Image,
 }
 
-/// Intermediate results of one network for batches up to a maximum size.
+/// Intermediate results of one network, for batches of up to a maximum size.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// Outputs of each layer, `[batch_max, outputs]`.
     results: Vec<Vec<f32>>,
     /// Values that each layer keeps for the backward pass.
     kept: Vec<Vec<f32>>,
-    /// Loss gradient with respect to the outputs of the current layer and of the preceding one,
-    /// `[batch_max, widest]`.
+    /// Gradients of the loss with respect to the outputs of the current layer and of the preceding one, `[batch_max,
+    /// widest]`.
     deltas: [Vec<f32>; 2],
     batch_max: usize,
     threads: usize,
@@ -36,8 +36,8 @@ impl Network {
         Self { layers: Vec::new(), input }
     }
 
-    /// Creates a multi-layer perceptron with `widths[0]` inputs and layers of `widths[1..]` outputs; `hidden` is the
-    /// activation after all layers except the last.
+    /// Creates a multi-layer perceptron. `widths[0]` is the number of inputs, and each element of `widths[1..]` is the
+    /// number of outputs of a layer; `hidden` is the activation of all layers except the last.
     ///
     /// # Panics
     /// Panics if there are fewer than two widths.
@@ -143,8 +143,9 @@ impl Network {
         work.results.last().map_or(&[], |results| &results[..batch * self.outputs()])
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient with respect to the parameters. Before this
-    /// call, call [`Self::forward`] with the same parameters and input, and fill [`Workspace::output_delta`].
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the loss with respect to the parameters. The
+    /// caller must first call [`Self::forward`] with the same parameters and input, and fill
+    /// [`Workspace::output_delta`].
     ///
     /// # Panics
     /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
@@ -152,8 +153,8 @@ impl Network {
         self.propagate(parameters, input, work, Some(gradient), None);
     }
 
-    /// Computes the same as [`Self::backward`] and also overwrites `by_input` (`[batch, inputs]`) with the loss
-    /// gradient with respect to the inputs. If `gradient` is `None`, computes only `by_input`.
+    /// Does the same as [`Self::backward`], and also overwrites `by_input` (`[batch, inputs]`) with the gradient of the
+    /// loss with respect to the inputs. If `gradient` is `None`, computes only `by_input`.
     ///
     /// # Panics
     /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
@@ -210,8 +211,8 @@ impl Network {
 }
 
 impl Workspace {
-    /// Uses `threads` threads, at least one, for each matrix product. One thread is best for a worker that shares its
-    /// cores with others.
+    /// Sets the number of threads for each matrix product to `threads`, but at least one. A worker that shares its
+    /// cores with other workers should use one thread.
     #[cfg(feature = "threads")]
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
@@ -219,14 +220,14 @@ impl Workspace {
         self
     }
 
-    /// Returns the buffer for the loss gradient with respect to the network's outputs, `[batch, outputs]`, which the
-    /// caller fills before [`Network::backward`]; `len` is `batch * outputs`.
+    /// Returns the buffer for the gradient of the loss with respect to the network's outputs, `[batch, outputs]`, which
+    /// the caller must fill before [`Network::backward`]. `len` is `batch * outputs`.
     pub fn output_delta(&mut self, len: usize) -> &mut [f32] {
         &mut self.deltas[0][..len]
     }
 
-    /// Returns the outputs of the last [`Network::forward`] and the buffer for their gradient, both with `len`
-    /// floats.
+    /// Returns the outputs of the last [`Network::forward`], and the buffer for the gradient of the loss with respect
+    /// to them. Both have `len` floats.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         let output = self.results.last().expect("expected at least one layer");
         (&output[..len], &mut self.deltas[0][..len])

@@ -1,7 +1,7 @@
 //! RMSProp (Tieleman and Hinton, 2012), the optimiser of A2C.
 
-/// RMSProp without centring or momentum, over a flat vector, in PyTorch's form: `epsilon` is added to the square root
-/// of the running mean of squares. PyTorch's default decay is 0.99; A2C implementations use an epsilon of 1e-5.
+/// RMSProp without centring or momentum, over a flat vector. As in PyTorch, `epsilon` is added to the square root of
+/// the running mean of squares. PyTorch's default decay is 0.99; A2C implementations use an epsilon of 1e-5.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RmsProp {
     /// Running mean of the squared gradient, `[parameters]`.
@@ -16,11 +16,11 @@ impl RmsProp {
         Self { mean_square: vec![0.0; parameters], decay, epsilon }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on all
-    /// machines.
+    /// Moves `parameters` against `gradient` (both `[parameters]`) by one optimiser step. The same inputs produce
+    /// bit-identical results on all machines.
     ///
     /// # Panics
-    /// Panics if a length differs from the one given at construction.
+    /// Panics if the length of `parameters` or `gradient` is not the one given at construction.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
         assert_eq!(parameters.len(), self.mean_square.len(), "parameters");
         assert_eq!(gradient.len(), self.mean_square.len(), "gradient");

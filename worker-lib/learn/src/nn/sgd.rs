@@ -14,11 +14,11 @@ impl Sgd {
         Self { velocity: vec![0.0; parameters], momentum }
     }
 
-    /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give bit-identical results on all
-    /// machines.
+    /// Moves `parameters` against `gradient` (both `[parameters]`) by one optimiser step. The same inputs produce
+    /// bit-identical results on all machines.
     ///
     /// # Panics
-    /// Panics if a length differs from the one given at construction.
+    /// Panics if the length of `parameters` or `gradient` is not the one given at construction.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
         assert_eq!(parameters.len(), self.velocity.len(), "parameters");
         assert_eq!(gradient.len(), self.velocity.len(), "gradient");

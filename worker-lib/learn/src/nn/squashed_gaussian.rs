@@ -6,11 +6,11 @@ use std::f32::consts::LN_2;
 use super::gaussian::LOG_SQRT_TWO_PI;
 use super::tanh;
 
-/// Bounds on the logarithm of the standard deviation, as in the published code of the paper. Outside these bounds, the
-/// distribution does not depend on `log_std`.
+/// Bounds to which the logarithm of the standard deviation is clipped, as in the published code of the paper. Outside
+/// these bounds, the distribution does not depend on `log_std`.
 const LOG_STD_BOUNDS: (f32, f32) = (-20.0, 2.0);
 
-/// Actions in [-1, 1], their log-density, and derivatives through the sampled noise.
+/// Distribution of actions in [-1, 1]: their log-density, and derivatives through the sampled noise.
 #[derive(Clone, Copy, Debug)]
 pub struct SquashedGaussian<'a> {
     /// Means before the hyperbolic tangent, `[dim]`.
@@ -27,7 +27,7 @@ impl<'a> SquashedGaussian<'a> {
         Self { mean, log_std }
     }
 
-    /// Transforms standard normal noise (`[dim]`) in place into an action, `tanh(mean + std * noise)`. Returns the
+    /// Transforms standard normal noise (`[dim]`) into an action, `tanh(mean + std * noise)`, in place. Returns the
     /// log-density of the action.
     pub fn transform(&self, noise: &mut [f32]) -> f32 {
         let mut log_prob = 0.0;
@@ -40,15 +40,15 @@ impl<'a> SquashedGaussian<'a> {
         log_prob
     }
 
-    /// Writes the action without noise, `tanh(mean)`, to `action` (`[dim]`).
+    /// Writes the action that results from zero noise, `tanh(mean)`, to `action` (`[dim]`).
     pub fn mode(&self, action: &mut [f32]) {
         action.iter_mut().zip(self.mean).for_each(|(action, mean)| *action = tanh(*mean));
     }
 
     /// Overwrites `by_output` (`[2 * dim]`, in the layout of [`Self::from_output`]) with the gradient of a loss that
-    /// depends on the action and its log-density, for a constant `noise` (`[dim]`). `action` is the result of
-    /// [`Self::transform`] for this noise; `by_action` (`[dim]`) and `by_log_prob` are the loss gradients with respect
-    /// to the action and the log-density.
+    /// depends on the action and its log-density, treating `noise` (`[dim]`) as constant. `action` must be the result
+    /// of [`Self::transform`] for this noise; `by_action` (`[dim]`) and `by_log_prob` are the gradients of the loss
+    /// with respect to the action and the log-density.
     pub fn gradient(
         &self,
         (noise, action): (&[f32], &[f32]),
@@ -73,7 +73,7 @@ fn clipped(log_std: f32) -> f32 {
     log_std.clamp(LOG_STD_BOUNDS.0, LOG_STD_BOUNDS.1)
 }
 
-/// Computes `ln(1 - tanh(u)^2)` as `2 (ln 2 - u - softplus(-2u))`, which is accurate where tanh(u) rounds to 1.
+/// Computes `ln(1 - tanh(u)^2)` as `2 (ln 2 - u - softplus(-2u))`, which is accurate even if tanh(u) rounds to 1.
 fn log_tanh_slope(u: f32) -> f32 {
     let softplus = (-2.0 * u).max(0.0) + (-2.0 * u.abs()).exp().ln_1p();
     2.0 * (LN_2 - u - softplus)

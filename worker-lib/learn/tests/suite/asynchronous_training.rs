@@ -49,11 +49,11 @@ fn halves<A: Algorithm>(config: &A, id: &'static str, rank: usize, workers: usiz
 struct End {
     report: PipelineReport,
     progress: Progress,
-    /// Highest mean return after any update.
+    /// Highest mean return of recent episodes after any update.
     best_return: f64,
 }
 
-/// Runs a job with an embedded switch and returns the final state of each worker.
+/// Runs a job that uses an embedded switch, and returns the final state of each worker.
 fn by_switch<A: Algorithm + Sync>(config: &A, id: &'static str, workers: u16) -> Vec<End> {
     by_switch_in(config, id, workers, ElementTypes::F32)
 }
@@ -155,7 +155,8 @@ fn asynchronous_a2c_learns_with_a_switch() {
     assert!(best > 150.0, "the best mean return is {best}; a random policy has 20");
 }
 
-/// Runs a server and its workers; `others` makes further connections to the server.
+/// Runs an asynchronous parameter server and its workers. `others` is called with the server's address and may open
+/// further connections to it.
 fn by_server(
     config: &A2cConfig,
     workers: usize,

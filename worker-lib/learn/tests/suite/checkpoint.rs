@@ -1,4 +1,4 @@
-//! Checkpoints whose files differ from those that `save` writes.
+//! Tests with modified checkpoint files, which differ from those that `save` writes.
 use std::fs;
 use std::path::Path;
 
@@ -25,8 +25,8 @@ fn trainer() -> PpoTrainer {
     PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone)).unwrap()
 }
 
-/// Changes the header of a safetensors file (the header's length, the header as JSON, then the numbers) and corrects
-/// the checksum.
+/// Modifies the header of a safetensors file and corrects the file's checksum. The file consists of the length of the
+/// header, the header as JSON, and the numbers.
 fn edit(path: &Path, change: impl Fn(&mut Value)) {
     let bytes = fs::read(path).unwrap();
     let (len, rest) = bytes.split_first_chunk().unwrap();
@@ -42,8 +42,8 @@ fn edit(path: &Path, change: impl Fn(&mut Value)) {
     fs::write(path, file(&header)).unwrap();
 }
 
-/// Turns a tensor into a single number without dimensions. The format allows no gaps, so the remaining numbers become
-/// another tensor.
+/// Reduces a tensor to a single number without dimensions. Because the format does not allow gaps, the remaining
+/// numbers are declared as another tensor.
 fn without_dimensions(header: &mut Value, name: &str, size: u64) {
     let offsets = header[name]["data_offsets"].clone();
     let (start, end) = (offsets[0].as_u64().unwrap(), offsets[1].as_u64().unwrap());

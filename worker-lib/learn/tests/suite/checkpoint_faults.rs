@@ -1,5 +1,5 @@
-//! Checkpoints on a simulated disk that fails, tears writes and loses data, driven by a seed: a complete checkpoint
-//! survives, and a torn one is refused.
+//! Checkpoints on a simulated disk that fails, tears writes and loses data at random, as determined by a seed. The
+//! tests check that a complete checkpoint survives and that a torn one is rejected.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
@@ -19,8 +19,8 @@ const DIRECTORY: &str = "/run";
 const WORKERS: usize = 2;
 const SEEDS: u64 = 100;
 const ROUNDS: usize = 6;
-/// Upper bound of the disk operations before a failure; larger than the number of operations with which all workers
-/// save.
+/// Upper bound of the number of disk operations before a failure. It exceeds the number of operations that all workers
+/// need to save a checkpoint.
 const OPERATIONS: u64 = 24;
 const FAILURE_CHANCE: f64 = 0.15;
 
@@ -51,7 +51,7 @@ fn together<T: Send>(trainers: &mut [PpoTrainer], work: impl Fn(&mut PpoTrainer)
     })
 }
 
-/// Resumes trainers from the checkpoint on a disk and checks that it contains all environments.
+/// Resumes trainers from the checkpoint on a disk, and checks that the checkpoint contains all environments.
 fn resumed(disk: &SimulatedDisk) -> Result<Vec<PpoTrainer>, String> {
     let mut all = trainers();
     for trainer in &mut all {
@@ -62,7 +62,8 @@ fn resumed(disk: &SimulatedDisk) -> Result<Vec<PpoTrainer>, String> {
     Ok(all)
 }
 
-/// Checks that the checkpoint on a disk is one of those `allowed`, which maps the number of advances to the digest.
+/// Checks that the checkpoint on a disk is one of the `allowed` ones. `allowed` maps the number of advances of each
+/// allowed checkpoint to its digest.
 fn check(disk: &SimulatedDisk, allowed: &BTreeMap<u64, u64>, when: &str) -> Vec<PpoTrainer> {
     let found = resumed(disk).unwrap_or_else(|error| panic!("{when}: {error}"));
     for trainer in &found {

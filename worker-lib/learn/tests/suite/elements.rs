@@ -13,7 +13,7 @@ const CART_POLE: &str = "CartPole-v1";
 const WORKERS: u16 = 3;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Trains for two advances and returns the progress of each worker.
+/// Trains for two calls of `advance`, and returns the progress of each worker.
 fn train<A: Algorithm + Sync>(config: &A, elements: ElementTypes) -> Vec<Progress> {
     let loopback = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let switch = EmbeddedSwitch::start(loopback, &EmbeddedOptions::default()).unwrap();
@@ -40,7 +40,7 @@ fn train<A: Algorithm + Sync>(config: &A, elements: ElementTypes) -> Vec<Progres
     })
 }
 
-/// The counts of steps and episodes are as exact as with 32-bit elements: only gradients are rounded.
+/// Checks that the counts of steps and episodes are exact. Only gradients are rounded if packets have 16-bit elements.
 fn counts_are_exact<A: Algorithm + Sync>(config: &A) {
     let wide = train(config, ElementTypes::F32);
     for name in ["bf16", "f16", "bf16-f32"] {

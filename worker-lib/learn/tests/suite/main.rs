@@ -1,4 +1,4 @@
-//! Tests of the algorithms, in a single program so that they are linked only once.
+//! Tests of the algorithms, built as a single program so that they are linked only once.
 
 mod asynchronous_training;
 mod checkpoint;

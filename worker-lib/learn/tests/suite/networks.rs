@@ -4,7 +4,8 @@ use iswitch_learn::nn::{Activation, Image, Network};
 
 const FRAMES: Image = Image { height: 84, width: 84, channels: 4 };
 
-/// Returns numbers between -0.5 and 0.5 that are reproducible in any language: an integer hash, then one division.
+/// Returns pseudo-random numbers between -0.5 and 0.5. They are reproducible in any language, because each is an
+/// integer hash followed by one division.
 fn noise(len: usize, salt: u32) -> Vec<f32> {
     (0..len as u32)
         .map(|i| {
@@ -22,7 +23,7 @@ struct Run {
     by_input: Vec<f32>,
 }
 
-/// Computes the mean squared error and its gradients with respect to the parameters and the input.
+/// Computes the mean squared error, and its gradients with respect to the parameters and to the input.
 fn run(net: &Network, parameters: &[f32], input: &[f32], target: &[f32], threads: usize) -> Run {
     let mut work = net.workspace(target.len() / net.outputs()).with_threads(threads);
     let output = net.forward(parameters, input, &mut work).to_vec();
@@ -37,7 +38,8 @@ fn run(net: &Network, parameters: &[f32], input: &[f32], target: &[f32], threads
     Run { output, loss, gradient, by_input }
 }
 
-/// Returns the number of derivatives in `analytic` that differ from the finite differences of the loss.
+/// Returns the number of derivatives in `analytic` that deviate from the finite differences of `loss` by more than a
+/// tolerance.
 fn outliers(values: &[f32], analytic: &[f32], loss: impl Fn(&[f32]) -> f64) -> usize {
     let is_outlier = |i: usize| {
         let loss_at = |step: f32| {
@@ -92,7 +94,8 @@ fn layer_normalisation_agrees_with_finite_differences() {
     check_by_differences(&net, 5, false);
 }
 
-/// Network of the DQN paper in Nature. The paper's A2C has 32 channels in the last convolution.
+/// Creates the network of the DQN paper in Nature (Mnih et al., 2015). The network of the iSwitch paper's A2C has 32
+/// channels in the last convolution.
 fn atari(last_channels: usize, outputs: usize) -> Network {
     Network::image(FRAMES)
         .convolution(32, 8, 4, Activation::Relu)
@@ -118,7 +121,8 @@ fn ddpg_critic_tail() -> Network {
         .dense(1, Activation::Identity)
 }
 
-/// Compares with a fixture of lines `kind,index,value`. Errors are relative to the largest value of their kind.
+/// Compares the results of a network with a fixture file, whose lines are `kind,index,value`. Errors are relative to
+/// the largest value of the same kind.
 fn check_by_fixture(net: &Network, batch: usize, scale: f32, fixture: &str) {
     let parameters: Vec<_> = noise(net.parameter_count(), 1).iter().map(|x| x * scale).collect();
     let (input, target) = (noise(batch * net.inputs(), 2), noise(batch * net.outputs(), 3));

@@ -74,8 +74,8 @@ fn parameters(trainer: &PpoTrainer) -> Vec<u32> {
     trainer.replica().parameters.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Returns a minibatch near the current policy. The old log-probabilities and values differ slightly from the current
-/// ones, so that all branches of the loss are taken.
+/// Returns a random minibatch for the current policy. Its old log-probabilities and values differ slightly from the
+/// current ones, so that all branches of the loss are taken.
 fn random_minibatch(agent: &ActorCritic, samples: usize, random: &mut impl FnMut() -> f32) -> Minibatch {
     let mut row = |len: usize, scale: f32| (0..len).map(|_| scale * random()).collect::<Vec<f32>>();
     let discrete = agent.action_dim() == 1;
@@ -97,7 +97,8 @@ fn random_minibatch(agent: &ActorCritic, samples: usize, random: &mut impl FnMut
     }
 }
 
-/// Computes the loss whose gradient is reported, from its reported parts.
+/// Computes the total loss, of which `PpoLoss::gradient` returns the gradient, from the parts of the loss that it
+/// reports.
 fn total_loss(loss: &mut PpoLoss, config: &PpoConfig, parameters: &[f32], batch: &Minibatch) -> f64 {
     let mut unused = vec![0.0; parameters.len()];
     let parts = loss.gradient(config, parameters, batch, &mut unused);

@@ -1,5 +1,5 @@
-//! Tests of DQN, A2C, DDPG, TD3 and SAC, which consist of two halves: with several workers, from checkpoints, and until
-//! the task is solved.
+//! Tests of the algorithms that consist of two halves (DQN, A2C, DDPG, TD3 and SAC): with several workers, with
+//! checkpoints, and until the task is solved.
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -98,7 +98,7 @@ fn on_all<A: Algorithm + Sync, T: Send>(
     })
 }
 
-/// Returns the parameters after a number of advances, as a checkpoint would contain them.
+/// Returns the parameters after a number of calls of `advance`, as a checkpoint would contain them.
 fn parameters_after(trainer: &mut dyn Trainer, advances: usize) -> Vec<f32> {
     for _ in 0..advances {
         trainer.advance().unwrap();

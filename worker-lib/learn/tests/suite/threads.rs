@@ -1,4 +1,5 @@
-//! Training with environments in several threads: the model is the same, bit for bit.
+//! Training with environments in several threads. The tests check that the resulting model is bit-identical to that of
+//! a single thread.
 
 use iswitch::Loopback;
 use iswitch_learn::algorithms::a2c::A2cConfig;
@@ -10,7 +11,7 @@ use iswitch_learn::algorithms::trained::Trained;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World};
 use iswitch_learn::env;
 
-/// Returns a trainer without other workers.
+/// Returns a trainer for a job with a single worker.
 fn trainer<A: Algorithm>(id: &'static str, config: &A, threads: usize) -> Box<dyn Trainer> {
     let shape = config.vector_shape(env::make(id).unwrap().spec(), Mode::Synchronous).unwrap();
     let member = Loopback::group(1, shape.len()).remove(0);
@@ -18,7 +19,7 @@ fn trainer<A: Algorithm>(id: &'static str, config: &A, threads: usize) -> Box<dy
     config.clone().trainer(World { rank: 0, size: 1 }, &make, Box::new(member)).unwrap()
 }
 
-/// Returns the bits of a checkpoint after some training.
+/// Returns the bit patterns of the model in a checkpoint after some training.
 fn model_after<A: Algorithm>(id: &'static str, config: &A, threads: usize, advances: usize) -> Vec<u32> {
     let mut trainer = trainer(id, config, threads);
     for _ in 0..advances {

@@ -10,19 +10,19 @@ use iswitch_study::StudyError;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Collective {
-    /// Ring all-reduce: each of N hosts sends 2 (N - 1) / N times the size of its buffer to the next host (Patarasuk
-    /// and Yuan, 2009).
+    /// Ring all-reduce: each of N hosts sends 2 (N - 1) / N times the size of its buffer to the next host in the ring
+    /// (Patarasuk and Yuan, 2009).
     RingAllReduce,
-    /// All-reduce along a binary tree: each host sends its buffer to its parent and receives the result from it. Both
-    /// directions are pipelined.
+    /// All-reduce along a binary tree: each host sends its buffer to its parent, and receives the result from its
+    /// parent. Both directions are pipelined.
     TreeAllReduce,
     /// All-to-all: each of N hosts sends 1 / N of its buffer to every other host.
     AllToAll,
 }
 
 impl Collective {
-    /// Returns the flows of the operation. `hosts` lists at least 2 different hosts; host `i` sends from ingress port
-    /// `i` and receives at egress port `i`. `bytes` is the size of the buffer of each host.
+    /// Returns the flows of the operation. `hosts` lists at least two distinct hosts; host `i` sends from ingress port
+    /// `i` and receives at egress port `i`. `bytes` is the size of each host's buffer.
     ///
     /// # Errors
     /// Fails if there are fewer than 2 hosts, or if a host is listed twice.

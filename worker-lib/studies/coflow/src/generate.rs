@@ -1,5 +1,5 @@
-//! Random jobs, each of which has a random shape with a random coflow at each node; and synthetic coflows and shapes,
-//! which replace a trace.
+//! Generation of random jobs, each with a random shape and a random coflow at each node, and of synthetic coflows and
+//! shapes, which replace a trace.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,7 @@ impl JobSource {
     }
 
     /// Returns a source with the same shapes and a random subset of the coflows. `share` is the fraction of the coflows
-    /// in the subset, which contains at least one coflow.
+    /// that the subset contains; it contains at least one.
     #[must_use]
     pub fn part(&self, share: f64, rng: &mut ChaCha8Rng) -> Self {
         let count = ((self.coflows.len() as f64 * share).round() as usize).clamp(1, self.coflows.len());
@@ -75,8 +75,8 @@ impl JobSource {
         first_bytes(hash)
     }
 
-    /// Draws `count` jobs with Poisson arrivals. `interarrival` is the mean time between arrivals, in seconds; if it is
-    /// 0, all jobs arrive at once.
+    /// Draws `count` jobs, which arrive in a Poisson process. `interarrival` is the mean time between arrivals, in
+    /// seconds; if it is 0, all jobs arrive at once.
     ///
     /// # Panics
     /// Panics if `interarrival` is negative or not finite.
@@ -97,7 +97,7 @@ impl JobSource {
             .collect()
     }
 
-    /// Creates a job of the given shape. `choose` returns the index of the coflow of each node.
+    /// Creates a job with the given shape. `choose` returns, for each node, the index of the coflow to place at it.
     ///
     /// # Errors
     /// Fails if the shape has a cycle, or an edge to or from a node that does not exist.
@@ -117,8 +117,8 @@ impl JobSource {
     }
 }
 
-/// Gives each job a deadline: its isolated time multiplied by 1 + U(0, `slack`), as the evaluation of Varys does for
-/// coflows.
+/// Gives each job a deadline: its isolated time multiplied by 1 + U(0, `slack`), where U is a uniform random number.
+/// The evaluation of Varys gives coflows such deadlines.
 ///
 /// # Errors
 /// Fails if `slack` is negative or not finite.
@@ -142,11 +142,11 @@ pub fn set_deadlines(
 const WIDE: f64 = 0.3;
 /// Maximum number of mappers, and maximum number of reducers, of a narrow coflow.
 const NARROW_PORTS_MAX: usize = 5;
-/// Log-normal distribution of the bytes that a reducer of a narrow coflow receives: median, and standard deviation of
-/// the logarithm.
+/// Median, and standard deviation of the logarithm, of the log-normal distribution of the bytes that each reducer of a
+/// narrow coflow receives.
 const NARROW_SIZE: (f64, f64) = (4e6, 1.5);
-/// Log-normal distribution of the bytes that a reducer of a wide coflow receives: median, and standard deviation of the
-/// logarithm.
+/// Median, and standard deviation of the logarithm, of the log-normal distribution of the bytes that each reducer of a
+/// wide coflow receives.
 const WIDE_SIZE: (f64, f64) = (100e6, 1.8);
 
 /// Generates a trace that resembles the FB2010 benchmark. `interarrival` is the mean time between arrivals of coflows,
@@ -189,8 +189,8 @@ fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, StudyE
     Coflow::new(ports, flows)
 }
 
-/// Generates a shape with `nodes` nodes. Each node except the last precedes between one and `most` of the six nodes
-/// after it.
+/// Generates a shape with `nodes` nodes. Each node except the last precedes at least one and at most `most` of the six
+/// nodes that follow it.
 pub fn synthetic_shape(nodes: usize, most: usize, rng: &mut ChaCha8Rng) -> Shape {
     const REACH: usize = 6;
     let mut edges = Vec::new();

@@ -1,15 +1,15 @@
-//! Results of a run, as the metrics that papers report.
+//! Results of a run, as metrics that are usual in the literature.
 
 use super::bound::Bound;
 use super::simulation::Outcome;
 use super::workload::Job;
 
-/// Statistics of the completion times of coflows or of jobs, in seconds; all are 0 if there are no times.
+/// Statistics of the completion times of coflows or of jobs, in seconds; all statistics are 0 if there are no times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
     /// Mean.
     pub mean: f64,
-    /// 50th percentile: the shortest time that at least 50 % of all times do not exceed.
+    /// 50th percentile: the shortest of the times that is at least as long as 50 % of all times.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -36,17 +36,17 @@ impl Times {
 /// Results of one run of one policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// Coflow completion times, each from the moment at which the coflow could start.
+    /// Coflow completion times, each measured from the time at which the coflow became ready.
     pub cct: Times,
-    /// Job completion times, each from the arrival of the job.
+    /// Job completion times, each measured from the arrival of the job.
     pub jct: Times,
-    /// Time at which the last job was complete, in seconds from time 0.
+    /// Time at which the last job completed, in seconds since the start of the simulation.
     pub makespan: f64,
-    /// Share of the deadlines that were met; `None` if no job has a deadline.
+    /// Share of the jobs with deadlines that met their deadline; `None` if no job has a deadline.
     pub deadlines_met: Option<f64>,
     /// Lower bounds on the mean job completion time under any policy.
     pub bound: Bound,
-    /// Number of times that rates were computed.
+    /// Number of times that rates were recomputed.
     pub decisions: u64,
 }
 
@@ -70,8 +70,8 @@ fn deadlines_met(jobs: &[Job], outcome: &Outcome) -> Option<f64> {
     (!met.is_empty()).then(|| met.iter().filter(|met| **met).count() as f64 / met.len() as f64)
 }
 
-/// Returns whether a job with a completion time of `seconds` met its deadline, if it has one. Rounding errors are
-/// tolerated.
+/// Returns whether a job with a completion time of `seconds` met its deadline, or `None` if the job has no deadline.
+/// Tolerates rounding errors.
 pub fn is_met(job: &Job, seconds: f64) -> Option<bool> {
     job.deadline.map(|deadline| seconds <= deadline * (1.0 + 1e-6))
 }

@@ -1,11 +1,11 @@
 //! Lower bounds on the mean job completion time under any policy.
 //!
-//! A job needs at least the time of its critical path, on which every coflow is sent at the full rate of its busiest
-//! port. It also needs at least the time of all its coflows at its busiest port. Furthermore, each port can be regarded
-//! as a machine that serves all jobs; on a single machine, preemptive shortest-remaining-processing-time-first gives
-//! the minimum mean flow time (Schrage, 1968). The third bound is that of a linear relaxation, which considers all
-//! ports and the isolated times of all jobs together. All bounds, and therefore the greatest of them, hold for every
-//! policy. None of them is tight.
+//! A job needs at least the time of its critical path if every coflow on this path is sent at the full rate of its
+//! busiest port. It also needs at least the time that all its coflows together take at the job's busiest port.
+//! Furthermore, each port can be regarded as a single machine that serves all jobs; on such a machine, preemptive
+//! shortest-remaining-processing-time-first minimises the mean flow time (Schrage, 1968). The last bound is that of a
+//! linear relaxation, which considers all ports and the isolated times of all jobs together. All bounds, and therefore
+//! the greatest of them, hold for every policy. None of them is tight.
 
 mod relaxation;
 
@@ -19,9 +19,9 @@ use relaxation::Item;
 /// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Bound from the isolated times of the jobs, as if each job had the fabric to itself.
+    /// Bound from the isolated times of the jobs: the bound if each job had the fabric to itself.
     pub isolated: f64,
-    /// Bound from the busiest port, as if all other ports had unlimited capacity.
+    /// Bound from the busiest port: the bound if all other ports had unlimited capacity.
     pub port: f64,
     /// Bound from the linear relaxation.
     pub relaxation: f64,
@@ -54,8 +54,8 @@ fn item(job: &Job, fabric: Fabric, loads: &[f64]) -> Item {
     Item { release: job.arrival, isolated: alone(job, fabric), needs: needs.collect() }
 }
 
-/// Returns the isolated time of a job: the minimum number of seconds that it needs if it has the fabric to itself. It
-/// is the time of its critical path, or of its busiest port if that takes longer.
+/// Returns the isolated time of a job: the minimum number of seconds that it needs if it has the fabric to itself. This
+/// is the time of its critical path or, if longer, the time that it needs at its busiest port.
 pub fn alone(job: &Job, fabric: Fabric) -> f64 {
     let longest = job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;
     port_loads(job, fabric).into_iter().fold(longest, f64::max)
@@ -70,7 +70,7 @@ fn port_loads(job: &Job, fabric: Fabric) -> Vec<f64> {
     loads
 }
 
-/// Time in seconds, with a total order.
+/// Time in seconds, with a total order, so that it can be used in a heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seconds(f64);
 
@@ -88,8 +88,9 @@ impl Ord for Seconds {
     }
 }
 
-/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task
-/// consists of an arrival and a processing time; tasks must be sorted by arrival.
+/// Returns the sum of the flow times of tasks on a single machine under preemptive
+/// shortest-remaining-processing-time-first. Each task is given as its arrival and its processing time; the tasks must
+/// be sorted by arrival.
 fn shortest_first(tasks: &[(f64, f64)]) -> f64 {
     let mut waiting: BinaryHeap<Reverse<(Seconds, Seconds)>> = BinaryHeap::new();
     let (mut next, mut time, mut sum) = (0, 0.0_f64, 0.0);

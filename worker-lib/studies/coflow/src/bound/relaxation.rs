@@ -1,15 +1,16 @@
 //! Linear relaxation of the scheduling problem, which gives a lower bound on the total completion time.
 //!
-//! The relaxation has variables for the completion time of each item (a job) as a whole and at each port that the item
-//! uses. The completion time of an item is at least that at each of its ports, and at least its release time plus its
-//! isolated time. The completion times at one port satisfy the inequalities of a single machine with release times
-//! (Goemans, "A Supermodular Relaxation for Scheduling with Release Dates", 1996), which no schedule violates.
+//! Each item is a job. The relaxation has a variable for the completion time of each item as a whole, and one for the
+//! completion time of the item at each port that it uses. An item completes no earlier than at each of its ports, and
+//! no earlier than its release time plus its isolated time. The completion times at a port satisfy the inequalities of
+//! a single machine with release times (Goemans, "A Supermodular Relaxation for Scheduling with Release Dates", 1996),
+//! which every schedule satisfies.
 //!
-//! The relaxation is solved through its Lagrangian dual: each item has a weight of 1, which is divided among its ports
-//! and its isolated time. For any such division, the sum over ports of the weighted completion times on single machines
-//! is a lower bound. For one machine, the relaxation is solved exactly by serving the available item with the highest
-//! ratio of weight to time. Mirror ascent moves weight to the ports at which an item ends late. The best division found
-//! gives the bound; the optimum of the relaxation may be slightly higher.
+//! The relaxation is solved through its Lagrangian dual. The weight of each item, which is 1, is divided among its
+//! ports and its isolated time. For any such division, the sum over ports of the weighted completion times on single
+//! machines is a lower bound. The relaxation for a single machine is solved exactly by always serving the available
+//! item with the highest ratio of weight to time. Mirror ascent shifts weight to the ports at which an item completes
+//! late. The bound is that of the best division found; the optimum of the relaxation may be slightly higher.
 
 use std::collections::BinaryHeap;
 
@@ -17,17 +18,18 @@ use super::Seconds;
 
 /// Number of steps of the mirror ascent.
 const STEPS: u32 = 40;
-/// Size of the first step: change of a weight, in e-folds, per relative difference of completion times.
+/// Size of the first step, as the change of a weight, in e-folds, for each unit of the relative difference between
+/// completion times.
 const STEP: f64 = 4.0;
 
-/// Item that needs time on ports.
+/// Item to be scheduled: a job with the time that it needs on each port.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     /// Time from which the item may be served, in seconds.
     pub(super) release: f64,
     /// Minimum time from the release to the completion, in seconds.
     pub(super) isolated: f64,
-    /// Ports, and the number of seconds that the item needs at each of them.
+    /// Ports that the item uses, and the number of seconds that it needs at each of them.
     pub(super) needs: Vec<(usize, f64)>,
 }
 
@@ -61,7 +63,8 @@ pub(super) fn total_time(items: &[Item], ports: usize) -> f64 {
     best
 }
 
-/// Multiplies each weight by a factor that grows with the completion time, and normalises the sum to 1.
+/// Multiplies each weight by a factor that grows with the corresponding completion time in `times`, and normalises the
+/// sum of the weights to 1.
 fn ascend(weights: &mut [f64], times: &[f64], release: f64, size: f64) {
     let last = times.iter().copied().fold(0.0, f64::max);
     let span = last - release;
@@ -72,9 +75,9 @@ fn ascend(weights: &mut [f64], times: &[f64], release: f64, size: f64) {
     weights.iter_mut().for_each(|weight| *weight /= sum);
 }
 
-/// Solves the relaxation for one machine: computes the completion time of each of its items as the mean time at which
-/// the item is served plus half of its need. Each entry of `machine` has the index of an item, the index of this
-/// machine among the item's ports, and the item's need.
+/// Solves the relaxation for one machine. The completion time of an item on the machine is the mean time at which the
+/// item is served plus half of the time that it needs. Each entry of `machine` consists of the index of an item, the
+/// index of this machine among that item's ports, and the time that the item needs.
 fn serve(machine: &[(usize, usize, f64)], items: &[Item], weights: &[Vec<f64>], times: &mut [Vec<f64>]) {
     // Ratio of weight to need, index in `machine`, and remaining need of each available item.
     let mut waiting: BinaryHeap<(Seconds, usize)> = BinaryHeap::new();

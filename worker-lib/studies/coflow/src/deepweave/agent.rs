@@ -1,8 +1,9 @@
-//! Policy that asks a network for new priorities whenever jobs arrive. A search can improve the resulting order.
+//! Policy that asks a network for new priorities whenever jobs arrive. Optionally, a search improves the resulting
+//! order.
 //!
-//! The policy sorts coflows by keys, lowest first. Without a search, the keys of a network of kind `Node` change
-//! between arrivals, because they depend on the remaining need of the jobs. Keys from a search stay fixed between
-//! arrivals.
+//! The policy sorts coflows by keys; the coflow with the lowest key is sent first. Without a search, keys derived from
+//! a network of kind `Node` change between arrivals, because they depend on the remaining need of each job. Keys found
+//! by a search remain constant between arrivals.
 
 use std::sync::Arc;
 
@@ -15,13 +16,13 @@ use super::scene::{LEAST, Scene};
 use crate::policy::{Needs, Policy, Sharing, sort};
 use crate::simulation::State;
 
-/// Priority and key of a coflow whose job has not arrived.
+/// Value of the priority and of the key of a coflow whose job has not arrived.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Exploration that draws random priorities around those of the network.
+/// Exploration that draws each priority from a distribution around the network's priority.
 #[derive(Clone, Debug)]
 pub struct Exploration {
-    /// Standard deviation of the priorities.
+    /// Standard deviation of the distribution.
     pub deviation: f64,
     /// Random stream.
     pub rng: ChaCha8Rng,
@@ -32,10 +33,10 @@ pub struct Exploration {
 pub struct Decision {
     /// Input of the network.
     pub scene: Scene,
-    /// Difference, caused by exploration or the search, between the priority that was used for each coflow and the
-    /// network's priority; shape `[nodes]`.
+    /// For each coflow, the priority that was used minus the network's priority, with shape `[nodes]`. The difference
+    /// is caused by exploration or by the search.
     pub offsets: Vec<f32>,
-    /// Gradient of the cost saved by the search's steps, with respect to the network's advice.
+    /// Gradient, with respect to the network's advice, of the cost that the steps of the search saved.
     pub credits: Advice,
 }
 
@@ -47,13 +48,13 @@ pub struct DeepWeave {
     parameters: Arc<[f32]>,
     lookahead: Option<Lookahead>,
     exploration: Option<Exploration>,
-    /// Decisions so far, if they are recorded.
+    /// Decisions so far; `None` if decisions are not recorded.
     record: Option<Vec<Decision>>,
     /// Number of jobs that had arrived at the last decision.
     arrived: usize,
     /// Priority of each coflow.
     priorities: Vec<f64>,
-    /// Key of each coflow from the search, if there is one.
+    /// Key of each coflow that the search found; not used without a search.
     keys: Vec<f64>,
     needs: Needs,
 }
@@ -62,7 +63,7 @@ impl DeepWeave {
     /// Creates the policy from a network and its parameters.
     ///
     /// # Panics
-    /// Panics if the number of parameters is not that of the network.
+    /// Panics if `parameters` does not have the number of parameters of the network.
     pub fn new(net: Net, parameters: Arc<[f32]>) -> Self {
         assert_eq!(parameters.len(), net.parameter_count(), "number of parameters");
         Self {
@@ -131,8 +132,8 @@ impl DeepWeave {
         }
     }
 
-    /// If there is a search, determines the keys with it, adds its changes to `offsets`, and returns the gradient with
-    /// respect to the advice.
+    /// If the policy has a search, runs it to determine the keys, adds the resulting changes of priorities to
+    /// `offsets`, and returns the gradient with respect to the advice.
     fn search(
         &mut self,
         state: &State<'_>,
@@ -158,7 +159,7 @@ impl DeepWeave {
         Advice { priorities: Vec::new(), moved, aims }
     }
 
-    /// Returns the current sort key of a coflow; the lowest is first.
+    /// Returns the current sort key of a coflow; the coflow with the lowest key is sent first.
     fn key(&self, state: &State<'_>, stage: usize, need: f64) -> (f64, f64, usize) {
         let path = state.stages[stage].path;
         let key = match (&self.lookahead, self.net.is_residual()) {
@@ -170,7 +171,7 @@ impl DeepWeave {
     }
 }
 
-/// Returns a term that breaks ties in favour of the coflow with the longest path.
+/// Returns a small term that breaks ties between coflows in favour of the one with the longest path.
 fn tie(path: f64) -> f64 {
     1e-6 * path / (1.0 + path)
 }

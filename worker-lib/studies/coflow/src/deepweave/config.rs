@@ -6,7 +6,7 @@ use super::net::{Net, NetKind};
 use iswitch_study::error::check_counts;
 use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
-/// Source of randomness in policy-gradient iterations.
+/// Source of randomness in iterations that use a policy gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Explore {
@@ -28,18 +28,17 @@ pub struct DeepWeaveConfig {
     pub coflows_max: usize,
     /// Fraction of the coflows from which training jobs are drawn; the subset is random.
     pub coflow_share: f64,
-    /// Number of agents, with one episode each per iteration (N in algorithm 1 of the paper).
+    /// Number of agents (N in algorithm 1 of the paper), each of which runs one episode per iteration.
     pub agents: usize,
-    /// Number of initial iterations in which the network learns to imitate a search.
+    /// Number of iterations at the start in which the network learns to imitate a search.
     pub imitation_iterations: u64,
-    /// Number of orders that a search tries for each arriving job, in iterations that imitate or train the search.
+    /// Number of orders that the search tries for each job that has arrived, in iterations that use the search.
     pub evaluations: u64,
-    /// Number of jobs per episode in iterations that imitate or train a search. In these iterations, each agent has its
-    /// own jobs.
+    /// Number of jobs per episode in iterations that use the search, in which each agent has its own jobs.
     pub own_jobs: usize,
     /// Number of optimiser steps in an iteration that imitates a search.
     pub imitation_steps: usize,
-    /// Maximum change of a key, in e-folds, that the network learns from the search; larger changes are clipped.
+    /// Maximum change of a key, in e-folds, that the network learns from the search; larger changes are clipped to it.
     pub offset_max: f64,
     /// Total number of iterations.
     pub iterations: u64,
@@ -49,11 +48,12 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, used in rotation; 0 means that all jobs arrive at once.
+    /// Mean times between arrivals, in seconds, which the iterations use in turn; 0 means that all jobs of an episode
+    /// arrive at once.
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,
-    /// Increase of the mean number of jobs per iteration.
+    /// Increase of the mean number of jobs per episode from one iteration to the next.
     pub episode_growth: f64,
     /// Maximum number of jobs per episode.
     pub episode_jobs_max: usize,
@@ -63,15 +63,15 @@ pub struct DeepWeaveConfig {
     pub test_interval: u64,
     /// Number of workloads per test.
     pub test_workloads: usize,
-    /// Number of orders that the search tries for each arriving job in a test of a network of kind `Node`.
+    /// Number of orders that the search tries for each job that has arrived, in a test of a network of kind `Node`.
     pub test_evaluations: u64,
     /// Number of jobs in each test workload; at most `batch_jobs` if all arrive at once.
     pub test_jobs: usize,
 }
 
 impl DeepWeaveConfig {
-    /// Returns hyper-parameters for a kind of network. For the paper's network, the learning rate is the paper's, and
-    /// the training starts from random parameters, as in the paper.
+    /// Returns hyper-parameters for a kind of network. For the paper's network, these include the learning rate of the
+    /// paper, and training starts from random parameters, as in the paper.
     pub fn preset(network: NetKind) -> Self {
         let is_node = network == NetKind::Node;
         Self {

@@ -42,7 +42,7 @@ fn draw(
     source.draw(jobs, interarrival, rng)
 }
 
-/// Draws the jobs of one agent for an iteration in which each agent has its own jobs.
+/// Draws the jobs of one agent in an iteration in which each agent has its own jobs.
 pub(super) fn own_jobs(
     config: &DeepWeaveConfig,
     source: &JobSource,
@@ -54,8 +54,8 @@ pub(super) fn own_jobs(
     draw(config, source, (config.own_jobs, interarrival(config, number)), &mut rng)
 }
 
-/// Draws the jobs that all agents of an iteration share. Their mean number grows during training (line 15 of the
-/// paper's algorithm 1).
+/// Draws the jobs for an iteration in which all agents have the same jobs. The mean number of jobs grows during
+/// training (line 15 of the paper's algorithm 1).
 pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iteration: u64) -> Vec<Job> {
     let mut rng = stream(config.seed, Purpose::Arrivals, iteration as usize);
     let done = iteration.saturating_sub(config.imitation_iterations) as f64;
@@ -66,14 +66,14 @@ pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iterati
     draw(config, source, (jobs, interarrival(config, iteration as usize)), &mut rng)
 }
 
-/// Draws the jobs of a test workload, which are the same in each test.
+/// Draws the jobs of a test workload. They are the same in every test.
 pub(super) fn test_jobs(config: &DeepWeaveConfig, source: &JobSource, workload: usize) -> Vec<Job> {
     let mut rng = stream(config.seed, Purpose::Evaluation, workload);
     draw(config, source, (config.test_jobs, interarrival(config, workload)), &mut rng)
 }
 
-/// Returns, for each decision, the total time that all jobs spend in the fabric after that decision, in seconds. There
-/// is one decision at each arrival. These costs are the negated sums of the rewards that follow.
+/// Returns the cost of each decision, in seconds: the total time that all jobs spend in the fabric after the decision.
+/// There is one decision at each arrival. A cost is the negated sum of the rewards that follow the decision.
 pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
     let mut times: Vec<f64> = jobs.iter().map(|job| job.arrival).collect();
     times.dedup();
@@ -90,7 +90,7 @@ pub(super) fn mean_time(task: &Task, jobs: &[Job], policy: &mut dyn Policy) -> R
     Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
 }
 
-/// Returns the random stream of an agent in an iteration.
+/// Returns the random stream of an agent in one iteration.
 pub(super) fn agent_rng(config: &DeepWeaveConfig, iteration: u64, agent: usize) -> ChaCha8Rng {
     stream(config.seed, Purpose::Actions, iteration as usize * config.agents + agent)
 }

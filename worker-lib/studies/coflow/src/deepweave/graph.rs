@@ -1,8 +1,9 @@
-//! Message passing along the edges of jobs: the attribute of a node is computed from its own features and the
-//! attributes of the nodes that depend on it.
+//! Message passing along the edges of job graphs. The attribute of a node is computed from its own features and from
+//! the attributes of the nodes that depend on it.
 //!
-//! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that depend on coflow i (section 4.3 of the paper; Decima,
-//! section 5.1). The non-linear function g after the sum is necessary, because f alone cannot compute the longest path.
+//! `attr_i = x_i + g(sum of f(attr_u))`, where the sum is over the coflows u that depend on coflow i (section 4.3 of
+//! the paper; Decima, section 5.1). The non-linear function g after the sum is necessary: with f alone, the longest
+//! path could not be computed.
 
 use super::scene::Scene;
 use iswitch_learn::part::Part;
@@ -15,7 +16,7 @@ const HIDDEN: [usize; 2] = [16, 8];
 pub(super) struct Graph {
     message: Part,
     update: Part,
-    /// Messages of the last pass, with shape `[nodes, width]`; `sums` and `attributes` have the same shape.
+    /// Messages of the last pass, with shape `[nodes, width]`. The fields `sums` and `attributes` have the same shape.
     messages: Vec<f32>,
     sums: Vec<f32>,
     attributes: Vec<f32>,
@@ -46,7 +47,8 @@ impl Graph {
         [&self.message, &self.update]
     }
 
-    /// Returns the attributes (`[nodes, width]`) of nodes with the features `own` (`[nodes, width]`).
+    /// Returns the attributes (`[nodes, width]`) of the scene's nodes, given the features of each node, `own` (`[nodes,
+    /// width]`).
     pub(super) fn forward(&mut self, parameters: &[f32], scene: &Scene, own: &[f32]) -> &[f32] {
         let Self { message, update, messages, sums, attributes, level } = self;
         let width = message.inputs();
@@ -73,8 +75,9 @@ impl Graph {
         attributes
     }
 
-    /// Adds the gradient of the loss with respect to the parameters to `gradient`. Converts `deltas` from the gradient
-    /// with respect to the attributes to that with respect to the features. Must be called after [`Self::forward`].
+    /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` must contain the gradient
+    /// with respect to the attributes, and is overwritten with the gradient with respect to the features. Must be
+    /// called after [`Self::forward`].
     pub(super) fn backward(
         &mut self,
         parameters: &[f32],

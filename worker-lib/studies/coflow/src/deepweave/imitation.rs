@@ -1,8 +1,8 @@
-//! Imitation: the network is trained towards the orders that a search finds to be better than the network's.
+//! Imitation: the network is trained to reproduce the orders of a search, which are better than its own.
 //!
-//! Agents follow the search, each on its own jobs, so the visited states are those of a policy that uses the search. As
-//! the search starts from the network's order, it finds fewer improvements as the network improves (expert iteration;
-//! Anthony et al., 2017).
+//! Agents follow the orders of the search, each on its own jobs, so the states that they visit are those of a policy
+//! with a search. Because the search starts from the network's order, it finds fewer improvements as the network
+//! improves (expert iteration; Anthony et al., 2017).
 
 use super::agent::Decision;
 use super::episodes::Task;
@@ -12,8 +12,8 @@ use super::training::{Model, Step, Totals};
 use iswitch_learn::algorithms::exact::add_fixed;
 use iswitch_study::StudyError;
 
-/// Runs one iteration: an episode of each agent, then optimiser steps. Each step uses a part of every agent's
-/// decisions.
+/// Runs one iteration: an episode of each agent, followed by optimiser steps. Each optimiser step uses a different part
+/// of every agent's decisions.
 pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Result<[f64; 3], StudyError> {
     let config = step.config;
     let mut totals = Totals::default();
@@ -38,7 +38,8 @@ pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Re
     totals.sum(step.group)
 }
 
-/// Replaces the offsets of decisions with the priorities that the network should have given according to the search.
+/// Replaces the offsets in decisions with targets: the priorities that, according to the search, the network should
+/// have assigned. Changes of more than `most` are clipped.
 fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
     let mut advice = Advice::default();
     for Decision { scene, offsets, .. } in &mut decisions {
@@ -49,7 +50,7 @@ fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<De
     decisions
 }
 
-/// Adds the gradient of half the mean squared distance from the targets.
+/// Adds, for one decision, the gradient of half the mean squared distance between priorities and targets to `gradient`.
 fn add_gradient(decision: &Decision, model: &mut Model, gradient: &mut [f32]) {
     let Decision { scene, offsets: targets, .. } = decision;
     let mut advice = Advice::default();

@@ -1,8 +1,8 @@
-//! Search for a better order at each decision. The search starts from the order that the network proposes, and
-//! simulates the cost of an order under the assumption that no more jobs arrive.
+//! Search for a better order at each decision. The search starts from the order that the network proposes. It
+//! determines the cost of an order by a simulation in which no more jobs arrive.
 //!
-//! Rollouts improve any policy (Bertsekas, "Rollout Algorithms", 1997). Here, a search starts from the proposal and
-//! takes the steps of [`search`](crate::search): each moves a coflow or a whole job next to another coflow.
+//! A rollout improves any policy (Bertsekas, "Rollout Algorithms", 1997). Here, a search starts from the proposal and
+//! takes the steps of [`search`](crate::search), each of which moves a coflow or a whole job next to another coflow.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use super::remainder::Remainder;
 use super::scene::Scene;
 use crate::simulation::State;
 
-/// Maximum distance between the keys of a moved coflow and its new neighbour. Keys are logarithms.
+/// Maximum difference between the key of a moved coflow and that of its new neighbour. Keys are logarithms.
 const BESIDE: f64 = 1e-4;
 
 /// Maximum absolute value of a logit. Beyond it, a probability is practically 0 or 1.
@@ -23,13 +23,13 @@ const LOGIT_MAX: f64 = 30.0;
 pub struct Found {
     /// Best keys, with shape `[nodes]`.
     pub keys: Vec<f64>,
-    /// Gradient of the relative saving of a step with respect to [`Advice::moved`], with shape `[nodes]`.
+    /// Gradient of the mean relative saving of a step with respect to [`Advice::moved`], with shape `[nodes]`.
     pub moved: Vec<f32>,
-    /// Gradient of the relative saving of a step with respect to [`Advice::aims`], with shape `[nodes]`.
+    /// Gradient of the mean relative saving of a step with respect to [`Advice::aims`], with shape `[nodes]`.
     pub aims: Vec<f32>,
 }
 
-/// Search with a budget of evaluations.
+/// Search that evaluates a limited number of orders.
 #[derive(Clone, Debug)]
 pub struct Lookahead {
     evaluations: u64,
@@ -38,19 +38,19 @@ pub struct Lookahead {
 }
 
 impl Lookahead {
-    /// Creates a search that tries `evaluations` orders for each arriving job.
+    /// Creates a search that, at each decision, tries `evaluations` orders for each job that has arrived.
     pub fn new(evaluations: u64, rng: ChaCha8Rng) -> Self {
         Self { evaluations, rng, evaluated: 0 }
     }
 
-    /// Returns the number of orders that were tried so far.
+    /// Returns the number of orders tried so far.
     pub fn evaluated(&self) -> u64 {
         self.evaluated
     }
 
-    /// Searches for better keys after the arrival of `arrived` jobs. The search starts from the proposed keys or the
-    /// keys in use, whichever are better; both have shape `[nodes]`. The network's advice gives the probabilities of
-    /// steps.
+    /// Searches for better keys when `arrived` jobs have arrived. The search starts from the `proposed` keys or from
+    /// the `followed` ones, which are in use, whichever have the lower cost; both have shape `[nodes]`. The network's
+    /// `advice` determines the probabilities of the steps.
     pub fn improve(
         &mut self,
         (state, scene): (&State<'_>, &Scene),
@@ -87,7 +87,7 @@ impl Lookahead {
         Found { keys: best, moved: moved.slopes(), aims: aims.slopes() }
     }
 
-    /// Moves a coflow, or its whole job, directly before or after another coflow.
+    /// Moves a coflow, or the whole job that contains it, directly before or after another coflow.
     fn step(&mut self, scene: &Scene, keys: &mut [f64], (moved, aim): (usize, usize)) {
         let rng = &mut self.rng;
         let shift = keys[aim] + rng.random_range(-BESIDE..BESIDE) - keys[moved];
@@ -101,10 +101,10 @@ impl Lookahead {
     }
 }
 
-/// Sampler that draws nodes with the probabilities given by a network's logits.
+/// Sampler that draws nodes with probabilities given by logits of the network.
 #[derive(Clone, Debug)]
 struct Chooser {
-    /// Cumulative sums of unnormalised probabilities, up to and including each node.
+    /// For each node, the sum of the unnormalised probabilities of all nodes up to and including it.
     sums: Vec<f64>,
     draws: Vec<f64>,
     saved: Vec<f64>,
@@ -135,8 +135,8 @@ impl Chooser {
         self.saved[node] += saved;
     }
 
-    /// Returns the gradient of the saving of a step with respect to each logit (REINFORCE). The baseline is the mean
-    /// saving over the steps of the decision; with this baseline, the term that contains the probabilities is 0.
+    /// Returns the gradient of a step's mean saving with respect to each logit (REINFORCE). The baseline is the mean
+    /// saving over all steps of the decision, for which the term that contains the probabilities is 0.
     fn slopes(&self) -> Vec<f32> {
         let draws: f64 = self.draws.iter().sum();
         let mean = self.saved.iter().sum::<f64>() / draws.max(1.0);

@@ -1,4 +1,5 @@
-//! Learned priorities: networks over the graphs of jobs, a search that starts from their proposals, and their training.
+//! Learned priorities: networks over job graphs, a search that starts from the orders that they propose, and their
+//! training.
 //!
 //! | module | content |
 //! |---|---|

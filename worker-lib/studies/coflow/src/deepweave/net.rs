@@ -22,15 +22,15 @@ pub enum NetKind {
     Paper,
 }
 
-/// Output of a network for the nodes of a scene, or the gradient of the loss with respect to it; each field has shape
-/// `[nodes]`.
+/// Output of a network for the nodes of a scene, or the gradient of the loss with respect to this output. Each field
+/// has shape `[nodes]`.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
-    /// Priorities; the highest is first.
+    /// Priorities; the coflow with the highest priority is sent first.
     pub priorities: Vec<f32>,
-    /// Logits of the probabilities with which a search moves each node.
+    /// Logits of the probabilities with which the search chooses each node as the one to move.
     pub moved: Vec<f32>,
-    /// Logits of the probabilities with which a search puts the moved node next to each node.
+    /// Logits of the probabilities with which the search chooses each node as the new neighbour of the moved one.
     pub aims: Vec<f32>,
 }
 
@@ -60,7 +60,8 @@ impl Net {
         }
     }
 
-    /// Returns random parameters. With these, a network of kind [`NetKind::Node`] gives the order of JobSEBF.
+    /// Returns random initial parameters. With these parameters, the order of a network of kind [`NetKind::Node`] is
+    /// that of JobSEBF.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         match self {
             Self::Node(net) => net.initial_parameters(rng),
@@ -76,9 +77,9 @@ impl Net {
         }
     }
 
-    /// Returns whether priorities are added to those of JobSEBF. If so, the key of a coflow is the logarithm of the
-    /// remaining need of its job minus the priority; otherwise, it is the negative of the priority. The lowest key is
-    /// first.
+    /// Returns whether the network's priorities adjust the order of JobSEBF. If so, the key of a coflow is the
+    /// logarithm of the remaining need of its job, minus the priority; otherwise, the key is the negated priority. The
+    /// coflow with the lowest key is sent first.
     pub fn is_residual(&self) -> bool {
         matches!(self, Self::Node(_))
     }
@@ -86,7 +87,7 @@ impl Net {
     /// Checks that the network supports these jobs.
     ///
     /// # Errors
-    /// Fails if a job has too many coflows.
+    /// Fails if a job has more coflows than the network supports.
     pub fn check(&self, jobs: &[Job]) -> Result<(), StudyError> {
         let Self::Paper(net) = self else { return Ok(()) };
         let most = net.coflows_max();
@@ -99,7 +100,7 @@ impl Net {
         }
     }
 
-    /// Overwrites `advice` with the output of the network. The paper's network gives no advice for a search, so it sets
+    /// Overwrites `advice` with the output of the network. The paper's network does not advise a search, so it sets
     /// `moved` and `aims` to 0.
     ///
     /// # Panics
@@ -117,8 +118,9 @@ impl Net {
         }
     }
 
-    /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` is the gradient with
-    /// respect to the output; its empty fields count as zeros. Must be called after [`Self::forward`].
+    /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` is the gradient of the loss
+    /// with respect to the network's output; empty fields of `deltas` count as zeros. Must be called after
+    /// [`Self::forward`].
     pub fn backward(&mut self, parameters: &[f32], scene: &Scene, deltas: &Advice, gradient: &mut [f32]) {
         match self {
             Self::Node(net) => net.backward(parameters, scene, deltas, gradient),

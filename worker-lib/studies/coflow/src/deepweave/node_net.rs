@@ -1,5 +1,5 @@
-//! Network with one head per coflow, for jobs of any size. The input of the head describes the coflow, its job and the
-//! fabric.
+//! Network with one head per coflow, for jobs with any number of coflows. The input of a head describes the coflow, its
+//! job and the fabric.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -11,12 +11,12 @@ use iswitch_learn::part::{Part, tensors};
 
 /// Number of elements of an attribute, and of the summary of a job.
 const WIDTH: usize = 8;
-/// Number of inputs of the head.
+/// Number of inputs of the head: a coflow's features, its attribute and the summary of its job.
 const SEEN: usize = FEATURES + 2 * WIDTH;
 const HIDDEN: usize = 16;
 const HEAD_HIDDEN: usize = 32;
-/// Number of outputs for each coflow: its priority, and two logits for a search, one for moving the coflow and one for
-/// moving another coflow next to it.
+/// Number of outputs for each coflow: its priority, the logit of moving it in a search, and the logit of moving another
+/// coflow next to it.
 const RESULTS: usize = 3;
 
 /// Network whose output for a coflow is the sum of two terms: a linear function of the coflow's features, and a head
@@ -28,7 +28,7 @@ pub struct NodeNet {
     job: Part,
     head: Part,
     linear: Part,
-    /// Own features of the last pass, with shape `[nodes, WIDTH]`.
+    /// Outputs of `own` in the last pass, with shape `[nodes, WIDTH]`.
     features: Vec<f32>,
     /// Inputs of `job` in the last pass, with shape `[nodes, FEATURES + WIDTH]`.
     described: Vec<f32>,
@@ -108,8 +108,8 @@ impl NodeNet {
         }
     }
 
-    /// Returns the means over the coflows of each job, with shape `[jobs, WIDTH]`. Unlike sums, means do not grow with
-    /// the size of the job.
+    /// Returns the mean of the summaries over the coflows of each job, with shape `[jobs, WIDTH]`. A mean, unlike a
+    /// sum, does not grow with the number of coflows.
     fn means(&mut self, scene: &Scene, summaries: &[f32]) -> Vec<f32> {
         self.counts.clear();
         self.counts.resize(scene.jobs.len(), 0.0);

@@ -1,6 +1,6 @@
-//! The paper's network (section 4.3). Each coflow of a job has an attribute, which is a single number. The attributes
-//! in descending order, padded with zeros, and the summary of the job are the input of a network of fixed size, which
-//! returns one priority for each attribute, including the padding.
+//! The paper's network (section 4.3). Each coflow of a job has an attribute, which is a single number. The input of the
+//! policy network, which has a fixed size, consists of the attributes in descending order, padded with zeros, and of
+//! the summary of the job. The network returns one priority for each attribute, including the padding.
 //!
 //! Each job is evaluated separately; the priorities of all jobs form one list. The input `x_i` of a coflow is the
 //! logarithm of the seconds that it needs at its busiest port.
@@ -25,13 +25,13 @@ pub struct PaperNet {
     graph: Graph,
     job: Part,
     policy: Part,
-    /// Features of the last pass, with shape `[nodes]`.
+    /// Features of the nodes in the last pass, with shape `[nodes]`.
     own: Vec<f32>,
     /// Inputs of `job` in the last pass, with shape `[nodes, 2]`.
     described: Vec<f32>,
     /// Inputs of `policy` in the last pass, with shape `[jobs, inputs]`.
     input: Vec<f32>,
-    /// Position of each coflow among those of its job, in descending order of attributes.
+    /// Position of each coflow in the list of its job's coflows, which are sorted by descending attribute.
     places: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Policy gradient of the paper's algorithm 1: N agents receive the same arrivals, and the baseline of each decision is
-//! the mean result of all agents from that time on.
+//! Policy gradient of the paper's algorithm 1. N agents receive the same arrivals; the baseline of a decision is the
+//! mean cost, over all agents, from that decision onwards.
 
 use super::agent::{Decision, Exploration};
 use super::episodes::{Task, agent_rng, costs_to_go, episode_jobs, own_jobs};
@@ -11,7 +11,7 @@ use iswitch_learn::algorithms::exact::{add_fixed, from_fixed};
 use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 
-/// Runs one iteration with random priorities.
+/// Runs one iteration in which priorities are random.
 pub(super) fn explore_actions(
     step: &mut Step<'_>,
     task: &Task,
@@ -47,7 +47,7 @@ pub(super) fn explore_actions(
     Ok(learnt)
 }
 
-/// Runs one iteration that trains the network to guide the search. Each agent has its own jobs.
+/// Runs one iteration that trains the network to advise the search. Each agent has its own jobs.
 pub(super) fn explore_moves(
     step: &mut Step<'_>,
     task: &Task,
@@ -90,9 +90,9 @@ pub(super) fn searched_episode(
     Ok((policy.into_record(), times))
 }
 
-/// Returns the advantage of each of this worker's agents at each decision: the mean cost of all agents from that
-/// decision on minus the agent's cost, divided by the mean cost at the first decision. Also returns the totals of the
-/// iteration.
+/// Returns the advantage of each of this worker's agents at each decision, and the totals of the iteration. An
+/// advantage is the mean cost over all agents from the decision onwards minus the agent's own cost, divided by the mean
+/// cost from the first decision onwards.
 fn advantages(
     jobs: &[Job],
     costs: &[&[f64]],

@@ -1,4 +1,4 @@
-//! Simulation of the remaining parts of the current jobs in a fixed order. The result is the cost of a decision if no
+//! Simulation of the remaining parts of the current jobs in a fixed order. The result is the cost of this order if no
 //! more jobs arrive.
 
 use super::scene::Scene;
@@ -9,22 +9,22 @@ use crate::simulation::{Allocation, Fabric, Sending, Stage, State};
 #[derive(Clone, Debug)]
 struct Node {
     job: usize,
-    /// Remaining flows; `None` if all are complete.
+    /// Flows that remain to be sent; `None` if all flows are complete.
     sending: Option<Box<Sending>>,
-    /// Number of incomplete coflows that must be complete before this coflow starts.
+    /// Number of incomplete coflows that must complete before this coflow can start.
     waits: usize,
-    /// Number of incomplete coflows that must be complete before this coflow can be complete.
+    /// Number of incomplete coflows that must complete before this coflow can complete.
     held: usize,
 }
 
-/// Remaining parts of the jobs of a scene. Coflows have the numbers of the scene's nodes.
+/// Remaining parts of the jobs of a scene. Coflows are numbered as the nodes of the scene.
 #[derive(Clone, Debug)]
 pub struct Remainder {
     fabric: Fabric,
     nodes: Vec<Node>,
-    /// For each node, the nodes that can start only after it is complete.
+    /// For each node, the nodes that cannot start before it completes.
     starts: Vec<Vec<usize>>,
-    /// For each node, the nodes that can be complete only after it is complete.
+    /// For each node, the nodes that cannot complete before it does.
     ends: Vec<Vec<usize>>,
     /// Number of incomplete coflows of each job.
     jobs: Vec<usize>,
@@ -34,20 +34,20 @@ pub struct Remainder {
 /// State of a simulated run.
 #[derive(Clone, Debug, Default)]
 struct Run {
-    /// Flows of the nodes that are ready and not fully sent.
+    /// Flows of the nodes that are ready but not fully sent.
     sendings: Vec<Option<Box<Sending>>>,
     waits: Vec<usize>,
     held: Vec<usize>,
     jobs: Vec<usize>,
-    /// Nodes that are ready and not complete, in order.
+    /// Nodes that are ready but not complete, in the order of their keys.
     active: Vec<usize>,
-    /// Nodes of `active` that are not fully sent, in order.
+    /// Nodes of `active` that are not fully sent, in the same order.
     order: Vec<usize>,
     allocation: Allocation,
 }
 
 impl Remainder {
-    /// Creates the remaining parts from a scene and the state from which the scene was created.
+    /// Creates the remaining parts from a scene and from the state for which the scene was created.
     pub fn of(state: &State<'_>, scene: &Scene) -> Self {
         let mut node_of = vec![usize::MAX; state.stages.len()];
         scene.stages.iter().enumerate().for_each(|(node, stage)| node_of[*stage] = node);
@@ -77,8 +77,8 @@ impl Remainder {
         Self { fabric: state.fabric, nodes, starts, ends, jobs, run: Run::default() }
     }
 
-    /// Returns the sum over all jobs of the time from now to their completion, in seconds. The coflow with the lowest
-    /// key is sent first. Returns `None` as soon as the sum is known to be at least `limit`.
+    /// Returns the sum, over all jobs, of the time from now to their completion, in seconds. The coflow with the lowest
+    /// key is sent first. Returns `None` as soon as it is certain that the sum is at least `limit`.
     ///
     /// # Panics
     /// Panics if the number of keys is not the number of nodes.
@@ -110,8 +110,8 @@ impl Remainder {
         run.active.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
     }
 
-    /// Computes rates and sends at these rates until they must be recomputed. Returns the simulated duration in
-    /// seconds.
+    /// Computes rates, and advances the simulation at these rates until they must be recomputed. Returns the simulated
+    /// duration in seconds.
     fn send(&mut self) -> f64 {
         let Run { sendings, active, order, allocation, .. } = &mut self.run;
         fill(order, active.iter().copied().filter(|node| sendings[*node].is_some()));
@@ -129,7 +129,7 @@ impl Remainder {
         seconds
     }
 
-    /// Removes the coflows that are complete, and returns the number of jobs that become complete.
+    /// Removes the coflows that have completed, and returns the number of jobs that have thereby completed.
     fn complete(&mut self, keys: &[f64]) -> usize {
         let Self { nodes, starts, ends, run, .. } = self;
         let mut done = 0;

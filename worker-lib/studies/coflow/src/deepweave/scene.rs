@@ -5,35 +5,35 @@ use std::ops::Range;
 use crate::policy::job_need;
 use crate::simulation::{Stage, State};
 
-/// Number of features of a coflow.
+/// Number of features that describe a coflow.
 pub const FEATURES: usize = 21;
-/// Number of seconds added to a time before its logarithm is taken.
+/// Time in seconds that is added to a time before its logarithm is taken.
 pub(super) const LEAST: f64 = 1e-3;
 /// Divisor of logarithmic features, which makes their standard deviation about 1.
 const SCALE: f64 = 2.0;
 const LOGARITHM_MAX: f64 = 12.0;
 
-/// Input of a network at one time. Its nodes are the incomplete coflows of all jobs that have arrived.
+/// Input of a network at one point in time. Its nodes are the incomplete coflows of all jobs that have arrived.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Time, in seconds.
     pub time: f64,
-    /// Number of each node's coflow in the simulation, in ascending order of height. Coflows on which no other coflow
-    /// depends have height 0 and are first.
+    /// For each node, the number of its coflow in the simulation. Nodes are sorted by height: those on which no other
+    /// coflow depends have height 0 and come first.
     pub stages: Vec<usize>,
     /// Numbers, in the simulation, of the jobs that have incomplete coflows.
     pub jobs: Vec<usize>,
     /// Index of each node's job in [`Self::jobs`].
     pub job_of: Vec<usize>,
-    /// Nodes that depend on each node.
+    /// For each node, the nodes that depend on it.
     pub children: Vec<Vec<usize>>,
-    /// Range of the nodes of each height.
+    /// Range of the nodes with each height.
     pub levels: Vec<Range<usize>>,
     /// Features, with shape `[nodes, FEATURES]`.
     pub features: Vec<f32>,
     /// Remaining time of each coflow at its busiest port, in seconds, with shape `[nodes]`.
     pub lengths: Vec<f64>,
-    /// Minimum remaining time of each job, in seconds, with shape `[jobs]`.
+    /// Minimum remaining time of each job if it had the fabric to itself, in seconds, with shape `[jobs]`.
     pub needs: Vec<f64>,
 }
 
@@ -91,8 +91,8 @@ impl Scene {
     }
 }
 
-/// Returns the height of each incomplete coflow of a job: the number of coflows on the longest chain that depends on
-/// it.
+/// Returns the height of each incomplete coflow of a job: the number of coflows on the longest chain of coflows that
+/// depend on it.
 fn heights(state: &State<'_>, job: usize) -> Vec<Option<usize>> {
     let (graph, stages) = (&state.jobs[job], state.of_job(job));
     let mut heights = vec![None; stages.len()];
@@ -103,7 +103,7 @@ fn heights(state: &State<'_>, job: usize) -> Vec<Option<usize>> {
     heights
 }
 
-/// Returns the ranges of equal height among nodes that are sorted by height.
+/// Splits nodes, which must be sorted by height, into one range for each height.
 fn levels(nodes: &[(usize, usize, usize)]) -> Vec<Range<usize>> {
     let mut start = 0;
     let chunks = nodes.chunk_by(|a, b| a.0 == b.0);
@@ -122,7 +122,7 @@ struct Ports {
     sum: f64,
     square_sum: f64,
     most: f64,
-    /// Number of ready coflows at each port.
+    /// Number of ready coflows that use each port.
     ready: Vec<f64>,
 }
 
@@ -148,11 +148,11 @@ fn is_ready(stage: &Stage) -> bool {
 
 /// Features of a job.
 struct JobView {
-    /// Minimum remaining time, in seconds.
+    /// Minimum remaining time of the job, in seconds.
     need: f64,
-    /// Features that all coflows of the job share: logarithms of times relative to `need`.
+    /// Features that all coflows of the job have in common: logarithms of times relative to `need`.
     common: [f64; 10],
-    /// Number of incomplete coflows.
+    /// Number of incomplete coflows of the job.
     open: f64,
 }
 

@@ -23,14 +23,14 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights, names};
 
-/// Name of the checkpoint entry that holds the model of rates used in training.
+/// Name of the checkpoint entry that records the model of rates used in training.
 const RATES: &str = "rates";
 
 /// Phase of the training to which an iteration belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Test before any learning.
+    /// Initial test, before any learning.
     Start,
     /// Imitation of a search.
     Imitation,
@@ -38,10 +38,10 @@ pub enum Phase {
     Gradient,
 }
 
-/// Record of one iteration. The JSON keys are part of the public interface.
+/// Record of one iteration. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number of the iteration; 0 is the network before any learning.
+    /// Number of the iteration. Iteration 0 is the test of the network before any learning.
     pub iteration: u64,
     /// Phase of the training.
     pub phase: Phase,
@@ -49,10 +49,10 @@ pub struct Iteration {
     pub jobs: u64,
     /// Number of decisions in all episodes.
     pub decisions: u64,
-    /// Mean job completion time of all episodes, in seconds; `None` if there were no episodes.
+    /// Mean job completion time over all episodes, in seconds; `None` if the iteration has no episodes.
     pub job_time: Option<f64>,
-    /// Mean job completion time of JobSEBF divided by that of the network in the test, as the geometric mean over
-    /// workloads; `None` if there was no test. A network of kind `Node` is tested with the search.
+    /// Mean job completion time of JobSEBF divided by that of the network, as the geometric mean over test workloads;
+    /// `None` if the network was not tested in this iteration. A network of kind `Node` is tested with the search.
     pub gain: Option<f64>,
     /// Duration of the iteration, in seconds.
     pub seconds: f64,
@@ -68,7 +68,8 @@ impl Record for Iteration {
     }
 }
 
-/// Totals of an iteration's episodes over all workers: jobs, decisions, and completion times of all jobs in seconds.
+/// Totals over the episodes of an iteration on all workers: number of jobs, number of decisions, and sum of the
+/// completion times of all jobs in seconds.
 pub(super) type Totals = iswitch_study::Totals<3>;
 
 /// Network in training.
@@ -100,7 +101,7 @@ pub struct DeepWeaveStudy {
     /// Task of training episodes, whose jobs are drawn from a subset of the coflows.
     practice: Task,
     model: Model,
-    /// Mean job completion times of JobSEBF in this worker's tests.
+    /// Mean job completion time of JobSEBF in each test workload of this worker.
     reference: Vec<f64>,
 }
 
@@ -118,7 +119,7 @@ impl DeepWeaveStudy {
     }
 
     /// Tests the network. Returns the mean job completion time of JobSEBF divided by that of the network, as the
-    /// geometric mean over workloads.
+    /// geometric mean over test workloads.
     fn test(&mut self, step: &mut Step<'_>) -> Result<f64, StudyError> {
         let config = step.config;
         let World { rank, size: workers } = step.group.world();
@@ -137,8 +138,8 @@ impl DeepWeaveStudy {
         Ok((from_fixed(sums[0]) / sums[1] as f64).exp())
     }
 
-    /// Returns the policy to test. A network of kind `Node` is tested with the search, because it is used with the
-    /// search.
+    /// Returns the policy to test. A network of kind `Node` is tested with the search, because it is intended for use
+    /// with the search.
     fn tested_policy(&self, config: &DeepWeaveConfig, workload: usize) -> DeepWeave {
         let policy = self.model.policy();
         if !self.model.net.is_residual() || config.test_evaluations == 0 {
@@ -244,7 +245,8 @@ impl Study for DeepWeaveStudy {
     }
 }
 
-/// Returns the model of rates that a checkpoint records. Checkpoints of earlier versions record none.
+/// Returns the model of rates that a checkpoint records; `None` for checkpoints of earlier versions, which do not
+/// record it.
 fn rates(reader: &Reader<'_>) -> Result<Option<Rates>, StudyError> {
     let parse = |text| names::parse("model of rates", text, Rates::iter(), "");
     let recorded = reader.text(RATES).ok().map(parse).transpose();
@@ -252,8 +254,8 @@ fn rates(reader: &Reader<'_>) -> Result<Option<Rates>, StudyError> {
 }
 
 impl DeepWeave {
-    /// Returns the model of rates under which a policy was trained, or `None` if the checkpoint is of an earlier
-    /// version, which did not record it.
+    /// Returns the model of rates under which a policy was trained, or `None` if the checkpoint was written by an
+    /// earlier version, which did not record the model.
     ///
     /// # Errors
     /// Fails if the file is damaged, or if it names an unknown model.
@@ -261,12 +263,12 @@ impl DeepWeave {
         rates(&saved.reader()?)
     }
 
-    /// Returns the policy with the best test result of a training run, or `None` before the first test.
+    /// Returns the policy of a training run that had the best test result, or `None` before the first test.
     pub fn of_training(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().net(), training.best_parameters()?.into()))
     }
 
-    /// Returns the policy with the best test result in a checkpoint, for these jobs.
+    /// Returns the policy in a checkpoint that had the best test result, for use with these jobs.
     ///
     /// # Errors
     /// Fails if no policy has been tested, or if a job has more coflows than the network supports.

@@ -1,16 +1,17 @@
-//! Aalo (Chowdhury and Stoica, 2015): a coflow, whose size is unknown, moves to lower-priority queues as it sends more
-//! bytes. Capacity that the flows of higher queues cannot use is given to those of lower ones.
+//! Aalo (Chowdhury and Stoica, 2015), which does not know the sizes of coflows: as a coflow sends more bytes, it moves
+//! to queues of lower priority. Capacity that the flows of higher-priority queues cannot use is given to those of
+//! lower-priority queues.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// Discretised coflow-aware least-attained service (D-CLAS): the bytes that a coflow has sent determine its priority
-/// queue, and each queue is first in, first out. Higher queues have strict priority over lower ones, as in D-CLAS with
-/// all weight on the highest queue.
+/// Discretised coflow-aware least-attained service (D-CLAS): the number of bytes that a coflow has sent determines its
+/// queue, and each queue is served first in, first out. Higher-priority queues have strict priority over lower-priority
+/// ones, as in D-CLAS with all weight on the highest queue.
 #[derive(Clone, Debug)]
 pub struct Aalo {
-    /// Limit of the first queue, in seconds at full rate.
+    /// Limit of the first queue, in seconds at the full rate of a port.
     first: f64,
     /// Ratio of each queue's limit to that of the preceding queue.
     factor: f64,
@@ -20,8 +21,8 @@ pub struct Aalo {
 const QUEUES: i32 = 10;
 
 impl Aalo {
-    /// Creates the policy with the paper's limits: 10 MB for the first queue, growing by a factor of 10 from queue to
-    /// queue. `capacity` is the capacity of a port, in bytes per second.
+    /// Creates the policy with the paper's limits: 10 MB for the first queue, and ten times the preceding queue's limit
+    /// for each further queue. `capacity` is the capacity of a port, in bytes per second.
     pub fn new(capacity: f64) -> Self {
         Self { first: 10e6 / capacity, factor: 10.0 }
     }

@@ -5,27 +5,27 @@ use std::cmp::Ordering;
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// Key by which coflows are sorted; the lowest is first.
+/// Key by which coflows are sorted; the coflow with the lowest key is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// No key: max-min fair rates of all flows.
     Fair,
-    /// Time at which the coflow became ready: coflows first in, first out.
+    /// Time at which the coflow became ready: coflows are served first in, first out.
     Fifo,
-    /// Arrival of the job: jobs first in, first out.
+    /// Arrival of the job: jobs are served first in, first out.
     FifoJob,
-    /// Remaining bytes of all flows: least coflow first.
+    /// Remaining bytes of all flows of the coflow: least coflow first.
     Size,
-    /// Remaining bytes at the busiest port: smallest effective bottleneck first (Varys).
+    /// Remaining bytes of the coflow at its busiest port: smallest effective bottleneck first (Varys).
     Bottleneck,
-    /// Remaining critical path of the job: shortest remaining processing time first.
+    /// Duration of the job's remaining critical path: shortest remaining processing time first.
     JobPath,
-    /// Remaining critical path of the job, or its remaining time at its busiest port if that is longer.
+    /// Duration of the job's remaining critical path or, if longer, its remaining time at its busiest port.
     JobBottleneck,
 }
 
-/// Policy that sorts coflows by a [`Key`]. With a key that belongs to the job, the coflow with the longest path to the
-/// end of the job is first within the job.
+/// Policy that sorts coflows by a [`Key`]. If the key depends only on the job, the coflows of a job are sorted by their
+/// longest path to the end of the job, longest first.
 #[derive(Clone, Debug)]
 pub struct ByKey {
     key: Key,
@@ -51,8 +51,8 @@ impl ByKey {
     }
 }
 
-/// Returns the minimum number of seconds that a job still needs if it has the fabric to itself. `loads` is overwritten
-/// with the seconds that it still needs at each port.
+/// Returns the minimum number of seconds that a job still needs if it has the fabric to itself. Overwrites `loads` with
+/// the number of seconds that the job still needs at each port.
 pub(crate) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f64 {
     loads.clear();
     loads.resize(state.ports, 0.0);
@@ -60,7 +60,7 @@ pub(crate) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f
     loads.iter().copied().fold(state.path_left(job), f64::max)
 }
 
-/// Cache of [`job_need`] for the last job, for consecutive calls with the coflows of one job.
+/// Cache of the last result of [`job_need`], for consecutive calls with coflows of the same job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     last: Option<(usize, f64)>,
@@ -68,7 +68,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Invalidates the cache after time has advanced.
+    /// Invalidates the cache. Must be called after time has advanced.
     pub(crate) fn forget(&mut self) {
         self.last = None;
     }
@@ -108,7 +108,7 @@ impl Policy for ByKey {
     }
 }
 
-/// Sorts by the first number, then by the second, then by the number of the coflow.
+/// Sorts by the first number, then by the second, then by the index of the coflow.
 pub(crate) fn sort(keyed: &mut [(f64, f64, usize)]) {
     keyed.sort_by(|a, b| {
         let first: Ordering = a.0.total_cmp(&b.0);

@@ -19,19 +19,20 @@ use super::simulation::State;
 /// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each coflow, in order, gets the lowest rates at which all its flows end together, as early as the preceding
-    /// coflows allow (MADD). Then the flows get the capacity that is left at both of their ports, again in order
-    /// (backfilling). This is the allocation of Varys (Chowdhury, Zhong, Stoica 2014, section 5.3).
+    /// For each coflow in turn, computes the earliest time at which it can end, given the capacity that the preceding
+    /// coflows leave, and gives its flows the lowest rates at which all of them end at that time (MADD). Then gives the
+    /// flows, in the same order, the capacity that is left at both of their ports (backfilling). This is the allocation
+    /// of Varys (Chowdhury, Zhong, Stoica 2014, section 5.3).
     Madd,
-    /// The flows of each coflow, in order, get all the capacity that the preceding coflows leave free. Flows of a
+    /// Gives the flows of each coflow in turn all the capacity that the preceding coflows leave free. Flows of the same
     /// coflow share a busy port in proportion to their remaining bytes. This is an order-preserving greedy allocation,
     /// as Sincronia requires (Agarwal et al. 2018).
     Greedy,
-    /// Same as [`Self::Greedy`], but flows of a coflow have max-min fair rates, which do not depend on their bytes
-    /// (Aalo; Chowdhury, Stoica 2015, section 4.2).
+    /// Same as [`Self::Greedy`], except that the flows of a coflow have max-min fair rates, which do not depend on
+    /// their remaining bytes (Aalo; Chowdhury, Stoica 2015, section 4.2).
     GreedyPerFlow,
-    /// All flows have max-min fair rates, regardless of their coflow. Under `Blocking`, all coflows at a port get equal
-    /// shares of it, and the rate of a coflow is its share of its most congested port.
+    /// Gives all flows max-min fair rates, regardless of the coflows to which they belong. Under `Blocking`, each
+    /// coflow gets an equal share of each of its ports, and its rate is its share of its most congested port.
     Equal,
 }
 
@@ -40,8 +41,9 @@ pub trait Policy {
     /// Sorts the coflows that are ready and not fully sent, highest priority first.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 
-    /// Returns the number of seconds after which the policy must be consulted again if the coflows continue at these
-    /// rates, even if no coflow becomes ready or ends earlier. Returns `None` if this is not necessary.
+    /// Returns the number of seconds after which the policy must be consulted again even if no coflow has become ready
+    /// or ended by then; `rates` are the current rates of the coflows. Returns `None` if the policy need not be
+    /// consulted before such an event.
     fn look_again(&mut self, _state: &State<'_>, _rates: &[(usize, f64)]) -> Option<f64> {
         None
     }

@@ -1,21 +1,21 @@
 //! Ordering by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation
-//! of the weighted completion time. The last position goes to the coflow with the highest ratio of its load at the
-//! busiest port to its weight. The weights of the others are then reduced in proportion to their load at that port, and
-//! the algorithm repeats with the remaining coflows.
+//! for the total weighted completion time. The coflow with the highest ratio of load at the busiest port to weight is
+//! placed last. The weights of the other coflows are then reduced in proportion to their load at that port, and the
+//! procedure is repeated for them.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::State;
 
-/// Returns the indices of `items` in the order in which they are to be sent. Each item lists its loads at the ports
-/// where it has any.
+/// Returns the indices of `items` in the order in which they are to be sent. Each item is given as its load at each
+/// port at which it has any.
 pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
     primal_dual_order(items, ports, |_| 0.0)
 }
 
-/// Returns the order for items that also need a minimum time, regardless of the ports. If the longest minimum time
-/// exceeds the total load of the busiest port, the last position goes to the item with that time, and the weights of
-/// the others are not reduced.
+/// Returns the order for items that also have a minimum time, regardless of ports. If the longest minimum time exceeds
+/// the total load of the busiest port, the item with this minimum time is placed last, and the weights of the other
+/// items are not reduced.
 pub(super) fn primal_dual_order(
     items: &[Vec<(usize, f64)>],
     ports: usize,
@@ -65,7 +65,7 @@ impl Policy for Bssi {
 }
 
 /// Policy that orders jobs by [`bssi_order`] of their remaining loads. Within a job, the coflow with the longest path
-/// to the end of the job is first.
+/// to the end of the job is sent first.
 #[derive(Clone, Copy, Debug)]
 pub struct JobBssi;
 
@@ -84,7 +84,7 @@ impl Policy for JobBssi {
     }
 }
 
-/// Returns the jobs of coflows, without duplicates.
+/// Returns the jobs to which the given coflows belong, without duplicates.
 pub(super) fn jobs_of(state: &State<'_>, coflows: &[usize]) -> Vec<usize> {
     let mut jobs: Vec<usize> = coflows.iter().map(|number| state.stages[*number].job).collect();
     jobs.sort_unstable();
@@ -92,7 +92,7 @@ pub(super) fn jobs_of(state: &State<'_>, coflows: &[usize]) -> Vec<usize> {
     jobs
 }
 
-/// Returns the number of seconds that a job still needs at each port where it needs any.
+/// Returns the number of seconds that a job still needs at each port where it has remaining bytes.
 pub(super) fn job_loads(state: &State<'_>, job: usize) -> Vec<(usize, f64)> {
     let mut loads = vec![0.0; state.ports];
     state.add_job_loads(job, &mut loads);

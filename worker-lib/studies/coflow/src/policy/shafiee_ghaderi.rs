@@ -10,8 +10,8 @@ use super::{Policy, Sharing};
 use crate::simulation::State;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-/// Policy that divides jobs into groups by powers of two. Within a group, coflows are ordered by their start in merged,
-/// randomly delayed schedules of the jobs.
+/// Policy that groups jobs by powers of two. Within a group, coflows are ordered by their start time in a merged
+/// schedule, in which each job's own schedule is delayed by a random time.
 ///
 /// For jobs with equal weights and with total completion time as the objective, the published algorithm works as
 /// follows:

@@ -1,4 +1,4 @@
-//! Gantt charts of the ports: each job's share of the rate of each port over time.
+//! Gantt charts of the ports. They show how the jobs share the rate of each port over time.
 
 use iswitch_coflow::simulation::{Fabric, Interval, State};
 use iswitch_coflow::workload::{Coflow, Job};
@@ -6,20 +6,20 @@ use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 
 /// Maximum number of bars in a chart. A chart with more bars is not readable, and its file is too large.
 pub(super) const SPANS_MAX: usize = 20_000;
-/// Minimum share of a port's rate that is drawn; smaller shares would not be visible.
+/// Minimum share of a port's rate for which a bar is drawn; smaller shares would not be visible.
 const SHARE_MIN: f64 = 1e-3;
 
 /// Recorder of the busiest ports of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     ports: usize,
-    /// Port of each row, ingress ports first. The numbers of egress ports follow those of ingress ports.
+    /// Port that each row shows, ingress ports first. The numbers of egress ports follow those of ingress ports.
     rows: Vec<usize>,
-    /// Row of each port, if the port is recorded.
+    /// Row that shows each port; `None` if the port is not recorded.
     row_of: Vec<Option<usize>>,
     /// Finished bars of each row.
     done: Vec<Vec<Span>>,
-    /// Bars of each row that may continue in the next interval.
+    /// Unfinished bars of each row, which may extend into the next interval.
     open: Vec<Vec<Span>>,
     spans: usize,
 }

@@ -46,8 +46,8 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns the number of ingress ports to record, which equals the number of egress ports to record, or `None` if
-    /// no figures are written.
+    /// Returns the number of ingress ports to record, which is also the number of egress ports to record. Returns
+    /// `None` if no figures are written.
     pub(super) fn recorded_ports(&self) -> Option<usize> {
         self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
     }

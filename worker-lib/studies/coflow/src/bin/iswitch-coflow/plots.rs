@@ -5,20 +5,21 @@ use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
 use super::runs::{PolicyRuns, Run};
 
-/// Colours of the lines, in order. Further lines are dashed and use the same colours again.
+/// Colours of the lines, in the order of the lines. If there are more lines than colours, the colours are used again
+/// for dashed lines.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
-/// Approximate maximum number of points of a line; additional points would not be visible.
+/// Approximate maximum number of points in a line; more points would not be visible.
 const POINTS: usize = 400;
 
 /// Function that returns the completion times of a run.
 type TimesOf = fn(&Run) -> &[f64];
 
-/// File name, noun for the title, and completion times of each distribution.
+/// For each distribution, its file name, the noun for its title, and a function that returns the completion times.
 pub(super) const CDFS: [(&str, &str, TimesOf); 2] =
     [("cdf-cct.svg", "Coflow", |run| &run.cct), ("cdf-jct.svg", "Job", |run| &run.jct)];
 
-/// Draws cumulative distributions over a logarithmic axis, with one line for each policy.
+/// Draws the cumulative distribution of completion times for each policy, over a logarithmic time axis.
 pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     let line = |(at, runs): (usize, &PolicyRuns)| {
         Line::of_series(&runs.policy, &PAINTS, at, distribution(runs.runs.iter().flat_map(of)))

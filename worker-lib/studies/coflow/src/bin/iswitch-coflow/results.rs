@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::runs::PolicyRuns;
 use iswitch_cli::mean::Mean;
 
-/// Completion times in seconds: the mean and the percentiles of each draw, averaged over draws.
+/// Completion times in seconds: their mean and percentiles in each draw, averaged over draws.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct TimesSummary {
     pub(super) mean: Mean,
@@ -29,7 +29,7 @@ impl TimesSummary {
     }
 }
 
-/// Results of one policy over several draws. The JSON keys are part of the public interface.
+/// Results of one policy over several draws. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -46,8 +46,8 @@ pub(super) struct Summary {
     pub(super) bound_port: Mean,
     /// Lower bound on the mean job completion time under any policy, from a linear relaxation.
     pub(super) bound_relaxation: Mean,
-    /// Mean job completion time divided by that of the baseline in the same draw, averaged over draws; null if there is
-    /// no baseline.
+    /// Mean over draws of the policy's mean job completion time divided by that of the baseline; null if there is no
+    /// baseline.
     pub(super) jct_ratio: Option<Mean>,
 }
 

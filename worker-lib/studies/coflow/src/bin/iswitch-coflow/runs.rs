@@ -33,11 +33,11 @@ pub(super) struct Run {
     pub(super) gantt: Option<Recorder>,
 }
 
-/// Jobs and coflows of all runs, as CSV.
+/// The per-job and per-coflow results of all runs, as CSV tables.
 pub(super) struct Lists {
-    /// One line for each job, draw and policy.
+    /// Table with one line for each job, draw and policy.
     pub(super) per_job: Output,
-    /// One line for each coflow, draw and policy.
+    /// Table with one line for each coflow, draw and policy.
     pub(super) per_coflow: Output,
 }
 
@@ -49,8 +49,8 @@ struct World {
 }
 
 impl Runs {
-    /// Runs all policies on all draws. In the first draw, `gantt_ports` ingress ports and as many egress ports are
-    /// recorded.
+    /// Runs all policies on all draws. In the first draw, records `gantt_ports` ingress ports and the same number of
+    /// egress ports.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,

@@ -29,14 +29,14 @@ const REPORT_INTERVAL: u64 = 50;
 pub(super) enum PolicySource {
     /// Policy that does not learn.
     Plain(PolicySpec),
-    /// Fixed priorities that a search finds for the jobs.
+    /// Fixed priorities, found by a search before the jobs are run.
     LocalSearch {
         /// Number of simulated runs of the jobs.
         evaluations: u64,
     },
-    /// Search at each arrival of jobs, starting from the order of JobSEBF.
+    /// Search that starts from the order of JobSEBF and runs whenever jobs arrive.
     Lookahead {
-        /// Number of orders to try for each arriving job.
+        /// Number of orders that the search tries for each job that has arrived.
         evaluations: u64,
     },
     /// Trained policy, optionally with a search.
@@ -45,7 +45,7 @@ pub(super) enum PolicySource {
         saved: Box<Saved>,
         /// Name of the policy: the last component of the path, with the number of evaluations if one is given.
         name: String,
-        /// Number of orders to try for each arriving job; no search if absent.
+        /// Number of orders that the search tries for each job that has arrived; `None` if there is no search.
         evaluations: Option<u64>,
     },
 }
@@ -89,7 +89,8 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if the policy is a network that was, or may have been, trained under another model of rates.
+    /// Returns a warning if the policy is a network that was trained under another model of rates than `rates`, or if
+    /// its model of rates is not known.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
         Ok(match DeepWeave::rates_of_saved(saved)? {
@@ -104,8 +105,8 @@ impl PolicySource {
         })
     }
 
-    /// Creates a fresh policy for these jobs. `seed` is the seed of the policy's random choices; `show` receives
-    /// progress reports of a search.
+    /// Creates a fresh instance of the policy for these jobs. `seed` determines the random choices of the policy;
+    /// `show` receives the progress reports of a search.
     pub(super) fn build(
         &self,
         jobs: &[Job],

@@ -102,7 +102,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training run. The JSON keys are part of the public interface.
+/// Result of a training run. The JSON keys are part of the public interface and must not change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: NetKind,

@@ -14,8 +14,8 @@ use iswitch_study::files::write;
 
 const PORTS: u64 = 20;
 const JOBS: u64 = 200;
-/// Maximum number of jobs. All jobs of a draw are in memory at once, and a wide coflow has a flow for each pair of
-/// ports.
+/// Maximum number of jobs. All jobs of a draw are held in memory, and a wide coflow has a flow for each pair of an
+/// ingress and an egress port.
 const JOBS_MAX: u64 = 100_000;
 const SYNTHETIC_PORTS_MAX: u64 = 512;
 const INTERARRIVAL_S: f64 = 20.0;
@@ -27,8 +27,8 @@ const GBIT: f64 = 125e6;
 const SYNTHETIC_COFLOWS: usize = 526;
 const SYNTHETIC_SHAPES: usize = 22;
 const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Numbers of the random streams. Each draw has two separate streams; all draws share the stream of the synthetic trace
-/// and shapes.
+/// Numbers of the random streams. Each draw has two streams, for jobs and for deadlines; all draws share the stream of
+/// the synthetic trace and shapes.
 const JOBS_STREAM: usize = 0;
 const DEADLINES_STREAM: usize = 1;
 const SYNTHETIC_STREAM: usize = 2;
@@ -168,7 +168,7 @@ impl SourceArgs {
 enum Source {
     /// Jobs that are the same in each draw, and a description of them.
     Fixed(Vec<Job>, &'static str),
-    /// Jobs that are drawn at random.
+    /// Jobs that are drawn at random for each draw.
     Drawn { source: JobSource, count: usize, interarrival: f64 },
 }
 
