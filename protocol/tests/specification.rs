@@ -192,7 +192,7 @@ fn a_join_and_its_ack_are_as_long_as_a_data_packet() {
     }
 }
 
-/// Limits that the sections of the specification state.
+/// Checks the limits that the sections of the specification state.
 #[test]
 fn limits_match_the_specification() {
     let w_1 = (DEFAULT_PORT, limits::DEFAULT_CONTROL_TOS, limits::DEFAULT_DATA_TOS);

@@ -32,7 +32,7 @@ pub struct Count {
     pub mode: LoadMode,
     /// Number of floats in the packet. With one float, nearly all instructions are outside the addition.
     pub floats: usize,
-    /// Number of instructions.
+    /// Number of instructions per packet.
     pub instructions: u64,
 }
 
@@ -71,7 +71,7 @@ pub fn count(program: &Path) -> Result<Vec<Count>> {
     Ok(counts)
 }
 
-/// Returns the instructions of a whole run.
+/// Returns the number of instructions of a whole run of the program.
 fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u64> {
     let directory = scratch::directory();
     let profile = directory.path().join("callgrind.out");

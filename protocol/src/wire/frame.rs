@@ -13,8 +13,8 @@ pub const ETHERNET_HEADER_LEN_BYTES: usize = 14;
 /// Number of bytes before the UDP payload in the frames that the switch sends.
 pub const HEADERS_LEN_BYTES: usize = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 const TIME_TO_LIVE: u8 = 64;
-/// Time to live of packets to a group, which therefore do not leave the network that the port is connected to
-/// (requirement B-5).
+/// Time to live of packets to a group. With this value, the packets do not leave the network that the port is connected
+/// to (requirement B-5).
 const GROUP_TIME_TO_LIVE: u8 = 1;
 
 /// Ethernet, IP and UDP addresses of a frame.

@@ -183,7 +183,7 @@ impl Daemon {
     /// Waits until the daemon's only job has lost its parent (if `is_lost` is true) or reaches it again (if false).
     ///
     /// # Panics
-    /// Panics if the parent does not reach this state in time.
+    /// Panics if the job does not reach the requested state in time.
     pub fn wait_for_parent(&self, is_lost: bool) {
         wait_for("parent_lost", || self.has_lost_parent(), |lost| *lost == is_lost);
     }
@@ -243,7 +243,7 @@ impl Daemon {
     /// Waits until a traffic counter exceeds the value `before`, and returns the counter.
     ///
     /// # Panics
-    /// Panics if the counter does not exceed this value in time.
+    /// Panics if the counter does not exceed `before` in time.
     pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
         wait_for(name, || self.traffic(name), |count| *count > before)
     }
@@ -251,7 +251,7 @@ impl Daemon {
     /// Waits until the daemon's only job has exactly `members` members.
     ///
     /// # Panics
-    /// Panics if the job does not have that number of members in time.
+    /// Panics if the number of members is not `members` in time.
     pub fn wait_for_members(&self, members: usize) {
         let present = || self.jobs()[0]["members"].as_array().map_or(0, Vec::len);
         wait_for("members", present, |present| *present == members);

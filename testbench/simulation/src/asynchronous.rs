@@ -575,7 +575,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Checks that a switch below the root passes on only what the root has sent.
+    /// Checks that a switch below the root passes on only results that the root has sent.
     fn check_passed_on(&self, at: usize, number: Round, contributions: u16) -> Result<(), Violation> {
         let epoch = self.switches[at].epoch_of(JOB).unwrap_or_default();
         let sent = self.aggregates.get(&(epoch, number.get())).and_then(|known| known.sent);

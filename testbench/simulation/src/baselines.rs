@@ -1,4 +1,5 @@
-//! Simpler protocols on the same links. They show why rounds, contributor bitmaps and cached results are needed.
+//! Simpler protocols, simulated on the same links as this protocol. They show why rounds, contributor bitmaps and
+//! cached results are needed.
 //!
 //! Two of the three protocols are small models. [`Protocol::Counter`] is the switch of the paper, which counts
 //! contributions per segment. The paper does not specify how a worker handles a loss, so the model retransmits after

@@ -135,7 +135,8 @@ pub struct Load {
     /// Super-frames of one vector; all members send the same ones.
     frames: Vec<Vec<u8>>,
     round: Round,
-    /// Partial sums of a super-frame, which are sent back as results.
+    /// Partial sums that the switch has sent to its parent. They are handed back to the switch as results of the
+    /// parent.
     partials: Vec<u8>,
 }
 

@@ -123,7 +123,7 @@ pub enum Action {
     CrashWorker {
         /// The worker.
         worker: usize,
-        /// Delay until a new process replaces it; `None` if none does.
+        /// Delay until a new process replaces the killed one; `None` if no process replaces it.
         restart_after: Option<Duration>,
         /// Whether the new process sends from a different UDP port than the killed one.
         new_port: bool,
@@ -180,7 +180,7 @@ pub enum Action {
     Leave {
         /// The worker.
         worker: usize,
-        /// Delay until its process starts again; `None` if it does not.
+        /// Delay until the worker's process starts again; `None` if it does not.
         return_after: Option<Duration>,
     },
     /// A worker sets the threshold H.

@@ -65,10 +65,10 @@ impl Testbed {
         self.rate
     }
 
-    /// Publishes a new version and lets all actors read it.
+    /// Publishes a new version of the model and lets all actors read it.
     ///
     /// # Panics
-    /// Panics if an actor does not receive it, or if the contender has more cells than the testbed.
+    /// Panics if an actor does not receive the new version, or if the contender has more cells than the testbed.
     pub fn read(&mut self, contender: Contender, load: Load) -> Run {
         self.publish(load.len_bytes);
         let (first, last, port) = match contender {

@@ -148,7 +148,8 @@ fn joined(target: &Target, join: JoinRepr) -> Result<(Member, Round), String> {
     Ok((member, round))
 }
 
-/// Discards received answers from time to time, because a full receive buffer costs the kernel more.
+/// Discards received answers from time to time, because packets that arrive at a full receive buffer cost the kernel
+/// more time.
 fn drain_sometimes(member: &mut Member, number: u64) {
     if number.is_multiple_of(SENT_BETWEEN_DRAINS) {
         member.drain();

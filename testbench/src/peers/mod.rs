@@ -51,7 +51,8 @@ pub struct Load {
     pub rounds: usize,
     /// Number of rounds before the measured ones.
     pub warm_up: usize,
-    /// Time that each worker sleeps before each sum, in place of a computation. Programs of other projects only sum.
+    /// Time that each worker sleeps before each sum, in place of a computation. Programs of other projects do not
+    /// sleep; they only sum.
     pub compute: Duration,
 }
 

@@ -134,7 +134,7 @@ impl Racks {
     }
 }
 
-/// Returns the address of a rack's switch towards its workers.
+/// Returns the address at which workers reach the switch of their rack.
 fn switch_address(rack: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, rack as u8 + 1, 254)
 }

@@ -19,7 +19,7 @@ const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"]
 const SUM: &str =
     "exec all_reduce --json --switch $ISWITCH_SWITCH --workers $WORLD_SIZE --rank $RANK --rounds 20";
 
-/// Programs in a directory where other users may run them.
+/// Copies of the programs in a directory where other users may run them.
 struct Programs(Copies);
 
 impl Programs {

@@ -1,4 +1,5 @@
-//! Group, Probe and Heard: the group of a job, and the proof that a member hears it.
+//! Group, Probe and Heard: messages that announce the multicast group of a job, and that show whether a member receives
+//! packets to it.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 

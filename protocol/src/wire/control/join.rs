@@ -107,7 +107,8 @@ pub struct JoinRepr {
     pub kind: Kind,
     /// Number of workers that the member represents: 1 for a worker.
     pub weight: u16,
-    /// Random number that each process draws. It distinguishes a restarted worker from a repeated Join.
+    /// Random number that identifies the sending process. It distinguishes the first Join of a restarted worker from a
+    /// retransmitted Join.
     pub instance: u32,
     /// Position of the member in sums that have a fixed order (requirement D-7).
     pub rank: u16,
@@ -171,7 +172,7 @@ impl JoinRepr {
     }
 }
 
-/// State of a member that rejoins, after the switch restarted or expelled it.
+/// State that a member reports when it rejoins after the switch has restarted or has expelled the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeRepr {
     /// The member's next round, as far as the member knows.

@@ -10,7 +10,7 @@ pub enum Limit {
     Jobs = 1,
     /// Number of jobs of a switch with a parent: at most one for each of its ports to the parent.
     UplinkJobs = 2,
-    /// Number of jobs without a key, if the switch holds keys.
+    /// Number of jobs without a key, on a switch that holds keys.
     KeylessJobs = 3,
     /// Number of jobs of one IPv4 address.
     JobsPerSource = 4,
@@ -18,7 +18,7 @@ pub enum Limit {
     Memory = 5,
     /// Memory for the sums of one job, in bytes.
     JobMemory = 6,
-    /// Memory for the sums of jobs without a key, in bytes, if the switch holds keys.
+    /// Memory for the sums of jobs without a key, on a switch that holds keys, in bytes.
     KeylessMemory = 7,
     /// Number of segments, in all jobs together, whose state the switch can keep.
     Slots = 8,

@@ -9,7 +9,7 @@
 //! +--------+---------+----------+------------+------------+-----------
 //! ```
 //!
-//! If the flags announce it, a trailer follows the Value and its padding; see [`crate::auth`].
+//! A trailer follows the Value and its padding if the flags announce one; see [`crate::auth`].
 //!
 //! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest; Group, Probe
 //! and Heard. This file defines the header, the messages without a Value, Reset and SetH.

@@ -59,7 +59,7 @@ impl<'a> ControlPacket<'a> {
         if self.is_authenticated() { self.buffer.split_last_chunk() } else { None }
     }
 
-    /// Returns the part of the packet to which the length rules apply (requirement A-1).
+    /// Returns the packet without its trailer. The length rules apply to this part (requirement A-1).
     pub(super) fn content(&self) -> &'a [u8] {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }

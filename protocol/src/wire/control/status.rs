@@ -19,8 +19,8 @@ pub enum Status {
     GradientLenMismatch = 5,
     /// The segment size differs from that of the job's first Join; `expected` is the job's segment size, in floats.
     SegmentSizeMismatch = 6,
-    /// The mode differs from that of the job's first Join, or the request requires the other mode; `expected` is the
-    /// job's mode.
+    /// The mode differs from that of the job's first Join, or the request is not allowed in the job's mode; `expected`
+    /// is the job's mode.
     ModeMismatch = 7,
     /// The number of workers differs from that of the job's first Join; `expected` is the job's number of workers.
     WorkersMismatch = 8,

@@ -29,9 +29,9 @@ pub(crate) struct RoundOffset(#[generator(-4..=6i8)] pub(crate) i8);
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) enum Turn {
-    /// The caller begins a round or submits a vector.
+    /// The caller begins a round or, in an asynchronous job, submits a vector.
     Begin,
-    /// The caller abandons the round or takes all available sums.
+    /// The caller abandons the round or, in an asynchronous job, takes all available sums.
     Take,
     /// The caller sends a request that is not part of a round or vector: Leave, SetH or Halt.
     Order(#[generator(0..4u8)] u8),

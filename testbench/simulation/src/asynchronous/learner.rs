@@ -30,7 +30,7 @@ pub(super) struct Checked {
 pub(super) struct Undecided {
     pub(super) worker: usize,
     pub(super) number: u64,
-    /// Epoch of the job to which it was committed.
+    /// Epoch of the job to which the vector was committed.
     pub(super) epoch: u64,
 }
 

@@ -232,8 +232,8 @@ impl Scenario {
         workers[1..].iter().copied().max().unwrap_or(1).max(1)
     }
 
-    /// Adds kills of worker processes, and a lease after which killed workers are expelled. The lease also expels some
-    /// workers that are only slow.
+    /// Adds kills of worker processes, and a lease after which killed workers are expelled. Some workers that are only
+    /// slow are expelled too when that lease expires.
     fn draw_crashes(&mut self, draw: &mut Draw) {
         self.duration = self.duration.max(SHORTEST_WITH_CRASHES);
         let micros = self.duration.as_micros() as u64;

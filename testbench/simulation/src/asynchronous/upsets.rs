@@ -35,7 +35,7 @@ pub enum Upset {
     Crash {
         /// The worker.
         worker: usize,
-        /// Delay until a new process replaces it; `None` if none does.
+        /// Delay until a new process replaces the killed one; `None` if no process replaces it.
         return_after: Option<Duration>,
         /// Whether the new process sends from a different UDP port than the killed one.
         new_port: bool,
