@@ -1,7 +1,8 @@
-//! Sum tree for sampling by priority: a binary tree of sums whose leaves are integer weights.
+//! Sum tree for prioritised sampling: a binary tree whose leaves are integer weights and whose inner nodes are the sums
+//! of their children.
 //!
-//! Sampling and updates take logarithmic time in the number of slots. The sums are integers, so they never drift from
-//! the sums of their leaves.
+//! Sampling and updates take logarithmic time in the number of slots. The sums are integers, so they are always exact,
+//! without accumulated rounding errors.
 
 use std::ops::{Add, Sub};
 
@@ -61,7 +62,9 @@ impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree
         }
     }
 
-    /// Returns the slot whose share of the total contains `point`, which must be below the total.
+    /// Returns the slot that contains `point` if the weights are laid end to end in slot order: the sum of the weights
+    /// of all earlier slots is at most `point`, and that sum plus the slot's weight is above it. `point` must be below
+    /// the total.
     pub fn find(&self, mut point: T) -> usize {
         let mut at = 1;
         while at < self.leaves {

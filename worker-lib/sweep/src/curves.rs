@@ -17,7 +17,7 @@ const RETURN_COLUMN: &str = "charts/mean_return_100";
 const POINTS: u32 = 60;
 /// Number of resamples for the interval of each point.
 const RESAMPLES: usize = 1_000;
-/// Colours of the lines, in order; further lines use the same colours dashed.
+/// Colours of the lines, in order; further lines reuse these colours and are dashed.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 
@@ -26,8 +26,7 @@ pub type Curve = Vec<(f64, f64)>;
 
 /// Reads the learning curve of a run.
 ///
-/// # Errors
-/// Fails if the file cannot be read or lacks the column.
+/// # Errors Fails if the file cannot be read or lacks the column with the mean return.
 pub fn read(run: &Path) -> anyhow::Result<Curve> {
     let path = run.join(CURVE_FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -57,7 +56,7 @@ pub struct Curves {
 pub struct Figure {
     /// Title.
     pub title: String,
-    /// Explanation below the title.
+    /// Explanation that is shown below the title.
     pub note: String,
     /// Return at which the environment counts as solved; infinite if there is none.
     pub solved_return: f64,
@@ -90,8 +89,8 @@ impl Figure {
     }
 }
 
-/// Returns the interquartile means, and their intervals, at equidistant numbers of steps within the range that all
-/// curves cover. Empty curves are ignored.
+/// Returns the interquartile means of the curves and their confidence intervals, at equidistant numbers of steps within
+/// the range that all curves cover. Empty curves are ignored.
 pub fn estimates(curves: &[Curve]) -> Vec<(f64, Estimate)> {
     let first = curves.iter().filter_map(|curve| curve.first()).map(|(steps, _)| *steps).fold(0.0, f64::max);
     let last = curves.iter().filter_map(|curve| curve.last()).map(|(steps, _)| *steps);
@@ -107,7 +106,7 @@ pub fn estimates(curves: &[Curve]) -> Vec<(f64, Estimate)> {
     places.filter_map(estimate).collect()
 }
 
-/// Returns the last value of a curve at or before a number of steps.
+/// Returns the last value of a curve at or before `steps`, or `None` if the curve begins later.
 fn value_at(curve: &[(f64, f64)], steps: f64) -> Option<f64> {
     let after = curve.partition_point(|(at, _)| *at <= steps);
     Some(curve.get(after.checked_sub(1)?)?.1)

@@ -1,7 +1,7 @@
 //! Robust statistics of the returns of several runs, as in Agarwal et al., 2021, "Deep reinforcement learning at the
 //! edge of the statistical precipice", and their library rliable.
 //!
-//! A sweep has one environment, so that the stratified bootstrap of rliable has a single stratum.
+//! A sweep has only one environment, so rliable's bootstrap, which is stratified by environment, has a single stratum.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 /// Fraction of the values that the interquartile mean omits at each end.
 const OMITTED: f64 = 0.25;
-/// Quantiles of the resampled statistics that bound the 95 % interval.
+/// Quantiles of the resampled statistics that are the ends of the 95 % interval.
 const BOUNDS: [f64; 2] = [0.025, 0.975];
-/// Seed of the resamples, so that the same returns always have the same interval.
+/// Seed of the bootstrap, which is fixed so that the same returns always have the same interval.
 const SEED: u64 = 1;
 
 /// Interquartile mean with its 95 % interval from a percentile bootstrap.
@@ -26,10 +26,10 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Default number of resamples of rliable's interval estimates.
+    /// Number of resamples that rliable uses by default for interval estimates.
     pub const RESAMPLES: usize = 50_000;
 
-    /// Returns the estimate from the values, or `None` if there are none.
+    /// Returns the estimate from the values, or `None` if `values` is empty.
     pub fn of(values: &[f64], resamples: usize) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -57,7 +57,7 @@ fn interquartile_mean(values: &mut [f64]) -> f64 {
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 
-/// Returns a quantile of sorted values, interpolated linearly between two of them (`numpy.percentile`).
+/// Returns a quantile of sorted values, linearly interpolated between two neighbouring values (`numpy.percentile`).
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);

@@ -6,7 +6,7 @@ use tiny_skia::{Color, FillRule, LineCap, Paint, Path, PathBuilder, Pixmap, Stro
 /// Size of an image, in pixels. Both numbers are even, as video encoders require.
 const WIDTH: u32 = 480;
 const HEIGHT: u32 = 360;
-/// Red, green and blue of the background.
+/// Background colour, as red, green and blue.
 const BACKGROUND: [u8; 3] = [250, 250, 248];
 
 /// Returns the colour of a shape. The colours are those of the project's figures, which readers with a colour vision

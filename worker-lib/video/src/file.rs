@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use gif::{Encoder, Repeat};
 use iswitch_learn::env::scene::Frame;
 
-/// Suffix of an unfinished file.
+/// File name suffix of a video that is not complete yet.
 const UNFINISHED: &str = ".part";
 /// Speed of the reduction to 256 colours, from 1 (best) to 30 (fastest).
 const QUANTISATION_SPEED: i32 = 10;
@@ -26,7 +26,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format of a file, which its name determines.
+    /// Returns the format of a file, which is determined by the suffix of its name.
     ///
     /// # Errors
     /// Fails if the name ends neither with `.gif` nor with `.mp4`.
@@ -39,7 +39,7 @@ impl Format {
     }
 }
 
-/// Video that is being written. The file gets its final name once it is complete.
+/// Video that is being written. The file is given its final name when it is complete.
 pub(crate) struct VideoFile {
     path: PathBuf,
     unfinished: PathBuf,
@@ -85,8 +85,7 @@ impl VideoFile {
 
     /// Appends an image, whose size must be that of the video.
     ///
-    /// # Errors
-    /// Fails if the file cannot be written or ffmpeg has ended.
+    /// # Errors Fails if the file cannot be written or ffmpeg has exited.
     pub(crate) fn add(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let written = match self.encoder.as_mut().context("the video is finished")? {
             VideoEncoder::Gif { encoder, size: [width, height], units } => {

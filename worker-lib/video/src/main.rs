@@ -32,7 +32,8 @@ struct Cli {
     args: EvalArgs,
 }
 
-/// Result of an evaluation with a video. The keys of the JSON object and their order are a public interface.
+/// Result of an evaluation with a video. The keys of the JSON object and their order must not change, because consumers
+/// rely on them.
 #[derive(Serialize)]
 struct Recorded {
     #[serde(flatten)]
@@ -121,7 +122,7 @@ fn run_episode(
 }
 
 impl Recorder {
-    /// Whether an image is due before this step of an episode.
+    /// Returns whether an image must be recorded before step number `step` of an episode.
     fn is_due(&self, step: u32) -> bool {
         self.recording.as_ref().is_none_or(|recording| step.is_multiple_of(recording.stride))
     }

@@ -1,5 +1,5 @@
-//! The library that a training program links against: the worker side of the wire protocol, and gradient aggregation on
-//! top of it.
+//! The library that a training program links against: it implements the worker side of the wire protocol and, on top of
+//! it, gradient aggregation.
 //!
 //! The library depends neither on the switch nor on a neural-network crate. The `capi` feature adds the C interface.
 

@@ -1,8 +1,8 @@
-//! Accepts TCP connections and admits those that greet in time.
+//! Accepts TCP connections and admits those that send the expected greeting in time.
 //!
 //! A listening port is exposed to port scans and to clients that hold connections open. A connection that is silent,
-//! closes early, or sends anything but the expected greeting is closed, counted and logged; it occupies neither a
-//! thread nor the slot of a member.
+//! closes early, or sends anything but the expected greeting is closed, counted and logged; such a connection occupies
+//! neither a thread nor a member's slot.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,27 +17,27 @@ use iswitch_socket::PollSet;
 
 /// Time within which a connection must send its greeting.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of connections that have not greeted yet. A further connection displaces the oldest one, because a
-/// genuine member greets at once.
+/// Maximum number of connections that have not sent their greeting yet. An additional connection displaces the oldest
+/// of them. This is harmless to genuine members, which send their greeting at once.
 pub const MAX_UNGREETED: usize = 64;
-/// Maximum number of connections that are accepted before the greetings of the existing ones are read.
+/// Maximum number of connections that are accepted before the greetings of the accepted ones are read.
 const ACCEPT_BATCH: usize = 16;
-/// Pause after a failed accept: a failure such as a lack of free descriptors would recur at once.
+/// Pause after a failed accept: without it, a failure such as a lack of free descriptors would recur immediately.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// Reason why a connection was closed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The connection did not greet within five seconds.
+    /// The peer did not send its greeting within five seconds.
     Silent,
     /// The peer closed the connection before its greeting was complete.
     Closed,
-    /// The connection sent something other than the expected greeting.
+    /// The peer sent data other than the expected greeting.
     Foreign,
-    /// The connection had not greeted when a newer connection needed its slot.
+    /// The peer had not sent its greeting when a newer connection needed the slot.
     Displaced,
-    /// The greeting named another group or job.
+    /// The greeting named a different group or job.
     OtherGroup,
     /// All slots are taken.
     Full,
@@ -48,7 +48,7 @@ impl Refusal {
     pub const ALL: [Self; 6] =
         [Self::Silent, Self::Closed, Self::Foreign, Self::Displaced, Self::OtherGroup, Self::Full];
 
-    /// Returns the name of the reason in logs.
+    /// Returns the name of the reason, as used in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Silent => "silent",
@@ -79,7 +79,7 @@ impl fmt::Display for Refusal {
 pub struct Refusals([u64; Refusal::ALL.len()]);
 
 impl Refusals {
-    /// Returns the number of connections refused for that reason.
+    /// Returns the number of connections refused for the given reason.
     pub fn of(&self, reason: Refusal) -> u64 {
         self.0[reason as usize]
     }
@@ -100,8 +100,8 @@ impl RefusalCounters {
         Refusals(std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed)))
     }
 
-    /// Counts a refusal. For each reason, only the 1st, 2nd, 4th, 8th... refusal is logged, so that a scan cannot flood
-    /// the log.
+    /// Counts a refusal. For each reason, only the 1st, 2nd, 4th, 8th... refusal is logged, so that a port scan cannot
+    /// flood the log.
     fn note(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
         let count = self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_power_of_two() {
@@ -110,7 +110,7 @@ impl RefusalCounters {
     }
 }
 
-/// A connection that has greeted, in blocking mode.
+/// A connection whose greeting has been received. It is in blocking mode.
 #[derive(Debug)]
 pub struct GreetedConnection<const LEN: usize> {
     /// Stream of the connection.
@@ -121,7 +121,7 @@ pub struct GreetedConnection<const LEN: usize> {
     pub greeting: [u8; LEN],
 }
 
-/// A connection that has not greeted yet.
+/// A connection whose greeting has not been received yet.
 #[derive(Debug)]
 struct Ungreeted<const LEN: usize> {
     greeted: GreetedConnection<LEN>,
@@ -141,10 +141,10 @@ enum Progress {
 pub struct Reception<const LEN: usize> {
     listener: TcpListener,
     magic: &'static [u8],
-    /// Connections that have not greeted, oldest first.
+    /// Connections that have not sent their greeting, oldest first.
     ungreeted: VecDeque<Ungreeted<LEN>>,
     waiting: PollSet,
-    /// Earliest time of the next attempt to accept a connection, after a failed attempt.
+    /// If an attempt to accept a connection failed, the earliest time of the next attempt.
     accept_from: Option<Instant>,
     refusals: Arc<RefusalCounters>,
 }
@@ -171,16 +171,15 @@ impl<const LEN: usize> Reception<LEN> {
         &self.refusals
     }
 
-    /// Counts and logs the refusal of a connection that has greeted; the caller drops the connection.
+    /// Counts and logs the refusal of a connection after its greeting. The caller must drop the connection.
     pub fn refuse(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
         self.refusals.note(reason, peer, detail);
     }
 
-    /// Waits for a connection that has greeted. Returns `None` when the time `until` is reached or one of `watched`
-    /// becomes readable.
+    /// Waits until a connection has sent its greeting, and returns the connection. Returns `None` when the time `until`
+    /// is reached or one of `watched` becomes readable.
     ///
-    /// # Errors
-    /// Fails if the wait system call fails.
+    /// # Errors Fails if the system call that waits for events fails.
     pub fn next(
         &mut self,
         until: Option<Instant>,
@@ -230,7 +229,7 @@ impl<const LEN: usize> Reception<LEN> {
         self.ungreeted.push_back(Ungreeted { greeted, received: 0, since: Instant::now() });
     }
 
-    /// Returns the first connection whose greeting is complete, and closes those that are refused.
+    /// Returns the first connection whose greeting is complete, and closes connections that are refused.
     fn read_greetings(&mut self) -> Option<GreetedConnection<LEN>> {
         let mut at = 0;
         while let Some(connection) = self.ungreeted.get_mut(at) {
@@ -252,7 +251,7 @@ impl<const LEN: usize> Reception<LEN> {
         None
     }
 
-    /// Waits until a socket is readable; returns whether one of `watched` is.
+    /// Waits until any socket is readable. Returns whether one of `watched` is readable.
     fn wait(&mut self, now: Instant, until: Option<Instant>, watched: &[BorrowedFd<'_>]) -> io::Result<bool> {
         self.waiting.clear();
         for fd in watched {

@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Output, Records, read};
 
-/// Arrival rates at each queue of the first stage, in packets per slot.
+/// Arrival rates of the queues of the first stage, in packets per slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     shape: Shape,
@@ -51,12 +51,11 @@ impl Rates {
         Ok(Self { shape, rates })
     }
 
-    /// Reads the rates of a network with `stages` stages from a CSV file. The file has a line for each switch of the
-    /// first stage, with a number for each class.
+    /// Reads the rates of a network with `stages` stages from a CSV file. The file has one line for each switch of the
+    /// first stage, and each line has one number for each class.
     ///
-    /// # Errors
-    /// Fails if the file cannot be read, if the table is not square, if a field is not a rate, or if the load is not
-    /// above 0 and below 1.
+    /// # Errors Fails if the file cannot be read, if the number of lines is not the number of fields per line, if a
+    /// field is not a valid rate, or if the load is not above 0 and below 1.
     pub fn read(path: &Path, stages: usize) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path, stages)
     }
@@ -91,7 +90,7 @@ impl Rates {
         }
     }
 
-    /// Returns the rates in the format that [`Self::read`] reads.
+    /// Returns the rates as text in the format that [`Self::read`] accepts.
     pub fn to_csv(&self) -> String {
         let mut table = Output::without_columns();
         for row in self.rates.chunks_exact(self.shape.switches()) {
@@ -120,8 +119,8 @@ impl Rates {
         &self.rates
     }
 
-    /// Returns the switches of the first stage, and the classes, that receive more packets than their links or exits
-    /// can carry. Their queues grow without bound under every policy.
+    /// Returns the switches of the first stage that receive more packets than their links can carry, and the classes
+    /// that receive more packets than their exits can release. Their queues grow without bound under every policy.
     pub fn overloaded(&self) -> (Vec<usize>, Vec<usize>) {
         let size = self.shape.switches();
         let too_much = |rate: f64| rate > size as f64;
@@ -145,7 +144,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Creates arrivals with these rates.
+    /// Creates random arrivals with the given rates.
     pub fn new(rates: &Rates, rng: ChaCha8Rng) -> Self {
         let distributions = rates.rates.iter().map(|rate| Poisson::new(*rate).ok()).collect();
         Self { distributions, rng, counts: vec![0; rates.rates.len()] }

@@ -1,7 +1,7 @@
-//! Policy iteration (algorithm 1 of the paper): each iteration simulates or uses the network, fits a value function,
-//! and takes the policy that is greedy with respect to it.
+//! Policy iteration (algorithm 1 of the paper): each iteration collects costs from a simulation or from the network
+//! itself, fits a value function to them, and adopts the policy that is greedy with respect to this function.
 //!
-//! The environments of a job are numbered, and each has its own random streams, like those of
+//! The environments of a job are numbered, and each has separate random streams, like those of
 //! [`algorithms`](iswitch_learn::algorithms). They are divided among the workers. Counts of arrivals and the sums of
 //! regressions and tests are added as integers, so a linear value function is bit-identical for any number of workers.
 //! Gradients of the convolutional network are added as floats.
@@ -24,10 +24,10 @@ use iswitch_learn::algorithms::exact::LIMBS;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{Mark, Record, Study, StudyError};
 
-/// Record of one iteration. The JSON keys are a public interface.
+/// Record of one iteration. Consumers rely on the JSON keys, so they must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number of the iteration; 0 is the policy before any learning.
+    /// Number of the iteration; 0 is the record of the policy before any learning.
     pub iteration: u64,
     /// Number of slots of the network itself that have been used so far, excluding tests.
     pub network_slots: u64,
@@ -35,7 +35,8 @@ pub struct Iteration {
     pub simulated_slots: u64,
     /// Number of states that were training data in this iteration.
     pub states: u64,
-    /// Share of the variance of discounted costs that the value function explains; `None` if this was not computed.
+    /// Fraction of the variance of the discounted costs that the value function explains; `None` if it was not
+    /// computed.
     pub explained: Option<f64>,
     /// Number of packets in the network before arrivals in the test, averaged over slots and environments.
     pub queued: f64,
@@ -68,7 +69,7 @@ pub type Training = iswitch_study::Training<RoutingStudy>;
 /// Checkpoint of a training run.
 pub type Saved = iswitch_study::Saved<RoutingStudy>;
 
-/// Network for which a policy is trained.
+/// Network for which a policy is trained, and the resources for training.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Arrival rates of the network.
@@ -77,7 +78,7 @@ pub struct Task {
     pub threads: usize,
 }
 
-/// State that an iteration changes.
+/// State that is modified by an iteration.
 #[derive(Clone, Debug)]
 pub struct State {
     model: Model,
@@ -100,7 +101,7 @@ impl RoutingStudy {
     }
 
     /// Returns the policy with the best test result of a training run, or `None` before the first test. `seed` is the
-    /// seed of the random choices between equally good links.
+    /// seed of the random choices between links of equal value.
     pub fn best_policy(training: &Training, seed: u64) -> Option<Greedy<Box<dyn Value>>> {
         let (best, Self { rates, state }) = (training.best_parameters()?, training.study());
         Some(state.model.clone().into_policy(training.config(), rates.shape(), best, seed))
@@ -114,8 +115,8 @@ impl RoutingStudy {
         read_rates(saved.config(), &saved.reader()?)
     }
 
-    /// Returns the policy with the best test result in a checkpoint, for a network of this size. `seed` is the seed of
-    /// the random choices between equally good links. Matrix products use up to `threads` threads.
+    /// Returns the policy with the best test result in a checkpoint, for a network of size `shape`. `seed` is the seed
+    /// of the random choices between links of equal value. Matrix products use up to `threads` threads.
     ///
     /// # Errors
     /// Fails if the policy was trained for a network of a different size, or if no policy has been tested.
@@ -185,7 +186,8 @@ impl RoutingStudy {
         Rates::new(self.rates.shape(), estimate)
     }
 
-    /// Simulates slots under the current policy with the estimated rates. Returns `None` if it was stopped early.
+    /// Simulates slots under the current policy with the estimated rates. Returns `None` if the simulation was stopped
+    /// early.
     fn simulate(&self, step: &mut Step<'_>, estimate: &Rates) -> Option<Vec<Environment>> {
         let config = step.config;
         let slots = config.slots_with_window();
@@ -206,8 +208,8 @@ impl RoutingStudy {
     }
 
     /// Tests the current policy on the network itself, without random links. Returns the numbers of packets before and
-    /// after arrivals, and the lower bounds of both under any policy, all averaged over slots and environments. Returns
-    /// `None` if the test was stopped early.
+    /// after arrivals, and the lower bounds on these numbers under any policy, all averaged over slots and
+    /// environments. Returns `None` if the test was stopped early.
     fn test(&self, step: &mut Step<'_>) -> Result<Option<[f64; 4]>, StudyError> {
         let (config, shape) = (step.config, self.rates.shape());
         let own = step.group.own(config.environments);

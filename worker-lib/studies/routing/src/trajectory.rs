@@ -1,4 +1,4 @@
-//! Recorded slots of a learner, and the discounted costs that followed their states.
+//! Recorded slots of a learner, and the discounted costs that follow their states.
 
 use super::bound::PooledBound;
 use super::network::{Hop, Queues, Routing, Shape, end_slot};
@@ -7,10 +7,10 @@ use super::policy::Lane;
 /// Recorded slots of one network, with all their intermediate states.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
-    /// Queues at the beginning of each slot, as a value function sees them.
+    /// Queues at the beginning of each slot, in the form in which a value function sees them.
     starts: Vec<Queues>,
     hops: Vec<Hop>,
-    /// End of each slot's hops in `hops`.
+    /// For each slot, the end of its hops in `hops`.
     ends: Vec<usize>,
     /// Cost of each slot.
     costs: Vec<f64>,
@@ -38,7 +38,7 @@ impl Trajectory {
         self.starts.len()
     }
 
-    /// Returns the state at the beginning of a slot, as a value function sees it.
+    /// Returns the state at the beginning of a slot, in the form in which a value function sees it.
     pub fn start(&self, slot: usize) -> &Queues {
         &self.starts[slot]
     }
@@ -49,7 +49,8 @@ impl Trajectory {
         &self.hops[begin..self.ends[slot]]
     }
 
-    /// Returns the number of states of a slot: the one at its beginning, and one after each packet's assignment.
+    /// Returns the number of states of a slot: the one at its beginning, and one after the assignment of each packet to
+    /// a link.
     pub fn states(&self, slot: usize) -> usize {
         self.hops(slot).len() + 1
     }
@@ -60,15 +61,15 @@ impl Trajectory {
         self.hops(slot)[..at].iter().for_each(|hop| into.apply(*hop));
     }
 
-    /// Returns the costs of `count` slots, beginning with `slot`.
+    /// Returns the costs of `count` slots, beginning with slot `slot`.
     pub fn costs(&self, slot: usize, count: usize) -> &[f64] {
         &self.costs[slot..slot + count]
     }
 
     /// Returns the discounted cost of each slot that is followed by at least `window` slots. For slot t, this is the
     /// weighted sum of the costs of slots t to t + window (inclusive); the first weight is 1, and each further weight
-    /// is `discount` times the one before it. Intermediate states have no cost and take no time: each has the same
-    /// value as its slot.
+    /// is `discount` times the previous one. Intermediate states have no cost and take no time: the discounted cost of
+    /// a slot applies to all of its states.
     pub fn discounted(&self, discount: f64, window: usize) -> Vec<f64> {
         let complete = self.slots().saturating_sub(window);
         let beyond = discount.powi(window as i32 + 1);
@@ -88,7 +89,7 @@ impl Default for Trajectory {
     }
 }
 
-/// Network that a learner simulates or uses.
+/// Network that a learner simulates or uses, together with its recorded slots.
 #[derive(Clone, Debug)]
 pub(super) struct Environment {
     pub(super) queues: Queues,
@@ -101,9 +102,9 @@ pub(super) struct Environment {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
     pub(super) exits_first: bool,
-    /// Whether the bound for the same arrivals is subtracted from the cost of each slot. The bound is the same number
-    /// under every policy, so the ranking of policies does not change, and little of the noise caused by random
-    /// arrivals remains.
+    /// Whether the lower bound for the same arrivals is subtracted from the cost of each slot. The bound does not
+    /// depend on the policy, so the subtraction does not change the ranking of policies, but it removes most of the
+    /// noise caused by random arrivals.
     pub(super) control_variate: bool,
 }
 
@@ -118,7 +119,7 @@ impl Environment {
         }
     }
 
-    /// Ends and records a slot that `lane` has routed.
+    /// Ends a slot whose packets `lane` has routed, and records it.
     pub(super) fn end_slot(&mut self, lane: &Lane, memory: Memory) {
         let Memory { exits_first, control_variate } = memory;
         let unavoidable = if control_variate { self.bound.total(&self.queues) } else { 0 };

@@ -1,4 +1,4 @@
-//! Command lines that are refused before any run starts.
+//! Command lines that are rejected before any run starts.
 
 use std::process::Command;
 

@@ -24,7 +24,7 @@ fn run(out: &Path, options: &[&str]) -> (Output, Value) {
     (output, result)
 }
 
-/// Returns the final returns of the runs of a configuration.
+/// Returns the final return of each run of a configuration.
 fn returns(result: &Value, configuration: usize) -> Vec<f64> {
     let runs = result["configurations"][configuration]["runs"].as_array().unwrap();
     runs.iter().map(|run| run["final_return"].as_f64().unwrap()).collect()

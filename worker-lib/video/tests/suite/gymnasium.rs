@@ -1,4 +1,4 @@
-//! Videos of environments of Gymnasium, which render themselves.
+//! Videos of environments of Gymnasium, which are rendered by Gymnasium.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -41,7 +41,7 @@ gymnasium.register("Square-v0", Square)
 gymnasium.register("Broken-v0", Broken)
 "#;
 
-/// Returns the options with an interpreter that finds the module in this directory, or `None` if Gymnasium is missing.
+/// Returns the options with an interpreter that imports the module from `directory`, or `None` if Gymnasium is missing.
 fn options(directory: &Path) -> Option<GymnasiumOptions> {
     std::fs::write(directory.join("drawn.py"), MODULE).unwrap();
     let python = GymnasiumOptions::default().python;

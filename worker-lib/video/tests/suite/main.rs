@@ -36,7 +36,7 @@ fn evaluate(directory: &Path, arguments: &[&str]) -> Output {
     evaluation(directory).args(arguments).output().unwrap()
 }
 
-/// Prints that a test is skipped, and fails if no test may be skipped.
+/// Prints that a test is skipped, and fails if skipping tests is not permitted.
 fn skip(reason: &str) {
     let line = format!("SKIPPED videos: {reason}");
     assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");

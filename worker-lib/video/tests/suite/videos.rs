@@ -11,8 +11,8 @@ use crate::{evaluate, save_agent, skip};
 
 const SIZE: [usize; 2] = [480, 360];
 
-/// Returns the pixels of the frames of a GIF (`[height, width, 4]`) and the delays before the next frame, in hundredths
-/// of a second.
+/// Returns the pixels of the frames of a GIF (`[height, width, 4]`) and the delay of each frame before the next one, in
+/// hundredths of a second.
 fn decode(path: &Path) -> Vec<(Vec<u8>, u16)> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::RGBA);
@@ -26,7 +26,7 @@ fn decode(path: &Path) -> Vec<(Vec<u8>, u16)> {
     frames
 }
 
-/// Returns the mean row of the pixels that are about as blue as the torso of the hopper.
+/// Returns the mean row number of the pixels that are close to the blue of the hopper's torso.
 fn torso_row(pixels: &[u8]) -> f64 {
     let is_blue = |pixel: &[u8]| pixel[0] < 60 && (80..150).contains(&pixel[1]) && pixel[2] > 140;
     let rows =

@@ -1,7 +1,7 @@
 //! TCP connections between the members of a ring, or between workers and a parameter server.
 //!
 //! After the greeting, the stream carries the floats of vectors, little-endian and without framing: both ends know the
-//! length of a vector. The kernel segments the stream into super-frames by itself.
+//! length of a vector. No super-frames need to be built, because the kernel segments the stream itself.
 
 use std::error::Error;
 use std::fmt;
@@ -21,15 +21,16 @@ const HELLO_LEN_BYTES: usize = 16;
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// Maximum number of missing ranks that an error lists.
 const NAMED_RANKS: usize = 16;
-/// Maximum number of bytes read from a socket in one call: enough for the data that a connection holds in flight, and
-/// small enough for a core's cache.
+/// Maximum number of bytes read from a socket in one call: large enough for the data that a connection has in flight,
+/// and small enough to fit in a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 
 /// Order in which the parts of a vector are summed and forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// As in the iSwitch paper (Li et al., ISCA 2019, figure 1): a part is complete before the next step begins. A
-    /// parameter server gathers the vectors of all workers before it sends the sum back; a ring forwards whole chunks.
+    /// Order of the iSwitch paper (Li et al., ISCA 2019, figure 1): each step begins only when the previous one is
+    /// complete. A parameter server gathers the vectors of all workers before it sends the sum back; a ring forwards
+    /// whole chunks.
     Paper,
     /// Partial results are forwarded while the rest is still arriving.
     #[default]
@@ -43,14 +44,14 @@ pub enum ConnectError {
     Io {
         /// Operation that failed.
         what: &'static str,
-        /// Address of the other end, or of the listener.
+        /// Address of the peer or, for an error of the listener, of the listener.
         address: SocketAddr,
         /// Error of the operating system.
         error: io::Error,
     },
     /// The peer did not accept a connection within the timeout.
     Timeout {
-        /// Preposition before the address in the error message, such as "to".
+        /// Preposition that precedes the address in the error message, such as "to".
         what: &'static str,
         /// Address of the peer.
         address: SocketAddr,
@@ -65,17 +66,17 @@ pub enum ConnectError {
         missing: Vec<u16>,
         /// Time since the last member connected.
         waited: Duration,
-        /// Connections that were refused in the meantime.
+        /// Connections that were refused during the wait.
         refused: RefusedMeanwhile,
     },
     /// The next member of a ring closed the connection before the ring was complete.
     Left {
         /// Address of the next member.
         address: SocketAddr,
-        /// Connections that were refused here in the meantime.
+        /// Connections that this worker refused during the wait.
         refused: RefusedMeanwhile,
     },
-    /// The process at that address speaks another protocol.
+    /// The process at `address` does not speak this protocol.
     Foreign {
         /// Address of that process.
         address: SocketAddr,
@@ -139,7 +140,7 @@ impl Error for ConnectError {
     }
 }
 
-/// Ranks for an error message: all of them, or the first few and the number of the others.
+/// Formats ranks for an error message: all of them or, if there are many, the first few and the number of the others.
 struct Ranks<'a>(&'a [u16]);
 
 impl fmt::Display for Ranks<'_> {
@@ -153,12 +154,12 @@ impl fmt::Display for Ranks<'_> {
     }
 }
 
-/// Connections that were refused while a group formed.
+/// Connections that were refused while the group was forming.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedMeanwhile {
     /// Number of refused connections.
     pub count: u64,
-    /// The last refused connection that greeted as a member, and the reason.
+    /// Description of the last refused connection that sent a member's greeting, with the reason for the refusal.
     pub last: Option<String>,
 }
 
@@ -177,7 +178,7 @@ impl fmt::Display for RefusedMeanwhile {
 /// Greeting that each end of a connection sends first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
-    /// Rank of the sender; a parameter server repeats the rank of the worker.
+    /// Rank of the sender; a parameter server replies with the rank of the worker.
     pub(super) rank: u16,
     pub(super) workers: u16,
     pub(super) gradient_len: u32,
@@ -203,7 +204,8 @@ impl Hello {
         })
     }
 
-    /// Rejects a greeting that does not match; the error names the first field that differs.
+    /// Checks that this greeting, which was received from `address`, matches this end's own greeting. The error names
+    /// the first field that differs.
     pub(super) fn expect(self, own: Self, address: SocketAddr) -> Result<(), ConnectError> {
         let fields = [
             ("number of workers", u32::from(self.workers), u32::from(own.workers)),
@@ -225,7 +227,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and retries until the peer listens or the timeout expires.
+    /// Connects to a peer. If the peer does not listen yet, retries until the timeout expires.
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {
@@ -327,15 +329,15 @@ impl Connection {
     }
 }
 
-/// Returns the end of a timeout that begins now. If the timeout overflows the clock (a century or more), the end is in
-/// one year.
+/// Returns the time at which a timeout that begins now expires. If that time cannot be represented (a timeout of a
+/// century or more), the timeout is reduced to one year.
 pub(super) fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let now = Instant::now();
     now.checked_add(timeout).unwrap_or_else(|| now + YEAR)
 }
 
-/// The listening side of a group that is forming. Connections from outside the group neither end nor delay the
+/// The listening side of a group that is forming. Connections from outside the group neither abort nor delay its
 /// formation.
 #[derive(Debug)]
 pub(super) struct Forming {
@@ -353,8 +355,8 @@ impl Forming {
         Ok(Self { reception, address, last_refusal: None })
     }
 
-    /// Waits for a connection that greets as a member of some group. Returns `None` when the time `until` is reached or
-    /// `watched` becomes readable.
+    /// Waits for a connection whose greeting is that of a member of any group. Returns `None` when the time `until` is
+    /// reached or `watched` becomes readable.
     pub(super) fn next(
         &mut self,
         until: Instant,
@@ -373,7 +375,7 @@ impl Forming {
         Ok(Some((Connection { stream, peer }, hello)))
     }
 
-    /// Logs why a member of another group, or a surplus member, is not admitted; the caller drops its connection.
+    /// Logs why a member of another group, or a surplus member, is refused. The caller must drop the connection.
     pub(super) fn refuse(&mut self, peer: SocketAddr, error: &ConnectError) {
         self.reception.refuse(Refusal::OtherGroup, peer, error);
         self.last_refusal = Some(error.to_string());
@@ -400,7 +402,7 @@ fn is_not_there_yet(error: &io::Error) -> bool {
     )
 }
 
-/// Opens a listener, even if another process has just stopped listening on that address.
+/// Opens a listener, even if another process stopped listening on that address only a moment ago.
 pub(super) fn listen(at: SocketAddrV4) -> Result<TcpListener, ConnectError> {
     let address = SocketAddr::V4(at);
     TcpListener::bind(address).map_err(|error| ConnectError::Io { what: "listener at", address, error })

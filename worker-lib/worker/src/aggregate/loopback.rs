@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
-/// Aggregator between workers in one process: threads that share memory instead of a network. With a group of one, the
-/// sum is the contribution itself.
+/// Aggregator between workers in one process: threads that share memory instead of a network. In a group of one worker,
+/// the sum is the worker's contribution.
 ///
 /// Contributions are summed in rank order, so that runs are bit-for-bit reproducible.
 pub struct Loopback {
@@ -53,7 +53,7 @@ impl Loopback {
             .collect()
     }
 
-    /// Creates the only worker of a job.
+    /// Creates the aggregator of a job with only one worker.
     pub fn alone(gradient_len: usize) -> Self {
         Self::group(1, gradient_len).swap_remove(0)
     }

@@ -1,9 +1,8 @@
-//! Aggregation of one vector over all workers: the trait that a learner uses, and the implementations that need no
-//! switch.
+//! All-reduce of a vector over all workers: the trait that a learner uses, and the implementations that need no switch.
 //!
 //! A learner is independent of switches, rings and servers. It fills a vector, calls
-//! [`GradientAggregator::all_reduce`], and finds the sum over all workers in the same vector. The sum is bit-identical
-//! on all workers.
+//! [`GradientAggregator::all_reduce`], which replaces the contents of the vector with the sum over all workers. The sum
+//! is bit-identical on all workers.
 
 mod connection;
 mod loopback;
@@ -24,12 +23,13 @@ pub use ring::{Ring, RingOptions};
 /// Outcome of one aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Number of the round. It increases by one with each round, from the round at which the worker was admitted.
+    /// Number of the round. The first round is the one in which the worker was admitted; the number increases by one
+    /// with each further round.
     pub number: u32,
-    /// Number of worker gradients in the sum. If a member was lost during a round, the segments can hold different
-    /// numbers of gradients; this field is then the smallest of these numbers.
+    /// Number of worker gradients in the sum. If a member was lost during a round, segments may contain different
+    /// numbers of gradients. In this case, the field is the smallest of these numbers.
     pub contributors: u16,
-    /// Whether every segment of the sum holds the same number of gradients.
+    /// Whether all segments of the sum contain the same number of gradients.
     pub uniform: bool,
 }
 
@@ -37,16 +37,16 @@ pub struct Round {
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum AggregateError {
-    /// The vector does not have the length that the job declared.
+    /// The vector does not have the length that was declared when the job was joined.
     WrongLength {
         /// Number of floats that the caller passed.
         actual: usize,
-        /// Number of floats that the job declared.
+        /// Number of floats that was declared when the job was joined.
         expected: usize,
     },
     /// The worker's own vector contains NaN or an infinity; nothing was sent.
     NonFinite {
-        /// Index of the first such element.
+        /// Index of the first element that is NaN or infinite.
         index: usize,
         /// Value of that element.
         value: f32,
@@ -70,14 +70,15 @@ pub enum AggregateError {
         /// Whether the switch has lost its parent. Without its parent, it delivers no sums.
         parent_lost: bool,
     },
-    /// The switch no longer knows this worker, because the worker's lease expired or the switch was restarted, and does
-    /// not readmit it.
+    /// The switch no longer knows this worker, because the worker's lease expired or the switch was restarted, and it
+    /// does not readmit the worker.
     Expelled {
         /// Reason that the switch gave.
         reason: &'static str,
     },
-    /// The worker was absent and is a member again, but the others continued without it. It lacks the sums in between:
-    /// before it contributes again, the learner must fetch its state from another worker.
+    /// The worker was absent and has been readmitted, but the other workers continued in the meantime. It lacks the
+    /// sums of the rounds that it missed, so the learner must fetch its state from another worker before it contributes
+    /// again.
     MissedRounds {
         /// Number of the round of the next call.
         next: u32,
@@ -85,8 +86,8 @@ pub enum AggregateError {
     /// A member halted the job, which continues only after a Reset. Contributions that were sent before the Reset may
     /// cause this error once more.
     Halted,
-    /// The round of this call is over at the switch, which no longer keeps its result: the job was reset, or the others
-    /// continued without this worker.
+    /// The round of this call has ended at the switch, and its result is no longer available, because the job was reset
+    /// or the other workers continued without this one.
     StaleRound {
         /// Number of the round of this call.
         round: u32,
@@ -107,7 +108,7 @@ pub enum AggregateError {
         member: u16,
     },
     /// Another worker of a ring, or the parameter server, closed the connection or was silent for longer than the
-    /// timeout; the group has ended.
+    /// timeout; the group cannot continue.
     PeerLost {
         /// Address of the other end of the connection.
         peer: std::net::SocketAddr,
@@ -193,7 +194,7 @@ impl From<std::io::Error> for AggregateError {
     }
 }
 
-/// Counters of an aggregator since its creation.
+/// Counters of an aggregator, counted from its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregatorStats {
     /// Number of completed rounds.
@@ -232,7 +233,7 @@ pub trait GradientAggregator: Send {
     }
 
     /// Works like [`Self::all_reduce`], but divides the sum by the number of gradients that were actually summed. If
-    /// segments hold different numbers of gradients, each segment is divided by its own number.
+    /// segments hold different numbers of gradients, each segment is divided by the number for that segment.
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
         let round = self.all_reduce(vector)?;
         let scale = 1.0 / f32::from(round.contributors.max(1));
@@ -244,17 +245,17 @@ pub trait GradientAggregator: Send {
     fn stats(&self) -> AggregatorStats;
 }
 
-/// Counts a round of a group in which all workers take part in every round.
+/// Counts a round and returns its description, for a group in which all workers take part in every round.
 fn count_round(stats: &mut AggregatorStats, workers: u16) -> Round {
     let number = stats.rounds as u32;
     stats.rounds += 1;
     Round { number, contributors: workers, uniform: true }
 }
 
-/// Number of floats that are checked at a time before the search for a non-finite value can stop.
+/// Number of floats that are checked before the search for a non-finite value may stop.
 const FINITE_CHUNK_FLOATS: usize = 1024;
 
-/// Rejects a vector whose length is not the job's, or that contains a NaN or an infinity.
+/// Rejects a vector whose length is not `gradient_len`, or that contains a NaN or an infinity.
 pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
     check_len(vector, gradient_len)?;
     check_finite(vector, ElementType::F32)
@@ -275,7 +276,7 @@ pub(crate) fn check_finite(vector: &[f32], element: ElementType) -> Result<(), A
     first.map_or(Ok(()), |index| Err(AggregateError::NonFinite { index, value: vector[index] }))
 }
 
-/// Returns the index of the first value for which `is_valid` is false.
+/// Returns the index of the first value for which `is_valid` is false, or `None` if there is no such value.
 pub(crate) fn first_outside<T: Copy>(values: &[T], is_valid: impl Fn(T) -> bool) -> Option<usize> {
     // Without an early exit, the compiler vectorises the loop to eight or more values at a time.
     let are_valid = |chunk: &[T]| chunk.iter().fold(true, |all, value| all & is_valid(*value));

@@ -1,7 +1,8 @@
 //! A parameter server that only sums: workers send it their vectors over TCP, and it sends the sum back to each.
 //!
-//! The server holds no weights. The paper's server applies the update once; here each worker applies it to its own
-//! replica, with bit-identical results. This server therefore does less work than the paper's and can only be faster.
+//! The server holds no weights. In the paper, the server applies the update. Here, each worker applies it to a local
+//! replica, with bit-identical results. This server therefore does less work than the paper's, so a comparison with it
+//! does not favour the switch.
 
 use std::error::Error;
 use std::fmt;
@@ -37,7 +38,7 @@ pub struct ParameterServerOptions {
     pub gradient_len: u32,
     /// Whether the server sends the sum back once it is complete, or in parts as they are summed.
     pub style: Style,
-    /// Timeout for connections, and later for bytes from the other end.
+    /// Timeout for connections, and, once connected, for data from the other end.
     pub timeout: Duration,
 }
 
@@ -54,12 +55,12 @@ pub struct ParameterServer {
     options: ParameterServerOptions,
 }
 
-/// State of one worker at the server. `summed` and `sent` count bytes since the beginning.
+/// State of one worker at the server. `summed` and `sent` count bytes from the beginning of the connection.
 #[derive(Debug)]
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Number of bytes in `staging` that belong to an incomplete float.
+    /// Number of leading bytes in `staging` that belong to an incomplete float.
     begun: usize,
     /// Number of bytes received and summed.
     summed: usize,
@@ -73,7 +74,8 @@ struct Client {
 struct Sum {
     round: usize,
     floats: Vec<f32>,
-    /// Number of leading floats to which any worker has contributed; the others still hold an earlier sum.
+    /// Number of leading floats to which any worker has contributed; the remaining floats still hold the sum of an
+    /// earlier round.
     begun: usize,
 }
 
@@ -89,15 +91,14 @@ impl ParameterServer {
         self.listener.local_addr()
     }
 
-    /// Waits for all workers and serves them until `stop` is set, or until a worker has left and the others have
-    /// received all sums to which that worker contributed.
+    /// Waits for all workers and serves them until `stop` is set, or until one worker has left and all others have
+    /// received every sum to which that worker contributed.
     ///
-    /// Returns the number of finished rounds. Connections that do not greet as a worker of this group are closed and
-    /// logged.
+    /// Returns the number of finished rounds. A connection whose greeting is not that of a worker of this group is
+    /// closed and logged.
     ///
-    /// # Errors
-    /// Fails if no further worker connects within the timeout (the error names the missing ranks), or if a worker fails
-    /// during a round.
+    /// # Errors Fails if workers are missing and none connects within the timeout (the error names the missing ranks),
+    /// or if a worker fails during a round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
         let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;
@@ -254,7 +255,7 @@ impl Service {
         self.len * FLOAT_LEN_BYTES
     }
 
-    /// Returns the number of rounds whose sums have been sent to all workers.
+    /// Returns the number of rounds whose sums have been completely sent to all workers.
     fn rounds(&self) -> u64 {
         let sent = self.clients.iter().map(|client| client.sent).min().unwrap_or(0);
         (sent / self.vector_len_bytes().max(1)) as u64
@@ -293,7 +294,8 @@ impl Service {
         Ok(len)
     }
 
-    /// Returns the total number of bytes that may have been sent to a worker by now.
+    /// Returns the total number of bytes that the server may send to this worker, based on the sums that are available
+    /// so far.
     fn ready_for(&self, client: &Client) -> usize {
         let vector_len = self.vector_len_bytes();
         let begin = client.sent / vector_len * vector_len;
@@ -321,8 +323,8 @@ impl Service {
 }
 
 impl Sum {
-    /// Adds the floats of a round from index `first` on. No worker contributes to round `round` + 2 before all have the
-    /// sum of round `round`.
+    /// Adds received floats to the sum of a round, from index `first` onwards. Two sums are enough, because no worker
+    /// contributes to round `round` + 2 before all workers have the sum of round `round`.
     fn add(&mut self, round: usize, first: usize, bytes: &[u8]) {
         if self.round != round {
             (self.round, self.begun) = (round, 0);

@@ -2,9 +2,9 @@
 //! workstations", JPDC 2009). Each of N workers sends 2 (N - 1) / N times the size of the vector, and only to its next
 //! neighbour.
 //!
-//! A worker sends one stream of 2 (N - 1) chunks and receives another of the same number. It first sends its own chunk.
-//! Each further chunk is the one that it has just received: in the first N - 1 steps it adds its own contribution to
-//! the chunk, and in the other steps it forwards the chunk unchanged.
+//! A worker sends one stream of 2 (N - 1) chunks and receives another stream of equal length. It first sends its own
+//! chunk. Each further chunk is the one that it has just received: for the first N - 1 chunks that it receives, it adds
+//! its own contribution; it forwards the others unchanged.
 
 use std::net::{SocketAddrV4, TcpListener};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct RingOptions {
     pub gradient_len: u32,
     /// Whether a worker forwards whole chunks only, or each part of a chunk as soon as it is summed.
     pub style: Style,
-    /// Timeout for the neighbours to connect, and later for bytes from them.
+    /// Timeout for connections to the neighbours and, once connected, for data from them.
     pub timeout: Duration,
 }
 
@@ -44,7 +44,7 @@ pub struct Ring {
     workers: usize,
     /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// Ranges of floats of the chunks that are sent, in order. While chunk i is sent, chunk i + 1 is received.
+    /// Ranges of the floats in each chunk that is sent, in order. Chunk i + 1 is received while chunk i is sent.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
     /// Received bytes that have yet to be summed.
@@ -70,8 +70,8 @@ struct Progress {
 }
 
 impl Ring {
-    /// Connects to the next worker and waits for the previous one. Connections that do not greet as the previous worker
-    /// of this ring are closed and logged.
+    /// Connects to the next worker and waits for the previous one. A connection whose greeting is not that of the
+    /// previous worker of this ring is closed and logged.
     ///
     /// # Errors
     /// Fails if the next worker cannot be reached, if the previous one does not connect within the timeout, or if an
@@ -162,7 +162,8 @@ impl Ring {
         Ok(())
     }
 
-    /// Returns the number of bytes of the outgoing stream that are available so far.
+    /// Returns the number of bytes of the outgoing stream that may be sent after `processed` bytes of the incoming
+    /// stream have been processed.
     fn ready_to_send(&self, processed: usize) -> usize {
         let steps = self.chunks.len() - 1;
         let first = byte_len(&self.chunks[0]);
@@ -252,7 +253,7 @@ impl Ring {
     }
 }
 
-/// Waits for the previous worker. The next worker sends nothing yet; if it closes its connection, the ring fails.
+/// Waits for the previous worker. If the next worker closes its connection during this time, the ring fails.
 fn await_previous(
     listener: &TcpListener,
     expected: Hello,
@@ -285,7 +286,7 @@ fn byte_len(chunk: &Range<usize>) -> usize {
     chunk.len() * FLOAT_LEN_BYTES
 }
 
-/// Returns the index of the chunk that contains byte `at` of the stream, and the offset within that chunk.
+/// Returns the index of the chunk that contains byte number `at` of the stream, and the offset within that chunk.
 fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     let mut before = 0;
     for (step, chunk) in chunks.iter().enumerate() {
@@ -297,7 +298,8 @@ fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     (chunks.len(), 0)
 }
 
-/// Returns the number of bytes in those chunks of a stream that are complete.
+/// Returns the number of bytes in those chunks of a stream that are completely contained in its first `processed`
+/// bytes.
 fn whole_chunks(chunks: &[Range<usize>], processed: usize) -> usize {
     let ends = chunks.iter().scan(0, |end, chunk| {
         *end += byte_len(chunk);

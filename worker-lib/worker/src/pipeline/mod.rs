@@ -7,13 +7,13 @@
 //! ```
 //!
 //! The three stages run concurrently. All workers begin with the same model and apply the same sums in the same order,
-//! so their models are identical at the same t: no server holds the weights. Every [`PipelineConfig::digest_interval`]
-//! aggregates, the switch compares digests of the models.
+//! so the models of all workers are identical at the same t, and no server needs to hold the weights. Every
+//! [`PipelineConfig::digest_interval`] aggregates, the switch compares digests of the models.
 //!
 //! A learner has two halves, because two threads use it at once: [`LocalGradient`] and [`LocalUpdate`]. The halves
 //! share the *model*: the weights, and any other state that the update produces and the gradient computation needs,
-//! such as a target network. State that only the update needs, such as the moments of an optimiser, is a field of the
-//! second half; because it follows from the sums, it too is identical on all workers.
+//! such as a target network. State that only the update needs, such as the moments of an optimiser, belongs to the
+//! second half. This state depends only on the sums, so it is also identical on all workers.
 
 mod staleness;
 
@@ -33,22 +33,22 @@ pub type LearnerError = Box<dyn Error + Send + Sync>;
 
 /// The first half of a learner, which runs in the LGC thread.
 pub trait LocalGradient: Send {
-    /// Computes a gradient (`[gradient_len]`) for a model (`[model_len]`) from the worker's own experience. The
-    /// gradient may turn out to be too stale to be used; the next call may pass a newer model.
+    /// Computes a gradient (`[gradient_len]`) for a model (`[model_len]`) based on the worker's own experience. The
+    /// gradient is discarded if it is too stale by the time it would be committed.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError>;
 
-    /// Handles a gradient that was too stale and was therefore discarded. If the gradient carried other information,
-    /// such as statistics, a later gradient must carry it again.
+    /// Called when a gradient was discarded because it was too stale. If the gradient carried other information, such
+    /// as statistics, a later gradient must carry it again.
     fn skipped(&mut self, _gradient: &[f32]) {}
 }
 
 /// The second half of a learner, which runs in the LWU thread.
 pub trait LocalUpdate {
     /// Applies a sum (`[gradient_len]`) of `contributions` gradients to the model (`[model_len]`). The result may
-    /// depend only on the arguments and on the state that earlier calls left; otherwise, the models of the workers
-    /// diverge.
+    /// depend only on the arguments and on the state that results from earlier calls; otherwise, the models of the
+    /// workers diverge.
     ///
-    /// `Break` ends the training. If this decision follows from the sums alone, all workers end with the same model.
+    /// `Break` ends the training. If this decision depends only on the sums, all workers end with the same model.
     fn update(
         &mut self,
         model: &mut [f32],
@@ -110,7 +110,7 @@ impl From<AggregateError> for PipelineError {
 /// Result of a pipeline run.
 #[derive(Clone, Debug)]
 pub struct PipelineReport {
-    /// The model at the end, `[model_len]`.
+    /// Final model, `[model_len]`.
     pub model: Vec<f32>,
     /// Number of updates, number of skipped gradients, and the staleness of the other gradients.
     pub staleness: Staleness,
@@ -192,7 +192,7 @@ impl Shared<'_> {
         self.learner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a stage and closes the worker when the stage ends, however it ends, so that the other stage does not wait
+    /// Runs a stage. When the stage ends, even by a panic, closes the worker so that the other stage does not wait
     /// forever.
     fn closing<T>(&self, stage: impl FnOnce() -> T) -> T {
         struct Closing<'a>(&'a AsyncWorker);
@@ -222,8 +222,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Commits a gradient once the previous one is part of an aggregate, unless the gradient is too stale by then.
-    /// Returns whether it was committed.
+    /// Commits a gradient once the previous one is part of an aggregate, unless the gradient has become too stale in
+    /// the meantime. Returns whether it was committed.
     fn commit(&self, gradient: &[f32], made_at: u64) -> Result<bool, PipelineError> {
         loop {
             self.worker.wait_ready()?;

@@ -1,15 +1,16 @@
-//! Staleness of gradients: the bound of Algorithm 1, and the staleness that actually occurred.
+//! Staleness of gradients: the bound of Algorithm 1, and the staleness that was actually measured.
 //!
 //! The time t counts the updates of the weights. A gradient is computed from the weights of time `t_w`. It is committed
-//! if `t - t_w <= S`, and skipped otherwise. t may advance further until an aggregate takes the gradient: its true
-//! staleness is relative to the weights to which that aggregate is applied.
+//! if `t - t_w <= S`, and skipped otherwise. After the commit, t may advance further before the gradient becomes part
+//! of an aggregate. The true staleness of the gradient is therefore relative to the weights to which that aggregate is
+//! applied.
 
 use std::collections::VecDeque;
 
 /// Number of buckets in the inclusion histogram. The last bucket also counts all higher staleness values.
 const INCLUSION_BUCKETS: usize = 32;
-/// Number of applied aggregates that are remembered, because the admission of a vector may be reported after its
-/// aggregate was applied.
+/// Number of applied aggregates that are remembered. They are needed because the admission of a vector to an aggregate
+/// may be reported after the aggregate was applied.
 const APPLIED_AGGREGATES: usize = 64;
 
 /// Number of gradients by staleness, in updates.
@@ -28,8 +29,8 @@ impl Histogram {
         self.counts[(staleness as usize).min(last)] += 1;
     }
 
-    /// Returns the number of gradients that were 0, 1, 2, ... updates stale. The last element also counts all that were
-    /// staler.
+    /// Returns the number of gradients that were 0, 1, 2, ... updates stale. The last element also counts all gradients
+    /// with a higher staleness.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -62,14 +63,15 @@ pub struct Staleness {
     at_inclusion: Histogram,
     /// Committed vectors: sequence number, and t of the weights from which the gradient was computed.
     committed: VecDeque<(u64, u64)>,
-    /// Vectors in aggregates that have not been applied yet: number of the aggregate, and t of the weights.
+    /// Vectors in aggregates that have not been applied yet: number of the aggregate, and t of the weights from which
+    /// the gradient was computed.
     included: VecDeque<(u32, u64)>,
     /// The most recently applied aggregates: number, and t before each was applied.
     applied: VecDeque<(u32, u64)>,
 }
 
 impl Staleness {
-    /// Creates the state for the staleness bound S, in updates.
+    /// Creates the state for a staleness bound S of `bound` updates.
     pub fn new(bound: u32) -> Self {
         Self {
             bound,
@@ -102,8 +104,8 @@ impl Staleness {
         self.committed.push_back((sequence, made_at));
     }
 
-    /// Notes that an aggregate took a vector, or that the vector is lost. Vectors must be reported in the order in
-    /// which they were committed.
+    /// Records that a vector became part of an aggregate, or that it was lost if `aggregate` is `None`. Vectors must be
+    /// reported in the order in which they were committed.
     pub fn admitted(&mut self, sequence: u64, aggregate: Option<u32>) {
         while let Some((committed, made_at)) = self.committed.pop_front() {
             if committed != sequence {
@@ -123,7 +125,7 @@ impl Staleness {
         }
     }
 
-    /// Notes that an aggregate was applied to the weights, and advances t.
+    /// Records that an aggregate was applied to the weights, and advances t.
     pub fn applied(&mut self, aggregate: u32) {
         let updates = self.updates;
         let at_inclusion = &mut self.at_inclusion;
@@ -146,7 +148,7 @@ impl Staleness {
         self.skipped
     }
 
-    /// Returns the number of gradients that were committed but that no aggregate took.
+    /// Returns the number of gradients that were committed but did not become part of any aggregate.
     pub fn lost(&self) -> u64 {
         self.lost
     }

@@ -1,12 +1,12 @@
 //! Aggregation of vectors of any length.
 //!
 //! All vectors of a job have the same length, so that the switch knows when a round is complete. An application that
-//! sums gradient buckets and statistics uses several lengths: each length gets its own job, which the workers join when
-//! they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length and a
-//! remainder. As with every collective operation, all workers must sum the same lengths in the same order, so they
-//! assign the same job numbers without communication.
+//! sums gradient buckets and statistics uses several lengths, so each length gets a separate job, which the workers
+//! join when they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length
+//! and a remainder. As with every collective operation, all workers must sum the same lengths in the same order, so
+//! they assign the same job numbers without communication.
 //!
-//! Vectors of 16-bit floats are sent as such; each type has its own jobs.
+//! Vectors of 16-bit floats are sent as 16-bit elements. Each element type has separate jobs.
 
 use std::error::Error;
 use std::fmt;
@@ -19,22 +19,22 @@ use super::udp::Worker;
 use super::values::Values;
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator};
 
-/// Maximum number of floats that one round sums. This bounds the memory that a job takes on the switch to two such
-/// pieces.
+/// Maximum number of floats that one round sums. It limits the memory that a job uses on the switch to the size of two
+/// such vectors.
 pub const MAX_PIECE_FLOATS: usize = 1 << 20;
-/// Maximum number of lengths whose jobs are kept at the same time; beyond it, the worker leaves the least recently used
-/// job. Together, these jobs take at most half of a switch's default memory.
+/// Maximum number of lengths whose jobs are kept at the same time; if there are more, the worker leaves the least
+/// recently used job. Together, these jobs use at most half of a switch's default memory.
 pub const MAX_LENGTHS: usize = 16;
 
-/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: otherwise, an
-/// unanswered Join would be taken for a sign that the path MTU is too small.
+/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: with a shorter wait,
+/// an unanswered Join would be taken as a sign that the path MTU is too small.
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Reason why a vector was not summed.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum AnyLengthError {
-    /// The job for vectors of a length could not be joined.
+    /// The worker could not join the job for vectors of this length.
     Join {
         /// Number of the job.
         job: u32,
@@ -45,15 +45,17 @@ pub enum AnyLengthError {
     },
     /// A round was not completed.
     Aggregate(AggregateError),
-    /// The previous call failed halfway: some workers may have its sum, and the others need this worker's contribution
-    /// to get it.
+    /// The previous call failed after part of its vector was sent, and this call passed a vector of a different length.
+    /// Some workers may already have the sum of the previous vector, and the others need this worker's contribution to
+    /// complete it.
     Unfinished {
         /// Number of floats that the caller passed.
         actual: usize,
         /// Number of floats of the previous vector.
         expected: usize,
     },
-    /// An earlier call failed permanently: this worker and the others may be at different vectors.
+    /// An earlier call failed permanently: from then on, this worker and the others might sum different vectors with
+    /// each other.
     Failed {
         /// Error of that call.
         reason: String,
@@ -98,9 +100,9 @@ impl From<AggregateError> for AnyLengthError {
 /// Number of gradients in one sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summed {
-    /// Number of gradients in the sum; if segments differ, the smallest number.
+    /// Number of gradients in the sum; if it differs between segments, the smallest number.
     pub contributors: u16,
-    /// Whether all segments hold the same number of gradients.
+    /// Whether all segments contain the same number of gradients.
     pub uniform: bool,
 }
 
@@ -117,8 +119,8 @@ pub struct Summed {
 pub struct AnyLengthWorker {
     /// Options of the next job, except for its element types.
     options: JoinOptions,
-    /// Element types of the packets, regardless of the type of a vector; if absent, each vector is sent in its own
-    /// type.
+    /// Element types of the packets, regardless of the type of a vector; if `None`, each vector is sent in the type of
+    /// its floats.
     elements: Option<ElementTypes>,
     /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,
@@ -128,7 +130,7 @@ pub struct AnyLengthWorker {
     past_rejoins: u64,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
-    /// Time limit of each call; if absent, the timeouts of the options apply to each piece.
+    /// Time limit of each call; if `None`, the timeouts of the options apply to each piece.
     timeout: Option<Duration>,
     /// Buffer for a piece that is widened to floats, or padded with zeros because it is shorter than its job's vectors.
     contribution: Vec<f32>,
@@ -144,8 +146,8 @@ struct Unfinished {
 }
 
 impl AnyLengthWorker {
-    /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs for further
-    /// vector lengths get the subsequent job numbers. The options `gradient_len` and `shares_state` are ignored. If
+    /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The job for each
+    /// further vector length gets the next job number. The options `gradient_len` and `shares_state` are ignored. If
     /// `options.elements` is not f32, all vectors are sent in these types; see [`Self::with_elements`].
     ///
     /// # Errors
@@ -170,16 +172,16 @@ impl AnyLengthWorker {
         Ok(worker)
     }
 
-    /// Sets the element types of the packets of all vectors. With `None`, the default, each vector is sent in its own
-    /// type. All workers of the job must set the same types.
+    /// Sets the element types of the packets of all vectors. With `None`, the default, each vector is sent in the type
+    /// of its floats. All workers of the job must set the same types.
     #[must_use]
     pub fn with_elements(self, elements: Option<ElementTypes>) -> Self {
         Self { elements, ..self }
     }
 
     /// Sets the time limit of each subsequent call, which includes the time to join the job for a new length. A call
-    /// that exceeds the limit ends within half a second, with an error that names what the call waited for. The call
-    /// may be repeated. With `None`, the default, the timeouts of the options apply to each piece of a vector.
+    /// that exceeds the limit fails within half a second, with an error that states what the call was waiting for. Such
+    /// a call may be repeated. With `None`, the default, the timeouts of the options apply to each piece of a vector.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
@@ -188,10 +190,9 @@ impl AnyLengthWorker {
     /// returns true (see [`Worker::reduce_while`]).
     ///
     /// After a failure, the beginning of the vector may already hold the sum. The next call must pass the same vector
-    /// again, unmodified; it continues where the failed call stopped.
+    /// again, unmodified; that call continues where the failed call stopped.
     ///
-    /// # Errors
-    /// Returns an [`AnyLengthError`]. After a failure that leaves this worker behind the others, all further calls
+    /// # Errors Returns an [`AnyLengthError`]. If a failure leaves this worker behind the others, all further calls
     /// fail.
     pub fn all_reduce_while(
         &mut self,
@@ -202,7 +203,7 @@ impl AnyLengthWorker {
     }
 
     /// Works like [`Self::all_reduce_while`], but divides the sum by the number of gradients that were actually summed.
-    /// If segments hold different numbers of gradients, each segment is divided by its own number.
+    /// If segments hold different numbers of gradients, each segment is divided by the number for that segment.
     ///
     /// # Errors
     /// Returns the errors of [`Self::all_reduce_while`].
@@ -229,8 +230,8 @@ impl AnyLengthWorker {
     }
 
     /// Works like [`Self::all_reduce_while`], or like [`Self::all_reduce_mean_while`] if `is_mean` is set, for floats
-    /// of any element type. Floats of 16 bits are summed in 32 bits, and each sum is rounded once. Sums for means of
-    /// f16 reach the workers in 32 bits, so that they do not overflow.
+    /// of any element type. Floats of 16 bits are summed in 32 bits, and each sum is rounded once. To compute means of
+    /// f16 values, the sums are sent to the workers in 32 bits, so that they do not overflow.
     ///
     /// # Errors
     /// Returns the errors of [`Self::all_reduce_while`].
@@ -298,8 +299,9 @@ impl AnyLengthWorker {
         outcome
     }
 
-    /// Returns the membership in the job for vectors of `floats` elements of these types; joins the job if it is new.
-    /// Vectors that fit in one packet share a job. Joining, and then each round, ends at the deadline if there is one.
+    /// Returns the membership in the job for vectors of `floats` elements of the given types, and joins the job if
+    /// necessary. Vectors that fit in one packet share a job. If there is a deadline, joining the job and each of its
+    /// rounds end at that time.
     fn member(
         &mut self,
         elements: ElementTypes,

@@ -1,8 +1,9 @@
-//! The paper's convolutional network (table 1) over the lengths of all queues.
+//! The paper's convolutional network (table 1) , whose input is the lengths of all queues.
 //!
 //! Convolutions have no padding. The six convolutions of table 1 reduce a network of 20 switches to 2 x 2 positions. A
-//! network of 16 switches has this size after four convolutions, so the paper omits the last two for 16 switches. The
-//! last layer is linear: the rectifier in table 1 would stop learning as soon as its input is negative for all states.
+//! network of 16 switches is reduced to this size by four convolutions, so the paper omits the last two for 16
+//! switches. The last layer is linear: with the rectifier in table 1, learning would stop as soon as its input is
+//! negative for all states.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,8 @@ use crate::policy::Lane;
 use iswitch_learn::nn::{Activation, Image, Layer, Network, Workspace, orthogonal};
 use iswitch_study::StudyError;
 
-/// Number of states in one forward pass. The patches of 8 states stay in a core's cache; a pass is therefore a fifth
-/// faster per state than with 32 states.
+/// Number of states in one forward pass. The patches of 8 states fit in a core's cache, so a pass with 8 states takes a
+/// fifth less time per state than one with 32 states.
 const CHUNK: usize = 8;
 
 /// Maximum number of kernels of a convolution, or of units of a layer.
@@ -34,7 +35,8 @@ pub struct ConvolutionalOptions {
 
 impl ConvolutionalOptions {
     /// Returns the sizes of table 1 for 16 and for 20 switches, and analogous sizes for other numbers of switches. The
-    /// kernels are 7, 5 and then 3 (below 12 switches, only 3), for as long as at least 2 x 2 positions remain.
+    /// kernels are 7, 5 and then 3 (below 12 switches, only 3), and layers are added for as long as at least 2 x 2
+    /// positions remain.
     pub fn paper(switches: usize) -> Self {
         let mut kernels = Vec::new();
         let mut left = switches;
@@ -49,10 +51,9 @@ impl ConvolutionalOptions {
         Self { kernels, channels: 64, hidden: 128 }
     }
 
-    /// Returns the number of weights and biases for a network of this size.
+    /// Returns the number of weights and biases of the value network for a network of size `shape`.
     ///
-    /// # Errors
-    /// Fails if a kernel does not fit, or if a size is out of range.
+    /// # Errors Fails if a kernel is larger than its input, or if a size is out of range.
     pub fn parameters(&self, shape: Shape) -> Result<usize, StudyError> {
         Ok(self.network(shape)?.parameter_count())
     }
@@ -93,8 +94,7 @@ impl ConvolutionalValue {
     /// Creates a network with random weights. The weights of the last layer are 0, so all states have the same value
     /// and the policy before any learning chooses random links. Matrix products use up to `threads` threads.
     ///
-    /// # Errors
-    /// Fails if a kernel does not fit a network of this size, or if a size is out of range.
+    /// # Errors Fails if a kernel is larger than its input, or if a size is out of range.
     pub fn new(
         shape: Shape,
         options: &ConvolutionalOptions,
@@ -123,8 +123,9 @@ impl ConvolutionalValue {
         &mut self.parameters
     }
 
-    /// Rescales the last layer for a new mean and deviation, so that the outputs represent the same values as before
-    /// (PopArt; van Hasselt et al., 2016). Outputs are offsets from the mean, in units of the deviation.
+    /// Rescales the last layer for a new mean and standard deviation, so that the outputs represent the same values as
+    /// before (PopArt; van Hasselt et al., 2016). An output is the offset of a value from the mean, in units of the
+    /// standard deviation.
     pub fn rescale(&mut self, (old_mean, old_deviation): (f64, f64), (mean, deviation): (f64, f64)) {
         let last = self.network.layers().last().expect("a network has layers");
         let ratio = old_deviation / deviation;
@@ -136,12 +137,12 @@ impl ConvolutionalValue {
         }
     }
 
-    /// Returns the ranges of the weights, which are regularised; biases are not.
+    /// Returns the ranges of the weights, to which regularisation applies; it does not apply to biases.
     pub fn weights(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.network.layers().iter().map(|layer| layer.weight.clone())
     }
 
-    /// Returns the layers, with the shapes of their weights and the ranges of their weights and biases in
+    /// Returns a description of each layer: the shape of its weights, and the ranges of its weights and biases in
     /// [`Self::parameters`].
     pub fn layers(&self) -> &[Layer] {
         self.network.layers()
@@ -163,7 +164,7 @@ impl ConvolutionalValue {
         }
     }
 
-    /// Appends the values of the states of the batch, in the units of the targets.
+    /// Appends the value of each state in the batch, in the units of the targets.
     pub fn batch_values(&mut self, values: &mut Vec<f32>) {
         let Self { network, parameters, work, input, .. } = self;
         for chunk in input.chunks(CHUNK * network.inputs()) {
@@ -174,8 +175,7 @@ impl ConvolutionalValue {
     /// Overwrites `gradient` with the gradient of half the sum of squared errors over the batch, divided by `divisor`.
     /// `targets` has one target for each state. Returns the sum of squared errors.
     ///
-    /// # Panics
-    /// Panics if the number of targets differs from the number of states.
+    /// # Panics Panics if the number of targets is not the number of states in the batch.
     pub fn gradient(&mut self, targets: &[f32], divisor: f32, gradient: &mut [f32]) -> f64 {
         let Self { network, parameters, work, input, partial } = self;
         assert_eq!(
@@ -199,7 +199,8 @@ impl ConvolutionalValue {
         squares
     }
 
-    /// Adds to the batch the state after each possible link of the lane's packet.
+    /// Adds one state to the batch for each link that the lane's packet may take: the state after the packet has taken
+    /// it.
     fn push_candidates(&mut self, lane: &Lane) {
         let shape = lane.now().shape();
         let (stages, switches) = (shape.stages(), shape.switches());

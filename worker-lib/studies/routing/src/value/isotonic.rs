@@ -1,7 +1,7 @@
 //! Weighted isotonic regression by pooling adjacent violators (Ayer et al., 1955).
 
 /// Returns the non-decreasing values with the smallest weighted squared distance from `values`. A value whose weight is
-/// 0 becomes equal to the value before it; at the start of the list, to the value after it.
+/// 0 becomes equal to the preceding value or, at the start of the list, to the following value.
 pub(super) fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
     // Blocks of equal values: their mean, weight and length.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::with_capacity(values.len());

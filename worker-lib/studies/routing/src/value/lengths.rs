@@ -3,8 +3,8 @@
 use super::{Value, separable};
 use crate::policy::Lane;
 
-/// Value function that is half the sum of squared queue lengths: a packet that joins a queue costs the length of that
-/// queue.
+/// Value function that is half the sum of the squared queue lengths. The marginal cost of a packet is therefore the
+/// length of the queue that it joins, up to a constant.
 #[derive(Clone, Copy, Debug)]
 pub struct LengthValue;
 

@@ -8,21 +8,22 @@
 //! - the total number of packets in the first stage, which packets enter only as arrivals, never by a decision;
 //! - the constant 1.
 //!
-//! The value is therefore a sum over queues of a function of their length, and evaluating a candidate link costs one
-//! look-up. The function is made convex: one more packet never costs less in a longer queue than in a shorter one, so
-//! noise cannot make a rarely seen length look attractive.
+//! The value is therefore a sum over queues of a function of their length, and evaluating a candidate link takes one
+//! table look-up. The function is made convex: an additional packet never costs less in a longer queue than in a
+//! shorter one, so noise cannot make a rarely seen length look attractive.
 
 use super::isotonic::isotonic;
 use super::{Value, separable};
 use crate::network::{Queues, Shape};
 use crate::policy::Lane;
 
-/// Number of queue lengths that the features distinguish; longer queues are counted with the longest of these.
+/// Number of queue lengths that the features distinguish; longer queues are counted together with queues of this
+/// length.
 pub const LENGTHS: usize = 7;
 /// Number of features of one stage.
 const STAGE: usize = LENGTHS + 1;
-/// Ridge relative to the squares of the features. It keeps the equations solvable even if some queue length was never
-/// seen.
+/// Ridge coefficient, relative to the sums of the squares of the features. The ridge keeps the equations solvable even
+/// if a queue length does not occur in the data.
 const RIDGE: f64 = 1e-6;
 
 /// Returns the number of features of a state.
@@ -63,7 +64,7 @@ pub(in super::super) fn change_queue(features: &mut [f64], stage: usize, from: u
     }
 }
 
-/// Sums of a least-squares fit. The sums of several data sets can be added.
+/// Sums of a least-squares fit. To fit several data sets together, their sums are added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearFit {
     len: usize,
@@ -82,7 +83,7 @@ impl LinearFit {
         Self { len, products: vec![0.0; len * (len + 1) / 2], moments: vec![0.0; len], squares: 0.0 }
     }
 
-    /// Adds a state with `features` whose discounted cost was `target`.
+    /// Adds a state with the features `features` and the discounted cost `target`.
     pub fn add(&mut self, features: &[f64], target: f64) {
         self.squares += target * target;
         let mut row = 0;
@@ -107,12 +108,12 @@ impl LinearFit {
         self.products.iter_mut().chain(&mut self.moments).chain([&mut self.squares])
     }
 
-    /// Returns the number of [`Self::sums`].
+    /// Returns the length of [`Self::sums`].
     pub fn sums_len(&self) -> usize {
         self.products.len() + self.moments.len() + 1
     }
 
-    /// Returns the value function with the smallest squared error, made convex.
+    /// Returns the value function with the smallest squared error, which is then made convex.
     pub fn solve(&self) -> LinearValue {
         let weights = self.least_squares();
         let seen = |feature: usize| self.product(feature, self.len - 1);
@@ -134,8 +135,8 @@ impl LinearFit {
         self.product(self.len - 1, self.len - 1)
     }
 
-    /// Returns the share of the variance of the targets that the value function with the smallest squared error
-    /// explains; `None` if the variance is 0.
+    /// Returns the fraction of the variance of the targets that is explained by the value function with the smallest
+    /// squared error, or `None` if the variance is 0.
     pub fn explained(&self) -> Option<f64> {
         let (states, sum) = (self.states(), self.moments[self.len - 1]);
         let variance = self.squares - sum * sum / states;
@@ -177,10 +178,11 @@ impl LinearFit {
     }
 }
 
-/// Marginal cost of one more packet, by the stage and the length of the queue that it joins.
+/// Value function, stored as the marginal cost of an additional packet, by the stage and the length of the queue that
+/// it joins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearValue {
-    /// Marginal costs, as `[stage - 1, len]`; the last of each stage applies to all greater lengths.
+    /// Marginal costs, as `[stage - 1, len]`; the last value of a stage applies to all greater lengths.
     marginals: Vec<f32>,
 }
 
@@ -190,13 +192,13 @@ impl LinearValue {
         Self { marginals: vec![0.0; shape.boundaries() * STAGE] }
     }
 
-    /// Creates a value function with these marginal costs, as `[stage - 1, len]`. Returns `None` if their number does
-    /// not fit a network of this size.
+    /// Creates a value function with these marginal costs, as `[stage - 1, len]`. Returns `None` if their number is
+    /// wrong for a network of size `shape`.
     pub fn from_marginals(shape: Shape, marginals: Vec<f32>) -> Option<Self> {
         (marginals.len() == shape.boundaries() * STAGE).then_some(Self { marginals })
     }
 
-    /// Returns the marginal costs, as `[stage - 1, len]`; the last of each stage applies to all greater lengths.
+    /// Returns the marginal costs, as `[stage - 1, len]`; the last value of a stage applies to all greater lengths.
     pub fn marginals(&self) -> &[f32] {
         &self.marginals
     }

@@ -1,4 +1,4 @@
-//! Value functions: the value of a state is the discounted cost of the slots from that state on.
+//! Value functions: the value of a state is the expected discounted cost of all slots from that state onwards.
 
 mod convolutional;
 mod isotonic;
@@ -12,15 +12,17 @@ pub use linear::{LENGTHS, LinearFit, LinearValue, features, features_len};
 
 use super::policy::Lane;
 
-/// Value function, which compares the states after each possible link of a packet.
+/// Value function. To choose a link for a packet, a policy compares the values of the states after each possible
+/// choice.
 pub trait Value: Send {
     /// Appends, for each lane in `asked` and each of its idle links in order, the value of the intermediate state after
-    /// the lane's packet has taken that link. Only differences within a lane matter.
+    /// the lane's packet has taken that link. Only the differences between the values of one lane matter.
     fn costs(&mut self, lanes: &[Lane], asked: &[usize], costs: &mut Vec<f32>);
 }
 
 /// Implements [`Value::costs`] for value functions that are sums over queues: `marginal` is the cost of one more packet
-/// in the queue to which a link leads. The queue that the packet leaves contributes the same for every link.
+/// in the queue to which a link leads. The contribution of the queue that the packet leaves is the same for every link,
+/// so it is omitted.
 fn separable(lanes: &[Lane], asked: &[usize], costs: &mut Vec<f32>, marginal: impl Fn(usize, u32) -> f32) {
     for lane in asked.iter().map(|at| &lanes[*at]) {
         let decision = lane.decision();

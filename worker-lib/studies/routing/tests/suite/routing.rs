@@ -1,4 +1,5 @@
-//! Packet routing: comparison of the network with the figures of an independent program, and results of the learners.
+//! Packet routing: comparison of the simulated network with the results of an independent program, and tests of the
+//! learners.
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::measure::{Measurement, measure};
@@ -14,7 +15,7 @@ use iswitch_study::testing::{
 const DRAWS: u64 = 20;
 const TOLERANCE: f64 = 0.03;
 
-/// Figures of the independent program, over 200 slots from an empty network and 20 draws of rates: packets before
+/// Results of the independent program, over 200 slots from an empty network and 20 draws of rates: packets before
 /// arrivals, and delay in slots.
 const MEASURED: [(usize, f64, Figures); 4] = [
     (16, 0.6, figures([(424.4, 3.764), (411.1, 3.677), (375.3, 3.444), (307.5, 3.002)])),
@@ -225,8 +226,8 @@ fn task(rates: &Rates) -> Task {
     Task { rates: rates.clone(), threads: 1 }
 }
 
-/// Returns the configurations and rates of short training runs: one of a linear value function, and two of a
-/// convolutional network with different learners.
+/// Returns the configurations and rates of short training runs: one with a linear value function, and two with a
+/// convolutional network and different learners.
 fn small_trainings() -> [(RoutingConfig, Rates); 3] {
     let linear = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
     let mc = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };

@@ -42,7 +42,7 @@ struct Cli {
     json: bool,
 }
 
-/// Figure and its data. The keys of the JSON object are a public interface.
+/// Figure and its data. Consumers rely on the keys of the JSON object, so they must not change.
 #[derive(Serialize)]
 struct Plot {
     figure: PathBuf,
@@ -62,7 +62,7 @@ struct RunRow {
     run: PathBuf,
     seed: Option<u64>,
     steps: Option<f64>,
-    /// Mean return of the last 100 episodes; null if none ended.
+    /// Mean return of the last 100 episodes; null if no episode ended.
     mean_return: Option<f64>,
 }
 
@@ -114,7 +114,7 @@ impl Row {
         Self { name: configuration.name, runs: runs.collect(), curve }
     }
 
-    /// Returns a line of text.
+    /// Returns one line of text that describes the curve.
     fn text(&self) -> String {
         let Self { name, runs, curve } = self;
         let runs = match runs.len() {
@@ -135,7 +135,7 @@ impl Plot {
     }
 }
 
-/// Returns the algorithms and the environments, without duplicates.
+/// Returns the default title: the names of the algorithms and of the environments, without duplicates.
 fn title(configurations: &[Configuration]) -> String {
     let distinct = |name: &str| {
         let mut values = Vec::new();
@@ -153,9 +153,8 @@ fn title(configurations: &[Configuration]) -> String {
     format!("{algorithms} on {environments}: learning curves")
 }
 
-/// If all runs have the same built-in environment, returns the return at which that environment counts as solved;
-/// otherwise, returns infinity. For an environment that is not built in, finding this return would require a Python
-/// interpreter.
+/// Returns the return at which the environment counts as solved if all runs use the same built-in environment, and
+/// otherwise infinity. For an environment that is not built in, finding this return would require a Python interpreter.
 fn solved_return(configurations: &[Configuration]) -> f64 {
     let mut environments = configurations.iter().map(|configuration| configuration.setting("env"));
     let Some(Some(first)) = environments.next() else { return f64::INFINITY };

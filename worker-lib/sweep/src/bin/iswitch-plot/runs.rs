@@ -1,4 +1,4 @@
-//! Runs of a figure, and the configurations to which they belong.
+//! Runs to show in a figure, and the configurations to which they belong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::bail;
 use iswitch_cli::config_file::{CONFIG_FILE, ConfigFile};
 use iswitch_sweep::curves::{self, CURVE_FILE, Curve, Curves};
 
-/// Depth of the run directories below the directory of a sweep.
+/// Number of directory levels between a sweep's directory and its run directories.
 const SWEEP_LEVELS: usize = 2;
 /// Configuration entries that are ignored when runs are grouped into configurations.
 const IGNORED: [&str; 2] = ["seed", "checkpoint_every"];
@@ -33,7 +33,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the text of a setting, without quotation marks.
+    /// Returns the value of a setting as text, without quotation marks, or `None` if the configuration does not have
+    /// it.
     pub(crate) fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(name).map(|value| value.trim_matches('"').to_owned())
     }
@@ -44,10 +45,10 @@ impl Configuration {
     }
 }
 
-/// Reads the runs in these directories, and groups them by configuration in the order of their first runs.
+/// Reads the runs in these directories and groups them by configuration. Configurations are in the order of their first
+/// runs.
 ///
-/// # Errors
-/// Fails if a directory holds no run, or if a file of a run cannot be read.
+/// # Errors Fails if a directory contains no run, or if a file of a run cannot be read.
 pub(crate) fn configurations(directories: &[PathBuf]) -> anyhow::Result<Vec<Configuration>> {
     let mut configurations: Vec<Configuration> = Vec::new();
     for directory in directories {
@@ -73,7 +74,8 @@ pub(crate) fn configurations(directories: &[PathBuf]) -> anyhow::Result<Vec<Conf
     Ok(configurations)
 }
 
-/// Returns the run directories in and below a directory, in the order of their names.
+/// Returns the directory itself if it is a run directory, and otherwise the run directories up to `levels` levels below
+/// it, sorted by name.
 fn run_directories(directory: &Path, levels: usize) -> Vec<PathBuf> {
     if directory.join(CURVE_FILE).exists() {
         return vec![directory.to_owned()];
@@ -94,8 +96,8 @@ fn read(directory: PathBuf) -> anyhow::Result<(Run, Settings)> {
     Ok((Run { directory, seed, curve }, settings))
 }
 
-/// Returns the name of a configuration in the figure: the algorithm, and the settings in which it differs from others
-/// of the same algorithm and environment.
+/// Returns the name of a configuration in the figure: the algorithm, and the settings in which it differs from other
+/// configurations with the same algorithm and environment.
 fn name(configuration: &Configuration, all: &[Configuration]) -> String {
     let Configuration { settings, runs, .. } = configuration;
     let Some(algorithm) = configuration.setting("algorithm") else {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 pub(crate) struct Axis {
     /// Name of the hyper-parameter.
     pub(crate) name: String,
-    /// Values, as `--set` accepts them.
+    /// Values, in the syntax that `--set` accepts.
     pub(crate) values: Vec<String>,
 }
 
@@ -51,11 +51,11 @@ fn split(text: &str) -> Vec<String> {
     values
 }
 
-/// One value of each hyper-parameter of a grid, as pairs of name and value.
+/// Combination of one value for each hyper-parameter of a grid, as pairs of name and value.
 pub(crate) type Settings = Vec<(String, String)>;
 
-/// Returns all combinations of the values of the axes. The last axis varies fastest. Without axes, there is one empty
-/// combination.
+/// Returns all combinations of the values of the axes. The last axis varies fastest. If there are no axes, returns one
+/// empty combination.
 pub(crate) fn combinations(axes: &[Axis]) -> Vec<Settings> {
     axes.iter().fold(vec![Settings::new()], |combinations, Axis { name, values }| {
         let extend = |settings: Settings| {

@@ -1,4 +1,4 @@
-//! Options of a sweep, and the options that it passes on to its runs.
+//! Options of a sweep, and the options that it passes to its runs.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use crate::Cli;
 use crate::grid::{Axis, Settings, combinations};
 use crate::plan::{Configuration, Plan};
 
-/// Training options that do not apply to a sweep, because the sweep sets them for each run or starts the processes to
-/// which they belong.
+/// Training options that do not apply to a sweep, because the sweep sets them for each run or starts the processes
+/// itself.
 const REFUSED: [&str; 9] =
     ["auto_resume", "members", "rank", "resume", "seed", "serve", "server", "supervised", "switch"];
-/// Options that concern the sweep and not its runs.
+/// Options that concern the sweep itself and are not passed to its runs.
 const OWN: [&str; 8] = ["first_seed", "force", "grid", "jobs", "json", "out", "quiet", "seeds"];
 
 /// Options that `iswitch sweep train` adds to those of `iswitch train`.
@@ -70,7 +70,7 @@ impl TrainingCommand for Sweep {
 }
 
 impl Sweep {
-    /// Checks all configurations before any run starts, and returns the plan of the runs.
+    /// Checks all configurations before any run starts, and returns the plan of the sweep.
     fn plan<A: Algorithm, H: OwnParameters>(&self, train: &TrainArgs<H>) -> anyhow::Result<Plan> {
         let given = given();
         if let Some(option) = given.iter().find(|option| REFUSED.contains(&option.id.as_str())) {
@@ -133,8 +133,8 @@ fn configuration<A: Algorithm, H: OwnParameters>(
     Ok(Configuration { total_steps: *common.total_steps, settings })
 }
 
-/// Returns how many runs can execute at the same time if each has `threads` threads and each thread has its own core;
-/// at least 1.
+/// Returns the number of runs, at least 1, that can execute concurrently if each run has `threads` threads and each
+/// thread has a separate core.
 fn default_jobs(threads: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     (cores / threads).max(1)
@@ -144,12 +144,12 @@ fn default_jobs(threads: usize) -> usize {
 struct GivenOption {
     id: String,
     name: String,
-    /// Values; `None` for an option that takes none.
+    /// Values; `None` if the option takes no values.
     values: Option<Vec<String>>,
 }
 
 impl GivenOption {
-    /// Whether the option sets the hyper-parameter of this name, either by `--set` or by its own name.
+    /// Whether the option sets the hyper-parameter `name`, either with `--set` or with the option named after it.
     fn sets(&self, name: &str) -> bool {
         let is_setting = |value: &String| value.split('=').next() == Some(name);
         self.id == name || (self.name == "set" && self.values.iter().flatten().any(is_setting))
@@ -164,7 +164,8 @@ impl GivenOption {
     }
 }
 
-/// Returns the options that were given on the command line of this process, which has been parsed successfully before.
+/// Returns the options that were given on the command line of this process, which must already have been parsed
+/// successfully.
 fn given() -> Vec<GivenOption> {
     let mut command = Cli::command();
     let mut matches = command.get_matches_mut();

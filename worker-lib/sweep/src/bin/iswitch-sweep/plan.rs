@@ -18,7 +18,7 @@ use crate::pool::Pool;
 use crate::record::{Run, State};
 use crate::report::Report;
 
-/// File that a sweep and the processes of its runs lock.
+/// Name of the file that a sweep and the processes of its runs keep locked.
 const LOCK_FILE: &str = "lock";
 
 /// Plan of a sweep.
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) solved_return: f64,
     /// Directory of the sweep.
     pub(crate) out: PathBuf,
-    /// Options of `iswitch train` that all runs have in common.
+    /// Options of `iswitch train` that are the same for all runs.
     pub(crate) arguments: Vec<String>,
     /// Configurations, each of which is trained with each seed.
     pub(crate) configurations: Vec<Configuration>,
@@ -73,8 +73,8 @@ impl Plan {
         Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Returns all runs: for each seed, one of each configuration, so that an interrupted sweep has trained all
-    /// configurations equally often.
+    /// Returns all runs, ordered by seed and then by configuration, so that an interrupted sweep has trained all
+    /// configurations about equally often.
     fn runs(&self) -> Vec<Run> {
         let of_seed = |seed: u64| (0..self.configurations.len()).map(move |at| self.run(at, seed));
         self.seeds.clone().flat_map(of_seed).collect()
@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Locks the directory of a sweep until this process and all processes of its runs have ended.
+/// Locks the directory of a sweep until this process and the processes of all runs have exited.
 fn lock(out: &Path) -> anyhow::Result<File> {
     let path = out.join(LOCK_FILE);
     let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
@@ -111,12 +111,12 @@ fn lock(out: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// States of all runs, and their display.
+/// States of all runs, and the progress display.
 struct Progress {
     states: Vec<State>,
     steps: Steps,
     begin: Instant,
-    /// Number of runs that this process has completed.
+    /// Number of runs that have been completed since this process started.
     completed: u32,
     names: Vec<String>,
 }
@@ -133,7 +133,7 @@ impl Progress {
         self.states.iter().enumerate().filter(|(_, state)| !state.is_finished()).map(|(at, _)| at)
     }
 
-    /// Records and shows the state of a run whose process has ended.
+    /// Records and shows the state of a run whose process has exited.
     fn record(&mut self, at: usize, state: State) {
         match &state {
             State::Failed(reason) => {
@@ -153,7 +153,7 @@ impl Progress {
         self.steps.show(&format!("{solved} solved, {} not solved, {failed} failed{left}", finished - solved));
     }
 
-    /// Returns the estimated time until the last run has finished.
+    /// Returns the estimated time until all runs are finished.
     fn left(&self) -> Option<Duration> {
         let each = self.begin.elapsed().checked_div(self.completed)?;
         Some(each * self.unfinished().count() as u32)

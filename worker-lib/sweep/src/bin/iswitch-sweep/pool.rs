@@ -11,24 +11,24 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::record::{Run, State};
 
-/// Interval between checks of the processes.
+/// Interval at which the processes are checked.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Pool of processes, each of which trains one run.
 pub(crate) struct Pool<'a> {
     /// Maximum number of processes.
     pub(crate) jobs: usize,
-    /// Whether earlier runs in the directories are discarded.
+    /// Whether earlier runs in the run directories are discarded.
     pub(crate) discards: bool,
-    /// Locked file, which the processes keep open.
+    /// Locked file, which the run processes keep open so that the lock is held until they exit.
     pub(crate) lock: &'a File,
     /// Flag that, once set, stops all runs at their next checkpoint.
     pub(crate) stop: &'a AtomicBool,
 }
 
 impl Pool<'_> {
-    /// Trains the runs with the indices `waiting`, and calls `ended` with the state of each run that has ended. A
-    /// failed run does not affect the others.
+    /// Trains the runs with the indices `waiting`, and calls `ended` with the index and the state of each run whose
+    /// process has exited. A failed run does not affect the others.
     pub(crate) fn train(&self, runs: &[Run], waiting: Vec<usize>, ended: &mut dyn FnMut(usize, State)) {
         let mut waiting = waiting.into_iter().peekable();
         let mut running: Vec<Running> = Vec::new();
@@ -60,7 +60,8 @@ impl Pool<'_> {
         }
     }
 
-    /// Starts the process of a run in its own process group, so that Ctrl-C reaches only the process of the sweep.
+    /// Starts the process of a run in its own process group, so that Ctrl-C is delivered only to the process of the
+    /// sweep.
     fn start(&self, run: &Run) -> anyhow::Result<Child> {
         let mut command = run.command(self.discards)?;
         let lock = self.lock.try_clone().context("duplicating the lock")?;
@@ -76,7 +77,7 @@ struct Running {
 }
 
 impl Running {
-    /// Asks the run to save a checkpoint and to end.
+    /// Signals the run to save a checkpoint and exit.
     fn ask_to_stop(&self) {
         // The process id is that of a child that has not been waited for, so that it cannot denote another process.
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {

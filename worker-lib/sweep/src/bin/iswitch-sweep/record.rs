@@ -1,4 +1,4 @@
-//! Files of a run, from which a repeated sweep recognises finished runs.
+//! Files of a run, by which a repeated sweep recognises finished runs.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,17 +11,17 @@ use iswitch_sweep::curves::{self, Curve};
 use rustix::process::Signal;
 use serde::Deserialize;
 
-/// Arguments of the run, written before it starts.
+/// File with the arguments of the run, written before the run starts.
 const ARGUMENTS_FILE: &str = "arguments.json";
-/// Standard output of the run: the result as one JSON object.
+/// File with the standard output of the run: the result as one JSON object.
 const RESULT_FILE: &str = "result.json";
-/// Standard error of the run.
+/// File with the standard error of the run.
 const LOG_FILE: &str = "log.txt";
 
 /// One run of a sweep.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Index of the configuration.
+    /// Index of the run's configuration in the plan.
     pub(crate) configuration: usize,
     pub(crate) seed: u64,
     /// Number of environment steps.
@@ -39,7 +39,7 @@ pub(crate) enum State {
     New,
     /// The run was interrupted.
     Unfinished,
-    /// The process of the run failed, for this reason.
+    /// The process of the run failed. The value is the reason.
     Failed(String),
     /// The run is complete.
     Finished(Outcome),
@@ -64,11 +64,10 @@ impl State {
 }
 
 impl Run {
-    /// Returns the state of the run according to its directory. If the sweep `discards` earlier runs, the state is
-    /// always [`State::New`].
+    /// Returns the state of the run as determined from the files in its directory. If the sweep `discards` earlier
+    /// runs, the state is always [`State::New`].
     ///
-    /// # Errors
-    /// Fails if the directory holds a run with different arguments.
+    /// # Errors Fails if the directory contains a run with different arguments.
     pub(crate) fn state(&self, discards: bool) -> anyhow::Result<State> {
         let path = self.directory.join(ARGUMENTS_FILE);
         if discards || !path.exists() {
@@ -115,7 +114,7 @@ impl Run {
         Ok(command)
     }
 
-    /// Returns the state of the run after its process has ended.
+    /// Returns the state of the run after its process has exited.
     pub(crate) fn state_after(&self, status: ExitStatus) -> State {
         // The pool stops a run by this signal, and the run then ends by it.
         let is_stopped = status.signal() == Some(Signal::TERM.as_raw());
@@ -127,7 +126,7 @@ impl Run {
         }
     }
 
-    /// Returns the last line that the run has written to its log.
+    /// Returns the last line of the run's log.
     fn last_error(&self) -> String {
         let path = self.directory.join(LOG_FILE);
         let log = fs::read_to_string(&path).unwrap_or_default();
@@ -135,7 +134,7 @@ impl Run {
         last.map_or_else(|| format!("{} is empty", path.display()), str::to_owned)
     }
 
-    /// Returns the learning curve, which is empty if the run has written none.
+    /// Returns the learning curve of the run; empty if the run has not written one.
     pub(crate) fn curve(&self) -> Curve {
         curves::read(&self.directory).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use crate::grid::{self, Settings};
 use crate::plan::{Configuration, Plan};
 use crate::record::{Outcome, Run, State};
 
-/// Results of a sweep. The keys of the JSON object are a public interface.
+/// Results of a sweep. Consumers rely on the keys of the JSON object, so they must not change.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     algorithm: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Report<'a> {
     workers: usize,
     /// Return at which the environment counts as solved; null if the environment does not define one.
     solved_return: Option<f64>,
-    /// Options of `iswitch train` that all runs have in common.
+    /// Options of `iswitch train` that are the same for all runs.
     options: &'a [String],
     first_seed: u64,
     seeds: u64,
@@ -52,7 +52,7 @@ struct Summary<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     seed: u64,
-    /// `finished`, `failed` or `unfinished`.
+    /// State of the run: `finished`, `failed` or `unfinished`.
     state: &'static str,
     final_return: Option<f64>,
     solved: bool,
@@ -145,7 +145,7 @@ impl<'a> Report<'a> {
         text + &self.exceptions()
     }
 
-    /// Returns a list of the runs that are not solved.
+    /// Returns a list of the runs that are not solved, as text.
     fn exceptions(&self) -> String {
         let mut text = String::new();
         for Summary { settings, runs, .. } in &self.configurations {
@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns the figure of the learning curves, without its lines.
+/// Returns the figure of the learning curves, to which the curves have yet to be added.
 fn figure(plan: &Plan) -> Figure {
     let (algorithm, seeds) = (plan.algorithm.to_uppercase(), plan.seeds.clone().count());
     Figure {

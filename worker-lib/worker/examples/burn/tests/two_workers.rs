@@ -1,4 +1,4 @@
-//! Two workers and a switch: both workers end with the same trained network.
+//! Trains with two workers and a switch. Both workers must end with the same network.
 
 use std::process::{Command, Stdio};
 
