@@ -28,16 +28,16 @@ use crate::wire::control::announce_trailer;
 use crate::wire::{Action, ControlPacket};
 
 const COUNTER_LEN_BYTES: usize = 8;
-/// Length of the truncated HMAC-SHA256, in bytes: 128 bits.
+/// Length of the truncated HMAC-SHA256, in bytes (128 bits).
 const TAG_LEN_BYTES: usize = TRAILER_LEN_BYTES - COUNTER_LEN_BYTES;
-/// Label that separates the keys of data packets from the tags of control packets.
+/// Label used to derive the keys of data packets, so that no key equals the tag of a control packet.
 const DATA_KEY_LABEL: &[u8] = b"iswitch data";
 const TAG_KEY_LEN_BYTES: usize = 16;
 
-/// Context of a packet that belongs to no membership (requirement A-3).
+/// Context with which a packet that belongs to no membership is signed (requirement A-3).
 pub const NO_SESSION: u64 = 0;
 
-/// Direction of a packet. The tag covers it, so a packet that is reflected to its sender is not authentic.
+/// Direction of a packet. The tag covers it, so a packet that is reflected to its sender is not accepted as authentic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
@@ -57,7 +57,7 @@ pub struct Key {
 /// Reason why a key is invalid. The error never contains the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// The key is too short or too long; the value is its length in bytes.
+    /// The key is too short or too long; the field is the length of the key in bytes.
     Length(usize),
     /// The text contains a character that is not a hexadecimal digit, or an odd number of digits.
     NotHex,
@@ -141,13 +141,14 @@ impl Key {
         mac.verify_truncated_left(tag).ok().map(|()| u64::from_le_bytes(*counter))
     }
 
-    /// Returns the key that tags the contributions of one membership (requirement A-9).
+    /// Returns the key for the tags of the contributions of one membership (requirement A-9).
     #[inline]
     pub fn contribution_key(&self, session: u64) -> TagKey {
         self.tag_key(Direction::ToSwitch, session, 0)
     }
 
-    /// Returns the key that tags the results of a job. `boot` is the epoch of the job's incarnation (requirement A-9).
+    /// Returns the key for the tags of the results of a job. `boot` is the epoch of the job's incarnation (requirement
+    ///
     #[inline]
     pub fn result_key(&self, boot: u64, job: u32) -> TagKey {
         self.tag_key(Direction::ToMember, boot, job)
@@ -188,9 +189,9 @@ pub struct Conversation {
     next: u64,
     /// Highest counter received from the switch in this session.
     heard: u64,
-    /// Highest counter of the member's own packets that the switch has repeated in an answer outside a session.
+    /// Highest counter of one of the member's own packets that the switch has repeated in an answer outside a session.
     answered: u64,
-    /// Epoch of the packets received through a group, and their highest counter.
+    /// Epoch of the packets that were received through a group, and the highest counter in these packets.
     grouped: (u64, u64),
 }
 
@@ -203,7 +204,7 @@ impl Conversation {
         Self { session: NO_SESSION, next, heard: 0, answered: next - 1, grouped: (NO_SESSION, 0) }
     }
 
-    /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
+    /// Returns the nonce that identifies the session, or zero before the first challenge. A Join contains this nonce.
     #[inline]
     pub const fn session(&self) -> u64 {
         self.session
@@ -218,8 +219,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the context and the counter of the next packet. A Join has no session yet; all other packets belong to
-    /// one (requirement A-3).
+    /// Returns the context and the counter of the next packet. A Join belongs to no session yet; all other packets
+    /// belong to one (requirement A-3).
     #[inline]
     pub fn next(&mut self, action: Action) -> (u64, u64) {
         let counter = self.next;
@@ -258,7 +259,7 @@ fn nibble(digit: u8) -> u8 {
     char::from(digit).to_digit(16).map_or(0, |value| value as u8)
 }
 
-/// Key of the data packets in one direction. The tag is SipHash-1-3 of Seg and floats.
+/// Key of the data packets in one direction. A tag is the SipHash-1-3 of the packet's Seg and elements.
 #[derive(Clone, Copy)]
 pub struct TagKey([u8; TAG_KEY_LEN_BYTES]);
 

@@ -1,16 +1,16 @@
 //! Element types: how the floats of a data packet are represented (requirements D-2, D-8).
 //!
-//! The switch always sums in binary32. Packets of 16-bit elements need half the bytes; each contribution is rounded
-//! once by its sender, and each result once by the switch. The crate `iswitch-element` converts vectors.
+//! The switch always sums in binary32. Packets with 16-bit elements are about half as long; each contribution is
+//! rounded once by its sender, and each result once by the switch. The crate `iswitch-element` converts vectors.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::limits::{FLOAT_LEN_BYTES, segment_floats_for_mtu, tagged_segment_floats};
 
-/// Minimum magnitude that rounds to infinity in bfloat16: halfway between its largest value and 2^128.
+/// Minimum magnitude that rounds to infinity in bfloat16: the midpoint between the largest bfloat16 value and 2^128.
 pub const BF16_OVERFLOW: f32 = f32::from_bits(0x7F7F_8000);
-/// Minimum magnitude that rounds to infinity in binary16: halfway between its largest value and 2^16.
+/// Minimum magnitude that rounds to infinity in binary16: the midpoint between the largest binary16 value and 2^16.
 pub const F16_OVERFLOW: f32 = 65_520.0;
 
 /// Representation of the elements of a data packet.
@@ -40,7 +40,7 @@ impl ElementType {
         }
     }
 
-    /// Returns the name that options and reports use.
+    /// Returns the name of the type in options and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -58,7 +58,7 @@ impl ElementType {
         }
     }
 
-    /// Returns the minimum magnitude that rounds to infinity.
+    /// Returns the minimum magnitude of a float that becomes infinite when it is rounded to this type.
     #[inline]
     pub const fn overflow(self) -> f32 {
         match self {
@@ -113,8 +113,8 @@ impl ElementTypes {
         }
     }
 
-    /// Returns the codes of both types in one number, as in the Ack of a refused Join: the code of the contributions in
-    /// bits 0 to 7, the code of the results in bits 8 to 15.
+    /// Returns the codes of both types in one number, as the Ack of a refused Join contains them: bits 0 to 7 are the
+    /// code of the contributions, and bits 8 to 15 the code of the results.
     pub const fn code(self) -> u32 {
         (self.results as u32) << 8 | self.contributions as u32
     }
@@ -132,14 +132,14 @@ impl ElementTypes {
     }
 
     /// Returns the number of floats in a segment whose packets, in both directions, fit on a path with this MTU. If
-    /// data is `tagged`, the packets have room for tags.
+    /// `tagged` is true, the packets also have room for tags.
     pub const fn segment_floats_for_mtu(self, mtu_bytes: u16, tagged: bool) -> u16 {
         let ratio = (FLOAT_LEN_BYTES / self.longest_len_bytes()) as u16;
         let floats = segment_floats_for_mtu(mtu_bytes);
         if tagged { tagged_segment_floats(floats) * ratio } else { floats * ratio }
     }
 
-    /// Returns the element length of the longer of the two types, in bytes.
+    /// Returns the length of an element of the longer of the two types, in bytes.
     #[inline]
     pub const fn longest_len_bytes(self) -> usize {
         let (up, down) = (self.contributions.len_bytes(), self.results.len_bytes());

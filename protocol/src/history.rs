@@ -7,33 +7,35 @@
 use crate::limits::TURN_BITS;
 use crate::segment::Round;
 
-/// Mask of the number of sums in the history of a part.
+/// Mask of the bits in the history of a part that count its sums.
 const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
 
-/// Rule by which the histories of a job are computed.
+/// Rule by which a history is computed from the preceding one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// Histories of a whole vector, which only identify sums.
+    /// For histories of a whole vector. These only identify the sums.
     Whole,
-    /// Histories of one part of a vector. Their low bits also count the sums of the job, so that a member can tell
-    /// whether its parts are at the same vector although each part numbers its rounds on its own (requirement T-6).
+    /// For histories of one part of a vector. Their low bits also count the sums of the job, so that a member can
+    /// determine whether all its parts have the same number of sums although each part numbers its rounds independently
+    /// (requirement T-6).
     Part,
 }
 
 impl Chain {
-    /// Returns the rule for a job; `part` states whether the Joins of the job have the flag part.
+    /// Returns the rule for a job; `part` states whether the flag "part" is set in the Joins of the job.
     #[inline]
     pub const fn of(part: bool) -> Self {
         if part { Self::Part } else { Self::Whole }
     }
 
-    /// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. Never zero.
+    /// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. The result is
+    /// never zero.
     #[inline]
     pub fn begin(self, boot: u64, job: u32, round: Round) -> u64 {
         self.counted(begin(boot, job, round), 0)
     }
 
-    /// Returns the history after the sum of `round` was added to `history`. Never zero.
+    /// Returns the history after the sum of `round` was added to `history`. The result is never zero.
     #[inline]
     pub fn after(self, history: u64, boot: u64, round: Round) -> u64 {
         self.counted(after(history, boot, round), u64::from(turn(history)) + 1)
@@ -48,26 +50,26 @@ impl Chain {
     }
 }
 
-/// Returns the number of sums that the history of a part contains, modulo 2^24.
+/// Returns the number of sums that are included in the history of a part, modulo 2^24.
 #[inline]
 pub const fn turn(history: u64) -> u32 {
     (history & TURN_MASK) as u32
 }
 
 /// Returns the initial history of a job of whole vectors whose incarnation has the epoch `boot` and begins at `round`.
-/// Never zero.
+/// The result is never zero.
 #[inline]
 pub fn begin(boot: u64, job: u32, round: Round) -> u64 {
     non_zero(mix(mix(boot) ^ u64::from(job) << 32 ^ u64::from(round.get())))
 }
 
-/// Returns the history after the sum of `round` was added to the `history` of a whole vector. Never zero.
+/// Returns the history after the sum of `round` was added to the `history` of a whole vector. The result is never zero.
 #[inline]
 pub fn after(history: u64, boot: u64, round: Round) -> u64 {
     non_zero(mix(mix(history ^ boot) ^ u64::from(round.get())))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// Finaliser of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -28,7 +28,7 @@ const OTHERS: u32 = 0o007;
 pub enum KeyFileError {
     /// The file could not be opened, read or written.
     Io(io::Error),
-    /// Users other than the owner and the group have access to the file; the value is its mode.
+    /// Users other than the owner and the group have access to the file; the field is the mode of the file.
     Exposed(u32),
     /// The file does not contain a valid key.
     Key(KeyError),

@@ -1,4 +1,4 @@
-//! Every limit of the system, with compile-time checks of the relations between them.
+//! All limits of the system, with compile-time checks of the relations between these limits.
 
 /// Version of the control protocol that this crate speaks (requirement C-2).
 pub const PROTOCOL_VERSION: u8 = 1;
@@ -7,7 +7,7 @@ pub const PROTOCOL_VERSION: u8 = 1;
 pub const DEFAULT_CONTROL_TOS: u8 = 0x0C;
 /// Default ToS of data packets: DSCP 7, from the same pool as the ToS of control packets.
 pub const DEFAULT_DATA_TOS: u8 = 0x1C;
-/// Mask of the DSCP bits in the ToS byte; the two low-order bits belong to ECN (RFC 3168).
+/// Mask of the DSCP bits in the ToS byte; the two low-order bits of that byte belong to ECN (RFC 3168).
 pub const TOS_MASK: u8 = 0xFC;
 /// Default UDP port of the switch.
 pub const DEFAULT_PORT: u16 = 7711;
@@ -18,7 +18,7 @@ pub const INDEX_BITS: u32 = 24;
 pub const ROUND_BITS: u32 = 24;
 /// Width of the contribution count in Seg, in bits.
 pub const CONTRIBUTIONS_BITS: u32 = 16;
-/// Maximum number of worker gradients in a packet.
+/// Maximum number of worker gradients whose sum one packet may carry.
 pub const MAX_CONTRIBUTIONS: u16 = u16::MAX - 1;
 /// Maximum number of segments in a vector.
 pub const MAX_SEGMENTS: u32 = 1 << INDEX_BITS;
@@ -35,11 +35,11 @@ pub const IPV4_HEADER_LEN_BYTES: usize = 20;
 pub const UDP_HEADER_LEN_BYTES: usize = 8;
 /// Default MTU for which segments are sized: the MTU of Ethernet.
 pub const DEFAULT_MTU_BYTES: u16 = 1500;
-/// Number of floats in a segment at an MTU of 1,500 bytes.
+/// Number of floats in a segment if the MTU is 1,500 bytes.
 pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(DEFAULT_MTU_BYTES);
-/// Maximum number of binary32 elements in a packet: those that fit at an MTU of 9,000 bytes.
+/// Maximum number of binary32 elements in a packet: the number that fits at an MTU of 9,000 bytes.
 pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
-/// Maximum number of floats in a segment of 16-bit elements: those that fit at an MTU of 9,000 bytes.
+/// Maximum number of floats in a segment of 16-bit elements: the number that fits at an MTU of 9,000 bytes.
 pub const MAX_SHORT_SEGMENT_FLOATS: u16 = MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / SHORT_LEN_BYTES) as u16;
 /// Maximum length of the UDP payload of a data or control packet, in bytes.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
@@ -49,7 +49,7 @@ pub const TRAILER_LEN_BYTES: usize = 24;
 pub const DATA_TAG_LEN_BYTES: usize = 8;
 /// Number of floats in a tagged segment at an MTU of 1,500 bytes.
 pub const DEFAULT_TAGGED_SEGMENT_FLOATS: u16 = tagged_segment_floats(DEFAULT_SEGMENT_FLOATS);
-/// Maximum number of floats in a tagged segment: those that fit at an MTU of 9,000 bytes.
+/// Maximum number of floats in a tagged segment: the number that fits at an MTU of 9,000 bytes.
 pub const MAX_TAGGED_SEGMENT_FLOATS: u16 = tagged_segment_floats(MAX_SEGMENT_FLOATS);
 /// Minimum length of a key, in bytes.
 pub const MIN_KEY_LEN_BYTES: usize = 16;
@@ -72,7 +72,7 @@ pub const fn superframe_datagrams(len_bytes: usize) -> usize {
     }
 }
 
-/// Maximum number of members in one job; a bitmap of contributors is one 64-bit word.
+/// Maximum number of members in one job; a set of contributors is stored as a bitmap in one 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
 /// Maximum number of switch levels above the workers. The limit detects switches connected in a loop, in which the
 /// number of levels would grow without bound.
@@ -86,26 +86,28 @@ pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
 /// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
 pub const MAX_PARTS: usize = 16;
-/// Minimum number of segments in a part: a shorter vector is divided into fewer parts (requirement T-3).
+/// Minimum number of segments in a part. A vector that is too short for this is divided into fewer parts (requirement
+/// T-3).
 pub const MIN_PART_SEGMENTS: u32 = 64;
-/// Width of the number of sums in the history of a part, in bits (requirement T-6).
+/// Number of bits in the history of a part that count its sums (requirement T-6).
 pub const TURN_BITS: u32 = 24;
 
-/// Minimum number of aggregates of an asynchronous job that the switch has memory for.
+/// Minimum number of aggregates of an asynchronous job for which the switch has memory.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
-/// Maximum number of aggregates of an asynchronous job that the switch has memory for. Aggregates of small vectors
-/// follow each other so fast that more of them must be kept; otherwise, a member that lost a result could not catch up.
+/// Maximum number of aggregates of an asynchronous job for which the switch has memory. Because aggregates of small
+/// vectors follow each other quickly, more of them must be kept; otherwise, a member that lost a result could not catch
+/// up.
 pub const MAX_ASYNC_GENERATIONS: usize = 64;
-/// Memory budget for the aggregates of an asynchronous job, in bytes. The minimum number of them is kept even if it
-/// exceeds the budget.
+/// Memory budget for the aggregates of an asynchronous job, in bytes. [`MIN_ASYNC_GENERATIONS`] aggregates are kept
+/// even if they exceed the budget.
 pub const ASYNC_KEPT_BYTES: usize = 4 << 20;
-/// Maximum number of consecutive vectors that the sender of asynchronous contributions may give up.
+/// Maximum number of consecutive vectors that the sender of asynchronous contributions may skip.
 pub const MAX_SKIPPED_VECTORS: u32 = 64;
 /// Number of weight digests that the switch keeps per job.
 pub const MAX_DIGESTS: usize = 8;
 
-/// IPv4 network of the group addresses of jobs. It is part of the organization-local scope (RFC 2365 section 6.2),
-/// whose MAC addresses differ from those of the groups that a bridge always floods (requirement B-2).
+/// IPv4 network of the group addresses of jobs. The network is part of the organization-local scope (RFC 2365 section
+/// 6.2), whose MAC addresses differ from those of the groups that a bridge always floods (requirement B-2).
 pub const GROUP_NETWORK: u32 = 0xefc0_0000;
 /// Number of bits of a group's address that distinguish groups.
 pub const GROUP_BITS: u32 = 18;
@@ -116,19 +118,21 @@ pub const GROUP_PORTS: u16 = u16::MAX - FIRST_GROUP_PORT + 1;
 /// Maximum number of outlets through which one job sends to its group. An outlet is a pair of a switch port and an
 /// address of the switch. Members behind other outlets receive results by unicast.
 pub const MAX_GROUP_OUTLETS: usize = 8;
-/// Minimum number of members that one copy of a result must reach. For a single member, unicast costs no more.
+/// Minimum number of members that one multicast copy of a result must reach. For a single member, a unicast copy costs
+/// no more.
 pub const MIN_GROUP_MEMBERS: u16 = 2;
 /// Minimum time between two Probes of a job, in milliseconds (requirement B-4).
 pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
-/// Time after which the members that hear a group confirm it again, in milliseconds (requirement B-6).
+/// Interval at which the members that hear a group must confirm that it still reaches them, in milliseconds
+/// (requirement B-6).
 pub const PROBE_INTERVAL_MS: u64 = 10_000;
 /// Time until a group is first offered again to a member that has not confirmed it, in milliseconds. The time doubles
 /// with each further offer.
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of successive rounds of a synchronous job in which a member may request results that were sent to the group,
-/// before it receives results by unicast (requirement B-6).
+/// If a member requests results that were sent to the group in this number of successive rounds of a synchronous job,
+/// it receives results by unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
@@ -142,17 +146,18 @@ pub const STRANGER_ROWS: usize = 2;
 pub const STRANGER_CELLS: usize = 4096;
 /// Capacity of a non-member's rate-limit bucket, expressed as the number of seconds that it takes to refill.
 pub const STRANGER_BURST_S: u64 = 4;
-/// Maximum number of control packets that one call into the switch may queue: an answer to each datagram of a
-/// super-frame and a notice to each member.
+/// Maximum number of control packets that one call into the switch may queue: at most one answer to each datagram of a
+/// super-frame, and one notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
 /// Maximum number of segment ranges of one job that are queued because a member or the parent requested their
 /// retransmission or their closing.
 pub const MAX_PENDING_REQUESTS: usize = 128;
-/// Maximum number of vectors of one asynchronous job that wait to be added: at most one per member.
+/// Maximum number of vectors of one asynchronous job that wait to be added to an aggregate: at most one vector per
+/// member.
 pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
-/// Maximum number of aggregates of an asynchronous job that wait to be sent after they were finished early, not by a
-/// last vector. Each of them holds a queued vector, except that all vectors of the first one may already have been
-/// added.
+/// Maximum number of aggregates of an asynchronous job that wait to be sent after they were finished early, that is,
+/// before enough vectors had been admitted. Each of them contains at least one vector that is still queued, except for
+/// the first one, all of whose vectors may already have been added.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 /// Maximum number of queued segment ranges of one job, for all reasons together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
@@ -161,9 +166,9 @@ pub const MAX_PENDING_EVENTS: usize = 256;
 /// Number of flight-recorder entries that are kept for a job's events. The same number is kept for the progress of its
 /// rounds.
 pub const FLIGHT_RECORDS: usize = 128;
-/// Cost after which queued work of one job yields to that of another job, and all queued work yields to arriving
-/// packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and a tenant
-/// with a constant backlog gets about half of the time.
+/// Cost after which the queued work of a job yields to that of the next job, and after which all queued work yields to
+/// arriving packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and a
+/// tenant with a constant backlog gets about half of the time.
 pub const MAX_WORK_COST: u32 = 4096;
 /// Cost of examining one segment.
 pub const WORK_COST_PER_SEGMENT: u32 = 3;
@@ -171,7 +176,7 @@ pub const WORK_COST_PER_SEGMENT: u32 = 3;
 pub const MIN_STEP_COST: u32 = MAX_WORK_COST / 8;
 /// Cost of sending one datagram to one member.
 pub const WORK_COST_PER_DATAGRAM: u32 = 8;
-/// Number of floats that are added or copied for one unit of cost.
+/// Number of floats that are added or copied at the cost of one unit.
 pub const WORK_FLOATS_PER_COST: usize = 16;
 /// Number of segments that each result of a job adds to every member's budget of repeated results (requirement F-3).
 pub const REPEATS_PER_RESULT: u64 = 8;
@@ -180,13 +185,13 @@ pub const MIN_REPEATS: u64 = 256;
 /// Maximum UDP payload on a path with an MTU of 9,000 bytes, in bytes.
 pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_HEADER_LEN_BYTES;
 
-/// Returns the bytes of receive buffer that Linux charges for a datagram with a UDP payload of this length
-/// (`sk_buff::truesize`).
+/// Returns the number of bytes that Linux charges to the receive buffer for a datagram with a UDP payload of this
+/// length (`sk_buff::truesize`).
 ///
 /// The kernel allocates an `sk_buff` (256 bytes) and a data buffer. The data buffer holds headroom (64 bytes), the
 /// Ethernet, IPv4 and UDP headers (42 bytes), the payload and an `skb_shared_info` (320 bytes), and is rounded up to a
 /// power of two. Small buffers come from a cache of 576-byte objects (Linux 6.3 and later). The charge for a
-/// super-frame is lower than the total charge for its datagrams if they are received one by one.
+/// super-frame is lower than the total charge for the same datagrams received one by one.
 #[inline]
 pub const fn datagram_truesize(payload_len: usize) -> usize {
     const SK_BUFF: usize = 256;
@@ -195,10 +200,10 @@ pub const fn datagram_truesize(payload_len: usize) -> usize {
     SK_BUFF + if buffer < SMALL_HEAD { SMALL_HEAD } else { buffer }
 }
 
-/// Returns the bytes of a receive buffer that are available to data packets in flight.
+/// Returns the number of bytes in a receive buffer of this size that are available to data packets in flight.
 ///
 /// Linux may keep charging up to a quarter of a UDP socket's buffer for datagrams that were already read
-/// (`udp_rmem_release`), and requests need room too.
+/// (`udp_rmem_release`), and control packets also need room.
 pub const fn recv_room(recv_buffer_bytes: usize) -> usize {
     recv_buffer_bytes / 8 * 5
 }
@@ -219,9 +224,9 @@ pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }
 
-/// Returns the number of aggregates of an asynchronous job that the switch has memory for: the one being filled, and
-/// the most recent ones, which are kept for members that lost their results. The number is a power of two, so that
-/// aggregate numbers may wrap.
+/// Returns the number of aggregates of an asynchronous job for which the switch has memory: the one that is being
+/// filled, and the most recent finished ones, whose results are kept for members that lost them. The number is a power
+/// of two, so that aggregate numbers may wrap.
 pub const fn async_generations(gradient_len: u32) -> usize {
     // A vector has at least one float.
     let floats = if gradient_len == 0 { 1 } else { gradient_len as usize };

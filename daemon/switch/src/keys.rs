@@ -153,7 +153,7 @@ impl Nonces {
         self.hash(&[epoch, address, outlet as u64, u64::from(probe)]).max(1)
     }
 
-    /// Returns a random number that determines the addresses of groups.
+    /// Returns a random number from which the addresses of groups are derived.
     pub(crate) fn of_groups(&self, boot: u64) -> u64 {
         self.hash(&[boot, 0, 0])
     }

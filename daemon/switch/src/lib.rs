@@ -1,8 +1,9 @@
 //! The switch core, a sans-I/O state machine: it takes datagrams and the time, and produces datagrams, events and a
 //! deadline.
 //!
-//! It performs no I/O, reads no clock and allocates no memory after [`Switch::new`], except in the status queries for
-//! operators. The daemon's UDP and raw ports, the simulator and the comparison with the RTL all drive this one type.
+//! It performs no I/O, reads no clock and, after [`Switch::new`], allocates no memory except in status queries and
+//! orders of the operator. The daemon's UDP and raw ports, the simulator and the comparison with the RTL all drive this
+//! one type.
 //!
 //! # Contract
 //! After each `handle_*` call, the driver calls [`Switch::poll_transmit`] until it returns `None`, then

@@ -10,8 +10,8 @@ use crate::parent;
 use crate::reply::{self, Refusal};
 use crate::state::State;
 
-/// Completes the job if all members that it waits for have joined. Called when members have joined, or represent more
-/// workers. With a parent, announces the members to it instead.
+/// Completes the job if all members that it waits for have joined. If the switch has a parent, announces the members to
+/// the parent instead. Call this when members have joined or represent more workers.
 pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     let Some(job) = state.jobs.get(at) else { return };
     if job.has_parent() {
@@ -21,8 +21,8 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// Completes a job. `last` is the member whose Join completed it, if any; it gets an Ack of its own instead of a
-/// notice.
+/// Completes a job. `last` is the member whose Join completed it, if any; this member receives an Ack to its Join
+/// instead of a notice.
 pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, granted: Option<Granted>) {
     let Some(job) = state.jobs.form(at, granted, state.now) else { return };
     let (id, members) = (job.id(), job.members().count());
@@ -53,7 +53,7 @@ pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
     reply::notify_members(state, at, ControlBody::Halt);
 }
 
-/// Clears a job. Its members rejoin, and their histories state which sums they have.
+/// Clears a job. Its members rejoin, and the histories in their Joins state which sums they have.
 pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
     let Some(id) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::Reset { job: id });
@@ -88,7 +88,7 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
     close_finished(state, at.job);
 }
 
-/// Dismisses the members after the parent has forgotten this switch, so that all rejoin.
+/// Dismisses the members after the parent has forgotten this switch, so that all members rejoin.
 pub(crate) fn forget_members(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::JobForgotten { job });
@@ -119,8 +119,8 @@ fn end_job(state: &mut State, at: JobIndex, why: Departure) {
     state.keys.release(job);
 }
 
-/// Schedules the closing of segments in open rounds that became complete without a further contribution, for example
-/// because a member has left.
+/// Schedules the closing of segments in open rounds that have become complete although no further contribution has
+/// arrived, for example because a member has left.
 pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };
@@ -139,7 +139,8 @@ pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Finishes the aggregate that is being filled with the vectors admitted so far, and queues its results.
+/// Finishes the aggregate that is being filled, which then consists of the vectors admitted so far, and queues its
+/// results.
 pub(crate) fn close_aggregate(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get_mut(at) else { return };
     let end = job.layout().segment_count();

@@ -2,14 +2,14 @@
 //!
 //! Anyone can send a Join, with any source address. A packet of a stranger costs processing time, an answer that goes
 //! to the owner of the address, and perhaps an entry in the table of jobs. Therefore each source IPv4 address has a
-//! bucket, and all strangers share another. Packets beyond these limits are dropped without an answer and without an
-//! event. A worker whose Join is dropped repeats it. Packets of members are not limited here.
+//! bucket, and all strangers together share another bucket. Packets beyond these limits are dropped without an answer
+//! and without an event. A worker whose Join is dropped repeats it. Packets of members are not limited here.
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
 //! Measurement and Accounting", SIGCOMM 2002). An address has one cell in each row, and its bucket is as full as the
-//! fullest of them, so no address ever exceeds its rate. An address gets less than its rate only if others have
-//! emptied its cells in all rows, and a sender that does not know the secret cannot target specific cells. A cell is
-//! a single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+//! fullest of these cells, so no address ever exceeds its rate. An address gets less than its rate only if others have
+//! emptied its cells in all rows, and a sender that does not know the secret cannot target specific cells. A cell is a
+//! single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
 
 use core::net::Ipv4Addr;
 
@@ -28,13 +28,14 @@ const BURST_NS: u64 = STRANGER_BURST_S * NANOS_PER_S;
 /// Limits on packets of non-members.
 #[derive(Clone, Copy, Debug)]
 pub struct StrangerLimits {
-    /// Packets per second from one IPv4 address; zero counts as one. A bucket holds as many packets as arrive in
-    /// [`STRANGER_BURST_S`] seconds at this rate.
+    /// Maximum rate of packets from one IPv4 address, in packets per second; zero counts as one. A bucket holds as many
+    /// packets as arrive in [`STRANGER_BURST_S`] seconds at this rate.
     pub source_rate: u32,
-    /// Packets per second from all non-members together; zero counts as one. The bucket is sized in the same way.
+    /// Maximum rate of packets from all non-members together, in packets per second; zero counts as one. The shared
+    /// bucket also holds as many packets as arrive in [`STRANGER_BURST_S`] seconds at this rate.
     pub total_rate: u32,
-    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with others.
-    /// It is not derived from the boot id, because every Ack contains the boot id.
+    /// Secret, drawn at random for each run. A sender that knows the secret can choose addresses whose cells are also
+    /// those of other addresses. It is not derived from the boot id, because every Ack contains the boot id.
     pub key: [u8; SECRET_LEN_BYTES],
 }
 
@@ -51,8 +52,8 @@ impl Default for StrangerLimits {
 pub(crate) enum StrangerPacket {
     /// A control packet, such as a Join.
     Control,
-    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that the
-    /// member's Joins still pass.
+    /// Data packets, of which a forgotten member sends many at once. Data packets may use only half of each bucket, so
+    /// that the member's Joins are still admitted.
     Data,
 }
 
@@ -62,7 +63,8 @@ pub(crate) struct Limiter {
     hasher: SipHasher13,
     source_interval_ns: u64,
     total_interval_ns: u64,
-    /// Instant at which each bucket will be full again, in nanoseconds of the driver's clock.
+    /// Instant at which each bucket will be full again, in nanoseconds of the driver's clock. There is one vector for
+    /// each row.
     rows: [Vec<u64>; STRANGER_ROWS],
     total: u64,
 }
@@ -84,8 +86,8 @@ impl Limiter {
         self.total_interval_ns = interval_ns(limits.total_rate);
     }
 
-    /// Takes one token from the bucket of the source and one from the shared bucket, or none if either is empty.
-    /// Returns whether the packet is admitted.
+    /// Takes one token from the bucket of the source and one from the shared bucket. If either bucket is empty, takes
+    /// no token. Returns whether the packet is admitted.
     pub(crate) fn admit(&mut self, now: Instant, source: Ipv4Addr, packet: StrangerPacket) -> bool {
         let now = now.as_nanos();
         let cells = self.cells(source);
@@ -107,7 +109,7 @@ impl Limiter {
         true
     }
 
-    /// Returns the cell of an address in each row, each taken from different bits of one hash.
+    /// Returns the cell of an address in each row, which is selected by different bits of one hash.
     fn cells(&self, source: Ipv4Addr) -> [usize; STRANGER_ROWS] {
         let hash = self.hasher.hash(&source.octets());
         core::array::from_fn(|row| {
@@ -116,7 +118,7 @@ impl Limiter {
     }
 }
 
-/// Returns the time in nanoseconds in which a bucket with `rate` tokens per second receives one token.
+/// Returns the time in nanoseconds in which a bucket that is refilled with `rate` tokens per second receives one token.
 fn interval_ns(rate: u32) -> u64 {
     NANOS_PER_S / u64::from(rate.max(1))
 }

@@ -1,7 +1,7 @@
-//! Orders of the operator, who changes jobs, members and limits while the switch runs.
+//! Orders by which the operator changes jobs, members and limits while the switch runs.
 //!
-//! Members cannot give these orders; the driver passes them on from an operator's tool. Unlike packets, they may
-//! allocate memory.
+//! Members cannot give these orders; the driver receives them from an operator's tool. Unlike the processing of
+//! packets, the execution of an order may allocate memory.
 
 use core::fmt;
 use core::net::SocketAddrV4;
@@ -27,18 +27,18 @@ pub struct Limits {
     pub slow_ms: u32,
     /// Maximum memory for the sums of one new job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs of one IPv4 address.
+    /// Maximum number of jobs that count for one IPv4 address.
     pub max_jobs_per_source: usize,
-    /// Packets per second from one non-member address.
+    /// Maximum rate of packets from one non-member address, in packets per second.
     pub source_rate: u32,
-    /// Packets per second from all non-members together.
+    /// Maximum rate of packets from all non-members together, in packets per second.
     pub total_rate: u32,
     /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,
 }
 
 impl Limits {
-    /// Returns the limits of a configuration.
+    /// Returns the limits that a configuration contains.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let Config { slow_ms, job_memory_bytes, max_jobs_per_source, strangers, non_finite, .. } = *config;
@@ -50,16 +50,16 @@ impl Limits {
 /// An order of the operator.
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// Change the limits. Jobs that exist keep the memory that they have.
+    /// Change the limits. Existing jobs keep their memory.
     SetLimits(Limits),
-    /// Change the keys of jobs. A job that exists keeps the key, or the absence of one, with which it was created.
+    /// Change the keys of jobs. An existing job keeps the key with which it was created, or remains without a key.
     SetKeys(Keys),
     /// Suspend a job, as the Action Halt does.
     Halt {
         /// The job's number.
         job: u32,
     },
-    /// End the Halt of a job. Its members rejoin.
+    /// Resume a halted job. Its members rejoin.
     Resume {
         /// The job's number.
         job: u32,
@@ -105,7 +105,7 @@ pub enum OrderError {
         /// The job's number.
         job: u32,
     },
-    /// The job is summed by a parent, whose operator must give the order.
+    /// A parent switch forms the sums of the job, so the order must be given to the topmost switch.
     BelowParent {
         /// The job's number.
         job: u32,

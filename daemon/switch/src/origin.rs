@@ -1,9 +1,10 @@
-//! The origin of a job: an epoch that no other incarnation has, and a first round that no packet in flight can name.
+//! The origin of a job: an epoch that differs from those of all other incarnations, and a first round that no packet in
+//! flight can name.
 //!
 //! The keys of tagged results are derived from the epoch, so a recorded result is never valid in a later
-//! incarnation, whatever rounds that incarnation passes through. The first round protects against late packets of
-//! honest senders. Round numbers wrap after 2^24 and can be compared over half of that range only, so the rounds in
-//! use are also counted in 64 bits.
+//! incarnation, whichever rounds that incarnation has. The first round protects against late packets of honest senders.
+//! Because round numbers wrap after 2^24 and can be compared only if they are less than half of that range apart,
+//! rounds are also counted in 64 bits.
 
 use core::hash::Hasher;
 
@@ -11,7 +12,7 @@ use iswitch_protocol::Round;
 use iswitch_protocol::limits::ROUND_BITS;
 use siphasher::sip::SipHasher24;
 
-/// A round, and its 64-bit count without wrapping.
+/// A round number, together with its 64-bit count, which does not wrap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     round: Round,
@@ -23,7 +24,7 @@ impl Position {
         self.round
     }
 
-    /// Moves forward to a round. An earlier round has no effect.
+    /// Moves forward to `round`. Does nothing if `round` is earlier.
     pub(crate) fn advance(&mut self, round: Round) {
         if self.round.is_before(round) {
             self.count += u64::from(round.distance_from(self.round));
@@ -32,7 +33,7 @@ impl Position {
     }
 }
 
-/// Source of the epochs and first rounds of jobs.
+/// Generator of the epochs and first rounds of jobs.
 #[derive(Debug)]
 pub(crate) struct Origins {
     boot: u64,
@@ -41,8 +42,8 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Creates the source of origins for a run of the switch. The first round is given by the upper bits of `boot`,
-    /// so that no late packet of an earlier run names a round of this one (M-7).
+    /// Creates the generator for a run of the switch. The first round is taken from the upper bits of `boot`, so that
+    /// late packets of an earlier run do not name rounds of this run (M-7).
     pub(crate) fn new(boot: u64) -> Self {
         let round = Round::new((boot >> (u64::BITS - ROUND_BITS)) as u32);
         Self { boot, incarnations: 0, next: Position { round, count: 0 } }
@@ -67,7 +68,7 @@ impl Origins {
         self.next
     }
 
-    /// Records that a job has ended whose packets in flight all name rounds before `position`.
+    /// Records the end of a job whose packets in flight all name rounds before `position`.
     pub(crate) fn end_before(&mut self, position: Position) {
         if self.next.count < position.count {
             self.next = position;

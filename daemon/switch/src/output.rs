@@ -1,5 +1,5 @@
-//! Pending output: control packets, a batch of results for all members of a job, a batch of answers to one member,
-//! and a batch of partial sums for the parent.
+//! Pending output: control packets, a batch of results for all members of a job, a batch of repeated results for one
+//! member, and a batch of partial sums for the parent.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -26,7 +26,7 @@ pub struct Transmit<'a> {
     pub class: Class,
     /// UDP payloads, one after the other.
     pub payload: &'a [u8],
-    /// Length of each payload but the last, in bytes.
+    /// Length of each payload except the last, in bytes.
     pub stride: usize,
     recipients: Recipients<'a>,
 }
@@ -34,7 +34,7 @@ pub struct Transmit<'a> {
 #[derive(Debug)]
 enum Recipients<'a> {
     One(&'a Endpoint),
-    /// A group, if the job has one, and those members that need a copy of their own.
+    /// The group of the job, if it has one, and the members that need a copy of their own.
     Members {
         group: Option<&'a Group>,
         members: &'a Members,
@@ -96,13 +96,13 @@ impl AddressedBatch {
         self.batch.begin(is_tagged);
     }
 
-    /// Sets `to` as the recipient of the empty batch, on behalf of a job.
+    /// Sets `to` as the only recipient of the empty batch. The packets in the batch belong to `job`.
     pub(crate) fn aim(&mut self, job: JobIndex, to: Endpoint, is_tagged: bool) {
         (self.job, self.to) = (job, to);
         self.batch.begin(is_tagged);
     }
 
-    /// Returns the job that the packets belong to.
+    /// Returns the job to which the packets belong.
     pub(crate) fn job(&self) -> JobIndex {
         self.job
     }
@@ -134,7 +134,7 @@ pub(crate) struct Outbox {
     /// Control packet that is being sent. Its destination is `sending_to`.
     sending: Vec<u8>,
     sending_to: Endpoint,
-    /// Counter of the last packet that was sent in any session of a member.
+    /// Counter in the last trailer that was sent in the session of any member.
     counter: u64,
     /// Results for all members of a job.
     pub(crate) results: AddressedBatch,
@@ -196,7 +196,7 @@ impl Outbox {
         self.lent
     }
 
-    /// Queues a control packet, padded with `padding_len` zero bytes. Returns false if there is no room.
+    /// Queues a control packet, padded with `padding_len` zero bytes. Returns false if the queue has no room.
     pub(crate) fn push_control(
         &mut self,
         to: Endpoint,

@@ -12,8 +12,8 @@ use crate::reply::{Request, bitmap_of};
 use crate::state::State;
 use crate::uplink::Uplink;
 
-/// Asks the parent to admit this switch once all members that the job waits for have joined, or sends an updated
-/// Join. Called when members have joined or left.
+/// Asks the parent to admit this switch once all members that the job waits for have joined, or sends an updated Join.
+/// Call this when members have joined or left.
 pub(crate) fn declare(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get(at) else { return };
@@ -92,7 +92,8 @@ pub(crate) fn send(state: &mut State, at: JobIndex, packet: &ControlRepr<'_>, pa
     state.send_control(&to, packet, padding_len, seal);
 }
 
-/// Forwards a request that concerns the whole job to the parent, whose notice then makes this switch execute it.
+/// Forwards a request that concerns the whole job to the parent, whose notice then causes this switch to execute the
+/// request, too.
 pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
@@ -100,7 +101,8 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     send(state, at, &ControlRepr { job, request, body }, 0);
 }
 
-/// Passes a request of a member on to the topmost switch, whose answer then goes to the member.
+/// Passes a request of a member on to the parent, towards the topmost switch, and later forwards the answer to the
+/// member.
 pub(crate) fn pass_on_for(state: &mut State, at: MemberAt, request: Request, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at.job).map(Job::id) else { return };
     let Some(uplink) = state.uplink_mut(at.job).filter(|uplink| uplink.is_member()) else { return };
@@ -142,8 +144,8 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
     ask(state, at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
 }
 
-/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag that
-/// marks the parent as lost.
+/// Checks whether the parent has stopped answering. If so, reports the parent as lost; from then on, every Ack to a
+/// member carries the corresponding flag.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };
@@ -162,8 +164,8 @@ pub(crate) fn change(state: &mut State, at: JobIndex) {
     state.report(Event::ParentChosen { job, parent });
 }
 
-/// Ends the membership at the parent because the job `id` has ended. The parent is informed, unless the same members
-/// are about to rejoin.
+/// Ends the membership at the parent because the job `id` has ended. Informs the parent, unless `comes_back` states
+/// that the same members are about to rejoin.
 pub(crate) fn release(state: &mut State, at: JobIndex, id: u32, comes_back: bool) {
     let Some(uplink) = state.uplink_mut(at) else { return };
     if uplink.release(comes_back) {

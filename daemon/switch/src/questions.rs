@@ -8,12 +8,12 @@ use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::{Instant, Round};
 
-/// Number of questions that are remembered. If one is forgotten too early, the only cost is redundant packets.
+/// Number of questions that are remembered. Forgetting a question too early only causes redundant packets.
 const REMEMBERED: usize = 32;
 /// Minimum time between two questions for the same segment.
 const SHORTEST_WAIT: Duration = Duration::from_millis(2);
-/// Maximum time between two questions for the same segment. After that time, a lost question is repeated however slow
-/// the path has been.
+/// Maximum time between two questions for the same segment. After that time, a question is repeated even if the path is
+/// slower than this.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// A request for segments that was sent to the parent.
@@ -67,7 +67,7 @@ impl Questions {
         (self.smoothed_round_trip + margin).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
-    /// Removes from a set the segments for which an answer may still arrive.
+    /// Removes from a set of segments those for which the answer to an earlier question may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bitmap: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         let wait = self.wait();
         let is_young = |question: &&Question| question.range.count > 0 && now.since(question.asked) < wait;
@@ -80,7 +80,7 @@ impl Questions {
         }
     }
 
-    /// Records a question that is being asked.
+    /// Records a question that is about to be sent.
     pub(crate) fn note(
         &mut self,
         now: Instant,
@@ -101,7 +101,8 @@ impl Questions {
         }
     }
 
-    /// Records that the parent has answered a request. The averages are exponential, with the weights of RFC 6298.
+    /// Records that the parent has answered a request. The response time is averaged exponentially with the weights of
+    /// RFC 6298.
     pub(crate) fn answered(&mut self, now: Instant, request: u32) {
         let Some((_, asked)) = self.timed.take_if(|(timed, _)| *timed == request) else { return };
         let round_trip = now.since(asked);

@@ -1,9 +1,10 @@
 //! Creation of jobs within the quotas of jobs and hosts.
 //!
-//! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The jobs of
-//! one address are limited: those that it started and that wait for workers, and those all of whose members have this
-//! address. If the switch holds keys, all jobs without a key together may use at most half of its indexes, of its slots
-//! and of its sums, so that they never lock out jobs with a key (M-13).
+//! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The number of
+//! jobs that count for one address is limited: these are the jobs that the address created and that still wait for
+//! workers, and the jobs all of whose members have this address. If the switch has any keys, all jobs without a key
+//! together may use at most half of its indexes, of its slots and of its sums, so that they never lock out jobs with a
+//! key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -33,8 +34,8 @@ impl Footprint {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
-    /// Returns the memory, in bytes, that the sums would take if the job had `slots` slots and the same ratio of sums
-    /// to slots.
+    /// Returns the memory, in bytes, that the sums of a job with `slots` slots would take if the ratio of sums to slots
+    /// was the same as in this footprint.
     fn memory_bytes_for(&self, slots: usize) -> usize {
         // Scale in proportion to the slots.
         let bytes = self.memory_bytes() as u128 * slots as u128 / self.slots.max(1) as u128;
@@ -42,7 +43,7 @@ impl Footprint {
     }
 }
 
-/// Creates a job, if the switch has the resources and the founder's quota allows it.
+/// Creates a job, if the switch has the resources and the quota of the address that creates the job allows it.
 pub(crate) fn create_job(
     state: &mut State,
     id: u32,
@@ -99,7 +100,8 @@ pub(crate) fn create_job(
     Ok(at)
 }
 
-/// Refuses segments of 16-bit elements whose partial sums do not fit into a packet to the parent (H-10).
+/// Refuses a Join whose segments have 16-bit elements and are so long that their partial sums do not fit into a packet
+/// to the parent (H-10).
 fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
     let Some(uplinks) = state.config.uplinks.filter(|_| join.elements.contributions() != ElementType::F32)
     else {
@@ -113,7 +115,7 @@ fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns a free index for a new job. With a parent, it prefers the index that the job had before.
+/// Returns a free index for a new job. If the switch has a parent, prefers the index that the job had before.
 fn free_index(state: &State, id: u32) -> Option<JobIndex> {
     let is_free = |at: &JobIndex| state.jobs.get(*at).is_none();
     let had = |at: &JobIndex| is_free(at) && state.uplink(*at).is_some_and(|uplink| uplink.served(id));
@@ -121,18 +123,20 @@ fn free_index(state: &State, id: u32) -> Option<JobIndex> {
     indexes().find(had).or_else(|| indexes().find(is_free))
 }
 
-/// Returns the part of the indexes and of the memory that a job may use. The rest is reserved for jobs with a key.
+/// Returns the part of the indexes and of the memory that a job may use. If the job has no key, the rest is reserved
+/// for jobs with a key.
 fn share_of(state: &State, id: u32) -> Share {
     let is_keyless = state.keys.any() && state.keys.of(id).is_none();
     if is_keyless { Share::Keyless } else { Share::All }
 }
 
-/// Returns whether a job may take an index: a job without a key must leave jobs with a key their share.
+/// Returns whether a job may take a further index. A job without a key may not take an index that is reserved for jobs
+/// with a key.
 fn may_take_index(state: &State, id: u32) -> bool {
     share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
 }
 
-/// Returns the limit that bounds the number of jobs: its value is the job capacity.
+/// Returns which limit bounds the number of jobs. Its value is [`State::job_capacity`].
 pub(crate) fn limit_on_jobs(state: &State) -> Limit {
     if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs }
 }
@@ -141,7 +145,7 @@ pub(crate) fn keyless_jobs(state: &State) -> usize {
     state.jobs.iter().filter(|(_, job)| !job.has_key()).count()
 }
 
-/// Returns the maximum number of jobs without a key, if the switch holds keys.
+/// Returns the maximum number of jobs without a key, which applies if the switch has any keys.
 pub(crate) fn keyless_job_capacity(state: &State) -> usize {
     state.job_capacity() / KEYLESS_SHARE
 }
@@ -170,8 +174,8 @@ fn take_memory(state: &mut State, id: u32, footprint: &Footprint) -> Option<Memo
     state.jobs.take_memory(footprint, share)
 }
 
-/// Returns the memory that a new job may take, in KiB. For a job with short segments, the number of free slots is the
-/// limit.
+/// Returns the memory that a new job may take, in KiB. For a job with short segments, this depends on the number of
+/// free slots.
 fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
     let free = state.jobs.largest_gaps(share_of(state, id));
     let room = free.memory_bytes().min(state.config.job_memory_bytes);
@@ -179,14 +183,15 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
     (room / 1024) as u32
 }
 
-/// Returns the number of jobs of an address: those that it started and that still wait for workers, and those all of
-/// whose members have this address. Jobs with a key and jobs without one are counted separately, so that jobs without
-/// a key cannot lock out a neighbour on the same host.
+/// Returns the number of jobs that count for an address: those that the address created and that still wait for
+/// workers, and those all of whose members have this address. Jobs with a key and jobs without one are counted
+/// separately, so that jobs without a key cannot prevent another user of the same host from creating jobs with a key.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     jobs_of_source(state, source, state.keys.of(id).is_some())
 }
 
-/// Returns the number of jobs with or without a key that count for an address.
+/// Returns the number of jobs that count for an address: those with a key if `has_key` is true, otherwise those without
+/// one.
 pub(crate) fn jobs_of_source(state: &State, source: Ipv4Addr, has_key: bool) -> usize {
     let is_alone = |job: &Job| {
         job.members().endpoints(job.members().present()).all(|member| *member.peer.ip() == source)

@@ -1,4 +1,4 @@
-//! Reasons why a packet was dropped, used as drop reason, metric label and log field.
+//! Reasons why packets are dropped. Each is used as a metric label and a log field.
 
 use iswitch_protocol::wire::{Status, WireError};
 
@@ -15,21 +15,22 @@ pub enum DropReason {
     JoinRefused,
     /// A request that cannot be granted.
     RequestRefused,
-    /// An Ack: the switch sends no requests to members.
+    /// An Ack. A member never has to send one, because the switch sends no requests to members.
     UnexpectedAck,
-    /// A segment index beyond the vector.
+    /// A segment index that is outside the vector.
     SegOutOfRange,
-    /// A payload whose length differs from that of its segment.
+    /// A payload whose length differs from the length of its segment.
     LengthMismatch,
-    /// A worker that claims to hold several gradients, or a total that does not fit the field.
+    /// A worker that claims to hold several gradients, or a contribution that would make the total exceed the range of
+    /// its field.
     BadWeight,
     /// A contribution with NaN or an infinity.
     NonFinite,
     /// A second contribution to a segment that is still open.
     Duplicate,
-    /// A contribution to a finished segment; the answer is the cached result.
+    /// A contribution to a segment that is already finished. It is answered with the cached result.
     Late,
-    /// A contribution to a round that is over and no longer kept.
+    /// A contribution to a round that is over and whose results are no longer kept.
     StaleRound,
     /// A contribution to a round that cannot open yet.
     EarlyRound,
@@ -39,13 +40,13 @@ pub enum DropReason {
     Halted,
     /// A packet that does not prove that its sender has the job's key.
     NotAuthentic,
-    /// An authentic packet that is not newer than the latest one of its sender.
+    /// An authentic packet whose counter is not greater than that of an earlier packet of its sender.
     Replayed,
-    /// A packet of a member that arrived on a port other than the member's: a second cable, or a loop.
+    /// A packet of a member that arrived on a port other than the member's, because of a second cable or a loop.
     OtherPort,
-    /// More requests or datagrams than the switch can queue; the sender repeats them.
+    /// More requests or datagrams than the switch can queue; the sender will repeat them.
     Busy,
-    /// Packets of non-members, or requests for repeated results, beyond the rate limit; the sender repeats them.
+    /// Packets of non-members, or requests for repeated results, beyond the rate limit; the sender will repeat them.
     RateLimited,
 }
 
@@ -81,7 +82,7 @@ impl DropReason {
         WireError::ALL.into_iter().map(Self::Wire).chain(OWN)
     }
 
-    /// Returns the position in [`Self::all`].
+    /// Returns the position of this reason in [`Self::all`].
     pub fn index(self) -> usize {
         match self {
             Self::Wire(error) => error as usize,
@@ -92,7 +93,7 @@ impl DropReason {
         }
     }
 
-    /// Returns the label of the counter.
+    /// Returns the label that identifies the reason in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wire(error) => error.name(),
@@ -158,15 +159,16 @@ pub struct Counters {
     pub contributions: u64,
     /// Segments completed.
     pub results: u64,
-    /// Segments whose partial sum for the parent is complete.
+    /// Partial sums of segments that were completed for the parent.
     pub partials: u64,
     /// Results resent to one member.
     pub results_repeated: u64,
     /// Control packets handed to the ports.
     pub control_sent: u64,
-    /// Data packets handed to the ports, one for each recipient.
+    /// Data packets handed to the ports, counted once for each recipient.
     pub data_sent: u64,
-    /// Data packets handed to the ports as one copy for the members that hear a group; `data_sent` includes them.
+    /// Data packets handed to the ports to be sent to a group. Each is counted once, whatever the number of members
+    /// that hear the group, and is also counted in `data_sent`.
     pub group_sent: u64,
     /// Members expelled because their lease expired.
     pub expelled: u64,

@@ -1,21 +1,22 @@
-//! Text of a refused Join: the reason, and the limit or the expected value.
+//! Human-readable text for a refused Join: the reason, and the limit or the expected value.
 
 use core::fmt;
 
 use iswitch_protocol::wire::{AckRepr, Exceeded, Status};
 
-/// Why a Join was refused. The text names the limit of the switch, or the expected value if the status has one.
+/// Reason why a Join was refused. Its text names the limit of the switch that the Join would exceed, or the expected
+/// value if the status has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: Status,
     /// Expected value, see [`Status`].
     pub(crate) expected: u32,
-    /// Limit of the switch that the Join would exceed.
+    /// Limit of the switch that the Join would exceed, if any.
     pub(crate) exceeded: Option<Exceeded>,
 }
 
 impl Refused {
-    /// Returns the refusal in an Ack of a Join.
+    /// Returns the refusal that the Ack of a Join contains.
     pub(crate) fn in_ack(ack: &AckRepr<'_>) -> Self {
         Self { status: ack.status, expected: ack.expected, exceeded: ack.exceeded() }
     }

@@ -20,12 +20,13 @@ pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) expected: u32,
     pub(crate) round: Round,
-    /// Limit of the switch that a Join would exceed.
+    /// Limit of the switch that a Join would exceed, if any.
     pub(crate) exceeded: Option<Exceeded>,
 }
 
 impl Refusal {
-    /// Refuses a round that is over or too early. `round` is the round at which the member continues.
+    /// Refuses a request for a round that is over or that cannot open yet. `round` is the round at which the member
+    /// continues.
     pub(crate) fn stale_round(round: Round) -> Self {
         Self { round, ..Status::StaleRound.into() }
     }
@@ -50,7 +51,7 @@ impl From<(Status, u32)> for Refusal {
     }
 }
 
-/// Fields of a request that its Ack repeats, and the authentication and maximum length of the Ack.
+/// Fields of a request that its Ack repeats, together with the authentication and the maximum length of the Ack.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) job: u32,
@@ -65,7 +66,8 @@ pub(crate) struct Request {
 pub(crate) enum AnswerRoom {
     /// No limit: the receiver is a member and has proved its return path.
     Any,
-    /// Length of the received packet without its trailer, in bytes: the sender has not proved its return path.
+    /// At most this number of bytes, the length of the received packet without its trailer, because the sender has not
+    /// proved its return path.
     Bytes(usize),
 }
 
@@ -88,7 +90,7 @@ pub(crate) fn grant(state: &mut State, to: &Endpoint, request: Request, at: Memb
     acknowledge(state, to, request, at, None);
 }
 
-/// Acknowledges a request, with the segments that the switch is missing from the member.
+/// Acknowledges a request. The Ack names the segments that the switch is missing from the member.
 pub(crate) fn acknowledge(
     state: &mut State,
     to: &Endpoint,
@@ -104,8 +106,8 @@ pub(crate) fn acknowledge(
     send_ack(state, to, request, ack, 0);
 }
 
-/// Answers a Confirm of a vector. `receipt` is the state of the vector, and `missing` are the segments that are not
-/// staged.
+/// Answers a Confirm of a vector. `receipt` is the state of the vector, and `missing` contains the segments that are
+/// not staged.
 pub(crate) fn confirm(
     state: &mut State,
     to: &Endpoint,
@@ -123,14 +125,15 @@ pub(crate) fn confirm(
     send_ack(state, to, request, ack, 0);
 }
 
-/// Challenges the sender of a Join to repeat it with a nonce, which no recorded Join can contain.
+/// Sends a challenge to the sender of a Join, which must repeat the Join with `nonce`. No recorded Join can contain
+/// this nonce.
 pub(crate) fn challenge(state: &mut State, to: &Endpoint, request: Request, nonce: u64, join: &JoinRepr) {
     let parts = parts_for(state, join.part);
     let ack = AckRepr { history: nonce, parts, ..bare_ack(state, Action::Join, Status::Challenge) };
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
 
-/// Answers a granted Join or, if there is no member, a query. The Ack is as long as the Join, so that both directions
+/// Answers a granted Join or, if `member` is `None`, a query. The Ack is as long as the Join, so that both directions
 /// of the path are proved.
 pub(crate) fn grant_join(
     state: &mut State,
@@ -156,7 +159,8 @@ pub(crate) fn grant_join(
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
 
-/// Notifies the members of a job that it is complete, except the last one to join, whose Join is acknowledged.
+/// Notifies the members of a job that it is complete, except the last member to join, which receives an Ack to its Join
+/// instead.
 pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     for_each_member(state, at, |state, job, member| {
         if Some(member.member) == last {
@@ -324,8 +328,8 @@ fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
 }
 
 /// Returns the number of parts that the Ack of a Join announces. The number is announced only to a sender that supports
-/// parts, because other senders refuse an Ack with unknown flags (T-2). With a parent, the parent must have the parts
-/// as well.
+/// parts, because other senders refuse an Ack with unknown flags (T-2). If the switch has a parent, the number is at
+/// most that of the parent.
 fn parts_for(state: &State, is_part: bool) -> u8 {
     if !is_part {
         return 1;

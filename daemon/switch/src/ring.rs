@@ -14,7 +14,7 @@ impl<T> Ring<T> {
         Self { items: VecDeque::with_capacity(capacity), capacity }
     }
 
-    /// Appends an item. Returns the item as the error if there is no room.
+    /// Appends an item. If the queue is full, returns the item as the error.
     pub(crate) fn push(&mut self, item: T) -> Result<(), T> {
         if self.items.len() == self.capacity {
             return Err(item);

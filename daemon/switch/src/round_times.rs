@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use iswitch_protocol::Instant;
 
-/// Upper bounds of the buckets of a [`RoundTimes`], in microseconds, inclusive. One further bucket has no upper bound.
+/// Upper bounds of the buckets of a [`RoundTimes`], in microseconds. The bounds are inclusive. One further bucket has
+/// no upper bound.
 pub const ROUND_TIME_BOUNDS_US: [u64; 16] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
     5_000_000, 10_000_000,
@@ -14,12 +15,12 @@ pub const ROUND_TIME_BOUNDS_US: [u64; 16] = [
 /// asynchronous job, it contains the durations of the aggregates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTimes {
-    /// Number of rounds in each bucket. The bucket of each of [`ROUND_TIME_BOUNDS_US`] counts the rounds that exceed
-    /// the preceding bound but not this one; the last bucket counts the rounds that exceed all bounds.
+    /// Number of rounds in each bucket. Each bucket that has a bound in [`ROUND_TIME_BOUNDS_US`] counts the rounds
+    /// whose duration exceeds the preceding bound but not its own; the last bucket counts those that exceed all bounds.
     pub buckets: [u64; ROUND_TIME_BOUNDS_US.len() + 1],
     /// Sum of all durations, in microseconds.
     pub sum_us: u64,
-    /// Time at which the aggregate in progress began.
+    /// Time at which the current aggregate began, in an asynchronous job.
     opened: Option<Instant>,
 }
 
@@ -35,7 +36,7 @@ impl RoundTimes {
         self.opened = Some(now);
     }
 
-    /// Records the aggregate that [`Self::open`] began.
+    /// Records the duration of the aggregate whose beginning [`Self::open`] noted.
     pub(crate) fn close(&mut self, now: Instant) {
         if let Some(opened) = self.opened.take() {
             self.record(now.since(opened));

@@ -1,6 +1,7 @@
 //! State of a switch: its components, and the operations on them that all modules above share.
 //!
-//! Each component maintains its own invariants. The modules above this one are functions on the whole state.
+//! Each component maintains its own invariants. The modules above this one in the list of layers are functions on the
+//! whole state.
 
 use core::time::Duration;
 
@@ -27,10 +28,11 @@ use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
-/// Minimum number of calls that a running driver makes within a lease, and within the time after which a member counts
-/// as slow. A longer pause between calls therefore means that the driver itself was asleep.
+/// Minimum number of calls that a running driver makes within a lease, and likewise within the time after which a
+/// member counts as slow. A longer pause between calls therefore means that the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
-/// Minimum pause of the driver that is examined. Shorter pauses affect no limit, so a busy switch need not check them.
+/// Minimum length of a pause of the driver that is taken into account. Shorter pauses do not matter for any limit, so a
+/// busy switch does not have to check them.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 /// The components of a switch.
@@ -43,13 +45,13 @@ pub(crate) struct State {
     pub(crate) group_ports: GroupPorts,
     pub(crate) limiter: Limiter,
     pub(crate) bans: Bans,
-    /// Whether no further jobs are created.
+    /// Whether the switch is draining, that is, creates no further jobs.
     pub(crate) is_draining: bool,
     pub(crate) now: Instant,
     /// Instant at which leases and rounds are checked next.
     pub(crate) deadline: Option<Instant>,
     pub(crate) jobs: Jobs,
-    /// Uplinks, one for each possible job; empty without a parent.
+    /// Uplinks, one for each possible job; empty if the switch has no parent.
     pub(crate) uplinks: Vec<Uplink>,
     pub(crate) outbox: Outbox,
     pub(crate) widener: Widener,
@@ -86,9 +88,9 @@ impl State {
         }
     }
 
-    /// Advances the clock to that of the driver. A backward step is ignored. If the driver slept through much of a
-    /// lease, the switch could not hear its members: their leases are extended by the pause, and so are the times that
-    /// rounds and uplinks may wait.
+    /// Advances the clock to that of the driver. A backward step is ignored. If the driver has slept for a large part
+    /// of a lease, the switch could not hear its members in the meantime. The leases of the members, and the times for
+    /// which rounds and uplinks may wait, are therefore extended by the duration of the pause.
     pub(crate) fn advance(&mut self, now: Instant) {
         // The driver has sent everything since the last call.
         self.keys.forget_released();
@@ -119,7 +121,8 @@ impl State {
         self.deadline = Some(self.deadline.map_or(at, |deadline| deadline.min(at)));
     }
 
-    /// Returns the port through which the group of a port's members is reached, if groups are used there.
+    /// Returns the port through which packets to the groups of a port's members are sent, if group delivery is possible
+    /// there.
     pub(crate) fn group_port(&self, port: PortId) -> Option<PortId> {
         self.group_ports.of(port).filter(|_| self.config.group_delivery)
     }
@@ -139,7 +142,7 @@ impl State {
         (at < self.uplinks.len()).then(|| JobIndex::new(at))
     }
 
-    /// Returns the maximum number of jobs: with a parent, one for each port that leads to it.
+    /// Returns the maximum number of jobs: if the switch has a parent, one for each port that leads to the parent.
     pub(crate) fn job_capacity(&self) -> usize {
         if self.uplinks.is_empty() { MAX_JOBS } else { self.uplinks.len() }
     }
@@ -156,13 +159,13 @@ impl State {
         self.jobs.is_stray(from, self.now, self.config.lease())
     }
 
-    /// Returns a job with its slots and sums, and the outbox and counters that its results go to.
+    /// Returns a job with its slots and sums, together with the outbox for its results and the counters.
     #[inline]
     pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
         self.intake(at).map(|(aggregation, outbox, counters, _)| (aggregation, outbox, counters))
     }
 
-    /// Works like [`Self::parts`], and also returns the memory in which elements are widened.
+    /// Works like [`Self::parts`], and also returns the buffer in which elements are widened.
     #[inline]
     pub(crate) fn intake(
         &mut self,
@@ -176,26 +179,27 @@ impl State {
         self.jobs.aggregation(at, self.now)
     }
 
-    /// Directs further results to the members of a job.
+    /// Makes the members of a job the recipients of the results that are queued next.
     pub(crate) fn aim_results(&mut self, at: JobIndex) {
         let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
         self.outbox.results.aim_at_members(at, is_tagged);
     }
 
-    /// Directs further answers to a member of a job.
+    /// Makes a member of a job the recipient of the repeated results that are queued next.
     pub(crate) fn aim_answers(&mut self, at: JobIndex, to: Endpoint) {
         let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
         self.outbox.answers.aim(at, to, is_tagged);
     }
 
-    /// Directs further partial sums to the parent of a job.
+    /// Makes the parent of a job the recipient of the partial sums that are queued next.
     pub(crate) fn aim_partials(&mut self, at: JobIndex) {
         if let Some(uplink) = self.uplinks.get(at.get()) {
             self.outbox.partials.aim(at, uplink.parent(), uplink.partials_key().is_some());
         }
     }
 
-    /// Queues a control packet. If there is no room, the loss is counted; the sender repeats its request.
+    /// Queues a control packet. If the queue has no room, the packet is lost and the loss is counted; the sender of the
+    /// request will repeat it.
     pub(crate) fn send_control(
         &mut self,
         to: &Endpoint,

@@ -25,13 +25,14 @@ fn in_hex<S: serde::Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S:
 pub struct JobStatus {
     /// Number of the job.
     pub job: u32,
-    /// Number of floats in its vector: in the whole vector, if the parts of several threads are merged.
+    /// Number of floats in the vector of the job. If the parts of several threads are merged, this is the length of the
+    /// whole vector.
     pub gradient_len: u32,
     /// Whether the vector is one part of a longer vector, or merged from such parts.
     pub part: bool,
     /// Number of parts that this status describes.
     pub parts: u16,
-    /// Number of floats in each segment but the last.
+    /// Number of floats in each segment except the last.
     pub segment_floats: u16,
     /// Element type of the workers' contributions.
     pub contributions: &'static str,
@@ -51,13 +52,13 @@ pub struct JobStatus {
     pub authenticated: bool,
     /// Whether the data packets of the job are tagged as well.
     pub tagged: bool,
-    /// Threshold H of the next round.
+    /// Threshold H of the next round to open.
     pub threshold: u16,
     /// Whether H was set by SetH.
     pub threshold_pinned: bool,
     /// Whether the job is suspended.
     pub halted: bool,
-    /// Address and UDP port of the group to which results are sent, if some members may hear it.
+    /// Address and UDP port of the group to which results are sent, if the group may reach any members.
     pub group: Option<SocketAddrV4>,
     /// Latest round, if any has begun.
     pub round: Option<u32>,
@@ -69,10 +70,10 @@ pub struct JobStatus {
     pub parent_lost: bool,
     /// Reason why the parent refuses this switch, if it does.
     pub parent_refusal: Option<String>,
-    /// Durations of the rounds; those of the first part, if the parts of several threads are merged.
+    /// Durations of the rounds; only those of the first part, if the parts of several threads are merged.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub round_times: RoundTimes,
-    /// Number of digests of the weights that differed from another member's.
+    /// Number of digests of the weights that differed from the digest that another member reported first.
     pub diverged: u64,
     /// Members of the job.
     pub members: Vec<MemberStatus>,
@@ -102,7 +103,7 @@ pub struct AwaitedStatus {
     pub member: u16,
     /// Address of the member.
     pub address: SocketAddrV4,
-    /// Number of segments that other members have contributed to and this member has not.
+    /// Number of segments to which other members have contributed and this member has not.
     pub missing_segments: u32,
 }
 
@@ -112,7 +113,7 @@ pub struct AwaitedStatus {
 pub struct MemberStatus {
     /// Id of the member.
     pub id: u16,
-    /// Number that the process drew when it joined. It is the same in all parts of a job.
+    /// Random number that the process of the member drew when it joined. It is the same in all parts of a job.
     pub instance: u32,
     /// Address of the member.
     pub address: SocketAddrV4,
@@ -126,8 +127,8 @@ pub struct MemberStatus {
     pub silent_ms: u64,
     /// Number of segments that the member has contributed since it joined.
     pub contributions: u64,
-    /// Round of the last contribution, or in an asynchronous job the number of its vector; `None` if there are no
-    /// contributions.
+    /// Round of the last contribution, or, in an asynchronous job, the number of the vector to which it belongs; `None`
+    /// if there are no contributions.
     pub last_round: Option<u32>,
     /// Time since the last contribution, in milliseconds.
     pub idle_ms: Option<u64>,
@@ -175,8 +176,8 @@ impl JobStatus {
 }
 
 impl JobStatus {
-    /// Adds the status of another part of the job. The membership is taken from the first part. A condition that keeps
-    /// any part from finishing applies to the whole job.
+    /// Adds the status of another part of the job. The membership is taken from the first part. A condition that
+    /// prevents one part from finishing a round counts for the whole job.
     pub fn add_part(&mut self, part: &Self) {
         self.gradient_len = self.gradient_len.saturating_add(part.gradient_len);
         self.parts += part.parts;

@@ -13,7 +13,7 @@ use crate::parent;
 use crate::state::State;
 
 /// Executes queued work until there is output to send. Returns false if no output was produced: either there is no
-/// work, or this turn has used up its share, and [`Switch::poll_timeout`](crate::Switch::poll_timeout) is due
+/// work, or the cost limit of this turn is reached and [`Switch::poll_timeout`](crate::Switch::poll_timeout) is due
 /// immediately.
 pub(crate) fn work(state: &mut State) -> bool {
     while let Some((job, step)) = state.backlog.next_step() {
@@ -33,7 +33,7 @@ pub(crate) fn work(state: &mut State) -> bool {
     false
 }
 
-/// Executes one step of a queue entry. Returns the segment at which it stopped, or `None` if nothing is left to do.
+/// Executes one step of a queue entry. Returns the segment at which it stopped, or `None` if the work is complete.
 fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
     match *work {
         Work::Repeat { at, ref wanted, next, .. } => repeat_results(state, at, wanted, next, meter),
@@ -78,8 +78,8 @@ fn resend_partials(
     wanted.fill(&mut aggregation, batch, next, meter, len, push)
 }
 
-/// Closes the segments of a range that wait for no member, or with `force` all that have contributions. Returns the
-/// segment at which it stopped, or `None` if the round is over.
+/// Closes the segments of a range that wait for no member or, with `force`, all segments that have contributions.
+/// Returns the segment at which it stopped, or `None` if the range is complete or the round is over.
 fn close_segments(
     state: &mut State,
     at: JobIndex,
@@ -117,8 +117,8 @@ fn close_segments(
     Some(next)
 }
 
-/// Searches a deserted round for the first result that only the parent can have, and requests it and the results
-/// after it. Returns the segment at which the search stopped, or `None` if it is finished.
+/// Searches a deserted round for the first result that only the parent can have, and requests this result and those
+/// after it. Returns the segment at which the search stopped, or `None` if the search is finished.
 fn ask_for_results(
     state: &mut State,
     at: JobIndex,
@@ -142,8 +142,8 @@ fn ask_for_results(
     None
 }
 
-/// Adds segments of a vector, as far as the budget of a step and the room for results allow. Returns the segment at
-/// which it stopped, or `None` if nothing is left to do.
+/// Adds segments of a vector until the budget of the step is used up or the batch has no room for results. Returns the
+/// segment at which it stopped, or `None` if the whole vector has been added.
 fn add_vector(
     state: &mut State,
     at: JobIndex,
@@ -188,9 +188,9 @@ fn add_vector(
     stopped_at
 }
 
-/// Sends segments of a partial sum to the parent. A separate last step sends the Confirm of these segments, because
-/// control packets precede data packets that are produced in the same step. Returns the segment at which it stopped, or
-/// `None` if nothing is left to do.
+/// Sends segments of a partial sum to the parent. A separate last step sends the Confirm of these segments, because a
+/// control packet would precede the data packets that are produced in the same step. Returns the segment at which it
+/// stopped, or `None` if nothing is left to do.
 fn raise_partial(
     state: &mut State,
     at: JobIndex,
@@ -212,8 +212,8 @@ fn raise_partial(
     Some(stopped_at.unwrap_or(range.first + range.count))
 }
 
-/// Sends the results of an aggregate that was finished early, not by a last vector. Returns the segment at which it
-/// stopped, or `None` if nothing is left to do.
+/// Sends the results of an aggregate that was finished early, that is, before enough vectors had been admitted. Returns
+/// the segment at which it stopped, or `None` if nothing is left to do.
 fn publish(
     state: &mut State,
     at: JobIndex,

@@ -38,13 +38,13 @@ impl Switch {
     }
 
     /// Creates a switch without members. A job that has a key in `keys` accepts only packets that are authenticated
-    /// with it.
+    /// with this key.
     pub fn with_keys(config: Config, keys: Keys) -> Self {
         Self { state: State::new(config, keys) }
     }
 
     /// Sets the ports through which the switch sends to groups; initially, each port sends to the groups of its own
-    /// members. Members that have already joined keep their port.
+    /// members. The change does not apply to members that have already joined.
     pub fn set_group_ports(&mut self, ports: &GroupPorts) {
         self.state.group_ports = *ports;
     }
@@ -73,7 +73,7 @@ impl Switch {
         }
     }
 
-    /// Counts a frame that its ToS identifies as an iSwitch packet, but that is unusable for the reason `error`.
+    /// Counts a frame whose ToS marks it as an iSwitch packet, but which is invalid for the reason `error`.
     pub fn handle_invalid(&mut self, now: Instant, error: WireError) {
         self.state.advance(now);
         self.state.counters.count_drop(DropReason::Wire(error));
@@ -86,7 +86,7 @@ impl Switch {
         timers::handle_timeout(&mut self.state);
     }
 
-    /// Carries out an order of the operator. The driver then polls as after a `handle_*` call.
+    /// Carries out an order of the operator. Afterwards, the driver must poll as it does after a `handle_*` call.
     ///
     /// # Errors
     /// Fails, and changes nothing, if the job or member does not exist, or if the order does not apply to the job.
@@ -164,8 +164,8 @@ impl Switch {
         capacity::limits(&self.state)
     }
 
-    /// Returns the epoch of a job, which identifies this incarnation of the job. Once the job is complete, it is the
-    /// epoch of the topmost switch.
+    /// Returns the epoch of a job, which identifies this incarnation of the job. Once the job is complete, this is the
+    /// epoch of the topmost switch's incarnation.
     pub fn epoch_of(&self, job: u32) -> Option<u64> {
         let jobs = &self.state.jobs;
         jobs.find(job).and_then(|at| jobs.get(at)).map(Job::epoch)

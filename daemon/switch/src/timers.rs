@@ -42,7 +42,7 @@ fn expire_leases(state: &mut State) {
     }
 }
 
-/// Completes the resumed jobs whose missing members have not rejoined within a lease.
+/// Completes each resumed job whose missing members have not rejoined within a lease.
 fn form_overdue_jobs(state: &mut State) {
     for at in state.jobs.indexes() {
         let Some(job) = state.jobs.get(at).filter(|job| parent::is_overdue(state, job)) else { continue };
@@ -54,7 +54,7 @@ fn form_overdue_jobs(state: &mut State) {
     }
 }
 
-/// Reports the members for which a round has waited too long, and those for which rounds no longer wait.
+/// Reports the members for which a round has waited too long, and the reported members for which rounds no longer wait.
 fn watch_rounds(state: &mut State) {
     let (now, limit) = (state.now, state.config.slow_after());
     for (job, slots) in state.jobs.iter_with_slots() {
@@ -122,8 +122,8 @@ fn tend_uplinks(state: &mut State) {
     }
 }
 
-/// Changes to another parent if the current one has been silent for longer than a lease, or if a resumed job has not
-/// been completed below it within a lease. In both cases, the other members may have another parent.
+/// Changes to another parent if the current one has been silent for longer than a lease, or if the parent has not
+/// completed a resumed job within a lease. In both cases, the other members of the job may have chosen another parent.
 fn reconsider_parent(state: &mut State, at: JobIndex) {
     let (now, lease) = (state.now, state.config.lease());
     let is_resumed = state.jobs.get(at).is_some_and(Job::is_resumed);
@@ -137,7 +137,7 @@ fn has_choice(state: &State) -> bool {
     state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice())
 }
 
-/// Renews the lease at the parent, and checks whether the parent answers.
+/// Renews this switch's lease at the parent, and checks whether the parent answers.
 fn send_heartbeat(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };

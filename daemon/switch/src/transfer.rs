@@ -1,8 +1,8 @@
 //! Transfer of one partial sum of an asynchronous job to the parent (requirement V-11).
 //!
-//! Only a Confirm shows which segments the parent has staged, because the aggregates may consist of the vectors of
-//! other members. The segments are therefore sent in batches, each of which is followed by a Confirm. Several batches
-//! are in flight at a time, so that the link does not idle while an answer is under way.
+//! Only a Confirm shows which segments the parent has staged, because the results that arrive may be sums of other
+//! members' vectors. The segments are therefore sent in batches, each of which is followed by a Confirm. Several
+//! batches are in flight at a time, so that the link is not idle while the switch waits for an answer.
 
 use core::time::Duration;
 
@@ -10,17 +10,17 @@ use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::{Instant, Round};
 
-/// Number of batches that fill a window.
+/// Number of batches into which a window is divided.
 const BATCHES_PER_WINDOW: u32 = 4;
-/// Minimum to which losses narrow the window, in segments.
+/// Minimum size of the window after losses, in segments.
 const MIN_WINDOW: u32 = 8;
 /// Maximum time between two Confirms while the parent confirms no further segments.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// Number of doublings after which a timeout has certainly reached [`LONGEST_WAIT`].
+/// Number of doublings after which a timeout has reached [`LONGEST_WAIT`] in any case.
 const MAX_DOUBLINGS: u32 = 8;
 const WORDS: usize = MAX_RANGE_SEGMENTS as usize / u64::BITS as usize;
 
-/// A set of segments within [`MAX_RANGE_SEGMENTS`] consecutive ones.
+/// A set of segments that lie within [`MAX_RANGE_SEGMENTS`] consecutive segments.
 #[derive(Clone, Copy, Debug)]
 struct Segments([u64; WORDS]);
 
@@ -48,28 +48,28 @@ impl Segments {
     }
 }
 
-/// A partial sum on its way to the parent.
+/// A partial sum that is being sent to the parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    /// Number of the partial sum among the vectors of this switch at the parent.
+    /// Number of the partial sum. The parent counts partial sums as the vectors of this switch.
     number: Round,
     /// Number of segments in the vector.
     segments: u32,
     /// First segment that is not confirmed. The window begins here.
     base: u32,
-    /// End of the segments that have been sent at least once.
+    /// Index after the last segment that has been sent at least once.
     sent_to: u32,
-    /// Segments from `base` on that have been sent and that the parent has not reported missing since.
+    /// Segments, from `base` on, that have been sent and that the parent has not reported missing since then.
     sent: Segments,
-    /// Segments from `base` on that the parent has staged.
+    /// Segments, from `base` on, that the parent has staged.
     confirmed: Segments,
-    /// Maximum number of segments from `base` on that may be in flight.
+    /// Maximum number of segments, from `base` on, that may be in flight.
     window: u32,
     /// Whether losses have narrowed the window since the last confirmation.
     is_narrowed: bool,
-    /// Whether a batch is queued whose Confirm has yet to be sent.
+    /// Whether a batch is queued for which the Confirm has not been sent yet.
     is_batch_queued: bool,
-    /// Id of the first request that can be about this transfer.
+    /// Id of the first request that can belong to this transfer.
     first_request: u32,
     /// Number of timeouts since the last confirmation.
     silences: u32,
@@ -102,23 +102,24 @@ impl Transfer {
         }
     }
 
-    /// Returns the number of the partial sum among the vectors of this switch at the parent.
+    /// Returns the number of the partial sum. The parent counts partial sums as the vectors of this switch.
     pub(crate) fn number(&self) -> Round {
         self.number
     }
 
-    /// Returns whether a request may be about this transfer rather than an earlier one.
+    /// Returns whether a request may belong to this transfer rather than to an earlier one.
     pub(crate) fn may_concern(&self, request: u32) -> bool {
         request.wrapping_sub(self.first_request) <= u32::MAX / 2
     }
 
-    /// Returns the instant of the next timeout.
+    /// Returns the instant at which the timeout expires.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Returns the next batch to send and records it as sent: the first segments in the window that are neither
-    /// confirmed nor in flight. Returns `None` if there are none, or if the preceding batch is still queued.
+    /// Returns the next batch to send and records it as sent: it consists of the first segments in the window that are
+    /// neither confirmed nor in flight. Returns `None` if there are no such segments, or if the preceding batch is
+    /// still queued.
     pub(crate) fn next_batch(&mut self, max_window: u16) -> Option<(RangeRepr, [u8; MAX_BITMAP_LEN_BYTES])> {
         if self.is_batch_queued {
             return None;
@@ -167,13 +168,13 @@ impl Transfer {
     }
 
     /// Returns the range of the segments that have been sent and may be unconfirmed. It is empty if the parent has
-    /// staged all of them; a Confirm of it then asks only for the aggregate.
+    /// staged all of them; a Confirm of this range then only requests the number of the aggregate.
     pub(crate) fn open_range(&self) -> RangeRepr {
         let count = self.sent_to - self.base;
         RangeRepr { round: self.number, first: if count > 0 { self.base } else { 0 }, count }
     }
 
-    /// Handles the answer to a Confirm: `missing` are the segments of its range that the parent has not staged.
+    /// Handles the answer to a Confirm: `missing` contains the segments of its range that the parent has not staged.
     pub(crate) fn note_answer(&mut self, missing: SegmentSetRepr<'_>, now: Instant, wait: Duration) {
         let range = missing.range;
         let (mut has_news, mut has_losses) = (false, false);
@@ -201,7 +202,7 @@ impl Transfer {
         }
     }
 
-    /// Widens the window after a confirmation, and narrows it after a loss.
+    /// Widens the window if segments were confirmed (`has_news`), and narrows it if segments were lost (`has_losses`).
     fn adapt(&mut self, has_news: bool, has_losses: bool) {
         if has_news {
             self.is_narrowed = false;
@@ -213,7 +214,7 @@ impl Transfer {
         }
     }
 
-    /// Returns whether the timeout has expired, and if so starts the next one, which is twice as long.
+    /// Returns whether the timeout has expired, and, if so, starts the next timeout, which is twice as long.
     pub(crate) fn expire(&mut self, now: Instant, wait: Duration) -> bool {
         if now < self.due {
             return false;

@@ -1,8 +1,8 @@
 //! The membership of one job at the parent of this switch.
 //!
-//! Each job has its own uplink, because a parent identifies a member by its source address. An [`Uplink`] is the
-//! state machine of that membership: it tracks which parent is asked, whether the parent has admitted this switch,
-//! and whether the parent still answers. It sends no packets itself.
+//! Each job has its own uplink, because a parent identifies a member by its source address. An [`Uplink`] is the state
+//! machine of that membership: it tracks which parent is selected, whether the parent has admitted this switch, and
+//! whether the parent still answers. It sends no packets itself.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -23,10 +23,11 @@ use crate::transfer::Transfer;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
-/// Time for which a refusal of the length of a vector is passed on to members. Members repeat their Joins at shorter
-/// intervals.
+/// Time for which the parent's refusal of a vector length is also returned to members. Members repeat their Joins at
+/// shorter intervals.
 const REFUSAL_MEMORY: Duration = Duration::from_secs(1);
-/// Heartbeats per lease. The parent is lost if [`MISSED_HEARTBEATS`] of them in a row are not answered.
+/// Number of heartbeats per lease. If [`MISSED_HEARTBEATS`] consecutive heartbeats are not answered, the parent counts
+/// as lost.
 const HEARTBEATS_PER_LEASE: u32 = 8;
 const MISSED_HEARTBEATS: u32 = 3;
 
@@ -34,12 +35,12 @@ const MISSED_HEARTBEATS: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uplinks {
     parents: [Option<SocketAddrV4>; MAX_PARENTS],
-    /// First of the ports. Each port keeps its address across restarts.
+    /// First of the ports. Each port must keep its address across restarts.
     pub first_port: PortId,
     /// Number of ports, which is also the maximum number of jobs.
     pub ports: u8,
-    /// Maximum number of floats in a packet to a parent. It bounds the segments of jobs with 16-bit elements, whose
-    /// partial sums are longer than their contributions (H-10).
+    /// Maximum number of floats in a packet to a parent. It limits the segment length of jobs with 16-bit elements,
+    /// whose partial sums are longer than their contributions (H-10).
     pub segment_floats: u16,
 }
 
@@ -66,7 +67,7 @@ impl Uplinks {
         self.parents[choice % self.count().max(1)]
     }
 
-    /// Returns whether there are several parents.
+    /// Returns whether there is more than one parent to choose from.
     pub(crate) fn has_choice(&self) -> bool {
         self.count() > 1
     }
@@ -92,13 +93,13 @@ pub(crate) enum Due {
 /// Meaning of the answer to a Join for the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JoinAnswer {
-    /// The answer changes nothing, or nothing yet.
+    /// The answer has no effect, or no effect yet.
     Nothing,
-    /// The Join must be repeated with the nonce of the parent.
+    /// The Join must be repeated with the nonce that the parent has sent.
     Challenged,
     /// The parent refuses this switch.
     Refused(Refused),
-    /// The parent no longer knows this switch.
+    /// The parent no longer knows this switch, so the membership is over.
     Forgotten,
     /// The parent has admitted this switch, and the job may start.
     Granted(Granted),
@@ -118,7 +119,7 @@ pub(crate) struct Errand {
 /// Meaning of any other Ack of the parent for the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
-    /// The Ack does not belong to this membership, or changes nothing.
+    /// The Ack does not belong to this membership, or has no effect.
     Nothing,
     /// The parent serves another incarnation of the job, or does not know this switch.
     Forgotten,
@@ -147,11 +148,11 @@ pub(crate) struct Uplink {
     /// Preceding epoch, whose packets may still arrive and are ignored.
     past_epoch: u64,
     window: u16,
-    /// Number of workers in the whole job.
+    /// Number of workers in the whole job, as the parent has stated it.
     weight: u16,
     /// Number of members of the job at the parent; zero if it is not known.
     members: u16,
-    /// Number of parts that the parent has announced, if it has.
+    /// Number of parts that the parent has announced, if any.
     parts: Option<u8>,
     lease: Duration,
     /// Instant at which the next Join or heartbeat is due.
@@ -160,25 +161,27 @@ pub(crate) struct Uplink {
     since: Instant,
     last_heard: Instant,
     questions: Questions,
-    /// Round that was granted when the parent no longer had the sum before it.
+    /// Round that the parent granted when it no longer had the sum of the preceding round.
     refused_past: Option<Round>,
     is_lost: bool,
     /// Reason why the parent refuses this switch, if it does.
     refusal: Option<Refused>,
-    /// Last refusal of the length of a vector: the job, the length that the parent expected, and the instant.
+    /// Last refusal of a vector length: the number of the job, the length that the parent expected, and the time of the
+    /// refusal.
     refused_len: Option<(u32, u32, Instant)>,
     /// Authenticated session with the parent, in which this switch and the parent prove that they have the job's key.
     conversation: Conversation,
     /// Key for the tags of the partial sums, if data is tagged.
     tag_key: Option<TagKey>,
-    /// Partial sum of an asynchronous job on its way to the parent, if there is one.
+    /// Transfer of a partial sum of an asynchronous job to the parent, if one is in progress.
     transfer: Option<Transfer>,
     /// Latest request of a member of an asynchronous job that was passed on to the parent and is not answered yet.
     errand: Option<Errand>,
 }
 
 impl Uplink {
-    /// Creates the uplink of port number `at`. `lease` applies until a parent states its own lease.
+    /// Creates the uplink of the port with the index `at` among those that lead to parents. `lease` applies until a
+    /// parent states its own lease.
     pub(crate) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let port = PortId(uplinks.first_port.0 + at);
@@ -251,7 +254,7 @@ impl Uplink {
     }
 
     /// If the parent has recently refused the vector length of the job `id`, returns the length that it expected. The
-    /// refusal expires after [`REFUSAL_MEMORY`], so that the parent is asked again.
+    /// refusal expires after [`REFUSAL_MEMORY`], so that the next Join is passed on to the parent again.
     pub(crate) fn expected_len(&self, id: u32, now: Instant) -> Option<u32> {
         let recent = self.refused_len.filter(|(_, _, at)| now.since(*at) < REFUSAL_MEMORY);
         recent.filter(|(job, ..)| *job == id).map(|(_, expected, _)| expected)
@@ -272,7 +275,7 @@ impl Uplink {
         self.members
     }
 
-    /// Returns the number of parts that the parent has announced in its answers to Joins of a part, if it has.
+    /// Returns the number of parts that the parent has announced in its answers to Joins of a part, if any.
     pub(crate) fn parts(&self) -> Option<u8> {
         self.parts
     }
@@ -316,8 +319,8 @@ impl Uplink {
         self.conversation.accept(key, packet)
     }
 
-    /// Returns the maximum interval between two Joins. The parent must hear its members within the lease while they
-    /// wait for others.
+    /// Returns the maximum interval between two Joins. Joins renew the lease at the parent while the switch waits for
+    /// other members, so the interval must be shorter than the lease.
     fn last_join_retry(&self) -> Duration {
         LAST_JOIN_RETRY.min(self.heartbeat_interval())
     }
@@ -326,12 +329,13 @@ impl Uplink {
         (self.lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
     }
 
-    /// Returns the time since the last packet of the parent.
+    /// Returns the time since the last packet from the parent arrived.
     pub(crate) fn silence(&self, now: Instant) -> Duration {
         now.since(self.last_heard)
     }
 
-    /// Returns the silence after which the parent counts as lost, because it left several packets unanswered.
+    /// Returns the duration of silence after which the parent counts as lost, because it has left several packets
+    /// unanswered.
     fn timeout(&self) -> Duration {
         let interval = match self.phase {
             Phase::Joining { .. } => self.heartbeat_interval().max(LAST_JOIN_RETRY),
@@ -410,9 +414,9 @@ impl Uplink {
         }
     }
 
-    /// Returns whether the other members of the job may have another parent. This is assumed if, for longer than a
-    /// lease, this parent has been silent or has not admitted this switch to a resumed job. `lease` is this switch's
-    /// lease.
+    /// Returns whether the other members of the job may have another parent. This is assumed if this parent has been
+    /// silent for longer than a lease, or has not admitted this switch to a resumed job within a lease. `lease` is this
+    /// switch's lease.
     pub(crate) fn is_doubtful(&self, is_resumed: bool, now: Instant, lease: Duration) -> bool {
         let is_silent = self.silence(now) > lease;
         now.since(self.since) > lease && (is_silent || is_resumed)
@@ -435,8 +439,8 @@ impl Uplink {
         core::mem::take(&mut self.is_lost)
     }
 
-    /// Returns whether an Ack refuses the pending Join for lack of authentication. Such a refusal is itself not
-    /// authenticated.
+    /// Returns whether an Ack refuses the pending Join for lack of authentication. Such a refusal is not authenticated
+    /// itself.
     pub(crate) fn is_refused_unproven(&self, request: u32, status: Status) -> bool {
         let is_joining = matches!(self.phase, Phase::Joining { .. });
         is_joining && (request, status) == (self.join_request, Status::NotAuthentic)
@@ -498,9 +502,9 @@ impl Uplink {
         JoinAnswer::Refused(refused)
     }
 
-    /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; the
-    /// aggregates of an asynchronous job may be finished without this switch. `taken_up` is the last round of which
-    /// the parent may already have had results when the job was resumed below it.
+    /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; in an
+    /// asynchronous job, aggregates may finish without a contribution of this switch. `taken_up` is the last round of
+    /// which the parent may already have had results when the job was resumed below it.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,
@@ -531,7 +535,7 @@ impl Uplink {
         }
     }
 
-    /// Returns the partial sum on its way to the parent, if there is one.
+    /// Returns the transfer of a partial sum to the parent, if one is in progress.
     pub(crate) fn transfer(&self) -> Option<&Transfer> {
         self.transfer.as_ref()
     }
@@ -563,8 +567,8 @@ impl Uplink {
         request
     }
 
-    /// Records that a request of a member is passed on. Returns the id of the request to the parent, which is that of
-    /// the preceding one if the member has repeated its request.
+    /// Records that a request of a member is passed on. Returns the id of the request to the parent, which is the same
+    /// as before if the member has repeated its request.
     pub(crate) fn pass_on(&mut self, member: MemberId, request: u32, action: Action) -> u32 {
         let known = self
             .errand
@@ -574,7 +578,7 @@ impl Uplink {
         upward
     }
 
-    /// Takes the request of a member that the parent has answered with this Ack, if there is one.
+    /// Removes and returns the request of a member to which this Ack of the parent is the answer, if there is one.
     pub(crate) fn take_errand(&mut self, request: u32) -> Option<Errand> {
         self.errand.take_if(|errand| errand.upward == request)
     }
@@ -584,7 +588,7 @@ impl Uplink {
         self.questions.answered(now, request);
     }
 
-    /// Removes from a set the segments for which an answer of the parent may still arrive.
+    /// Removes from a set of segments those for which an answer of the parent may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bits: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         self.questions.retain_new(now, range, bits);
     }
@@ -603,8 +607,8 @@ impl Uplink {
         Some(request)
     }
 
-    /// Ends the membership because the job has ended. Returns true if the parent must be informed, that is, unless
-    /// the same members are about to rejoin.
+    /// Ends the membership because the job has ended. Returns whether the parent must be informed. This is not the case
+    /// if `comes_back` states that the same members are about to rejoin.
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);
@@ -619,7 +623,7 @@ impl Uplink {
 }
 
 /// Returns the instance of the next membership. The vectors of an asynchronous job are numbered from the instance, so
-/// consecutive instances must not be adjacent numbers: otherwise, packets in flight would name vectors of the new
+/// consecutive memberships must not have adjacent instances: otherwise, packets in flight could name vectors of the new
 /// membership (V-2).
 fn next_instance(instance: u32) -> u32 {
     // A linear congruential generator with the full period of 2^32 (Numerical Recipes).

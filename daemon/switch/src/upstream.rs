@@ -1,11 +1,12 @@
 //! Packets from the parent: results, Acks and notices.
 //!
-//! When all members have contributed to a segment, their sum is sent to the parent as one contribution. The parent's
-//! result goes to all members. The partial sum is kept until then. Workers detect lost packets: the Help of a worker
-//! makes the switch ask its parent, if the switch has no result itself.
+//! When all members have contributed to a segment, their sum is sent to the parent as one contribution. The partial sum
+//! is kept until the parent's result arrives, which is then sent to all members. The workers detect lost packets: if a
+//! worker sends a Help for a result that the switch does not have, the switch requests the result from its parent.
 //!
-//! A job is complete when the parent states that it is. If the parent forgets this switch, the switch forgets its own
-//! members. They rejoin with their histories, and the topmost switch decides where the job continues.
+//! A job of this switch is complete once the parent states that it is complete. If the parent forgets this switch, the
+//! switch forgets its own members. They rejoin with their histories, and the topmost switch decides where the job
+//! continues.
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -128,14 +129,14 @@ fn handle_control(state: &mut State, at: JobIndex, bytes: &[u8]) {
     }
 }
 
-/// Returns whether a packet is authentic. Without a key, every packet is.
+/// Returns whether a packet is authentic. If the job has no key, every packet counts as authentic.
 fn is_authentic(state: &mut State, at: JobIndex, packet: &ControlPacket<'_>) -> bool {
     let key = state.jobs.get(at).and_then(|job| state.keys.of(job.id()));
     let uplink = state.uplinks.get_mut(at.get());
     key.zip(uplink).is_none_or(|(key, uplink)| uplink.accept(key, packet))
 }
 
-/// Reports an unauthenticated refusal to the operator. It changes nothing else.
+/// Reports an unauthenticated refusal to the operator. The refusal has no other effect.
 fn report_unproven_refusal(state: &mut State, at: JobIndex, repr: &ControlRepr<'_>) {
     let (Some(uplink), ControlBody::Ack(ack)) = (state.uplink(at), repr.body) else { return };
     if uplink.is_refused_unproven(repr.request, ack.status) {
@@ -239,7 +240,7 @@ fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Forwards the answer of the parent to the member that made the request.
+/// Forwards the answer of the parent to the member that sent the request.
 fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr<'_>) {
     let Errand { member, request: id, action, .. } = *errand;
     let Some(job) = state.jobs.get(at) else { return };

@@ -1,4 +1,4 @@
-//! Members that a round waits for: shown to operators, and reported if the round waits too long.
+//! Members that a round waits for: they are shown to operators, and reported if the round waits too long.
 //!
 //! Only the opening time of a round is recorded on the data path; everything else is computed on demand.
 
@@ -10,13 +10,14 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::ids::{MemberId, MemberSet};
 use crate::job::{Generation, Job, OpenRound, Replay, Slot};
 
-/// The oldest round of a job in which a segment waits for a member.
+/// The oldest round of a job that waits for members, and these members.
 pub(crate) struct Waiting<'a> {
     pub(crate) open: OpenRound,
     /// One slot for each segment.
     slots: &'a [Slot],
     generation: Generation,
-    /// Members whose contribution is missing in a segment to which others have contributed.
+    /// Members whose contribution to at least one segment is missing although other members have contributed to the
+    /// segment.
     missing: MemberSet,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Waiting<'a> {
         now.since(self.open.opened).as_millis() as u64
     }
 
-    /// Returns, for each member, the number of segments that others have contributed to and that member has not.
+    /// Returns, for each member, the number of segments to which others have contributed and that member has not.
     pub(crate) fn missing_segments(&self) -> [u32; MAX_MEMBERS] {
         let missing = |slot: &Slot| slot.missing(&self.open, self.generation);
         let mut segments = [0; MAX_MEMBERS];

@@ -1,5 +1,5 @@
-//! Test that the core allocates nothing after its creation: neither on the packet path nor for membership, recovery or
-//! forged Joins.
+//! Test that the core allocates nothing after its creation: neither on the packet path nor when it handles membership,
+//! recovery or forged Joins.
 
 mod common;
 
@@ -91,8 +91,8 @@ fn keyed_harness() -> (Harness, Key) {
     (harness, key)
 }
 
-/// Sends a signed control packet without allocating. Returns the number of packets that the switch sent, and the
-/// history in the last Ack.
+/// Sends a signed control packet and checks that the switch does not allocate memory. Returns the number of packets
+/// that the switch sent, and the history in the last Ack.
 fn send_signed(
     harness: &mut Harness,
     key: &Key,
@@ -161,7 +161,7 @@ fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
     total
 }
 
-/// Returns Joins of many jobs, each from another address, with vectors of various sizes.
+/// Returns Joins to many jobs, each from another address, with vectors of various sizes.
 fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     let forged = |number: u32| {
         let address = Ipv4Addr::from(number.wrapping_mul(0x9e37_79b1));
@@ -172,8 +172,8 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     (1000..11_000).map(forged).collect()
 }
 
-/// Number of runs. The thread of the test harness also allocates from time to time; allocations of the core would occur
-/// in every run.
+/// Number of runs of the test. The thread of the test harness also allocates from time to time, whereas allocations of
+/// the core would occur in every run.
 const ATTEMPTS: usize = 5;
 
 #[test]
@@ -186,7 +186,8 @@ fn nothing_is_allocated_after_start() {
     }
 }
 
-/// Delivers a packet, and repeats a Join with the nonce of the challenge. Returns the number of packets sent.
+/// Delivers a packet. If it is a Join, delivers it again with the nonce of the challenge. Returns the number of packets
+/// sent.
 fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
     let now = harness.now();
     let mut join = [0; 256];
@@ -208,7 +209,7 @@ fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -
     sent
 }
 
-/// Returns the number of allocations and reallocations during the whole life of a switch.
+/// Delivers the packets to a switch, and returns the number of allocations and reallocations in the meantime.
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// Returns the message of an error, followed by those of its causes, separated by colons. Omits a cause that the text
-/// already contains, because many errors, including those of libraries, state their cause in their own message.
+/// Returns the message of an error, followed by the messages of its causes, separated by colons. Omits a cause that the
+/// text already contains, because many errors, including those of libraries, state their cause in their own message.
 pub fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

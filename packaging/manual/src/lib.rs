@@ -19,10 +19,11 @@ use clap_complete::Shell;
 
 pub use error::describe;
 
-/// First argument that makes a command write its man pages and completions.
+/// Option that makes a command write its man pages and completions, if it is the first argument.
 pub const OPTION: &str = "--write-manual";
 
-/// Shells to write completions for, each into a directory with the name of the shell.
+/// Shells for which completions are written. The completions for each are written into a directory with the name of the
+/// shell.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Writes the man pages and completions if the first argument is [`OPTION`], and returns the exit status. Otherwise
@@ -51,8 +52,8 @@ pub fn write_if_asked(command: impl FnOnce() -> Command) -> Option<ExitCode> {
     })
 }
 
-/// Writes man pages for the command and its subcommands into the subdirectory `man` of the directory, and completions
-/// into its subdirectories `bash`, `zsh` and `fish`.
+/// Writes man pages for the command and its subcommands into the subdirectory `man` of `directory`, and completions
+/// into the subdirectories `bash`, `zsh` and `fish`.
 ///
 /// # Errors
 /// Fails if a file or directory cannot be written.

@@ -23,7 +23,7 @@ fn has_reader(outcome: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Prints a line to standard output with [`print()`] and evaluates to its result.
+/// Prints a line to standard output with [`print()`] and evaluates to the result of that function.
 #[macro_export]
 macro_rules! print_line {
     ($($argument:tt)*) => {

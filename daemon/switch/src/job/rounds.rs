@@ -167,7 +167,7 @@ impl Numbers {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenRound {
     pub(crate) round: Round,
-    /// Members that take part in the round. A segment is complete once they have contributed to it.
+    /// Members that take part in the round.
     pub(crate) participants: MemberSet,
     /// Number of contributions that complete a segment.
     pub(crate) threshold: u16,

@@ -15,7 +15,7 @@ use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, Instant, Por
 pub(crate) const JOB: u32 = 5;
 pub(crate) const LEASE_MS: u32 = 1000;
 
-/// A packet that the switch sent, and the host that it was sent to.
+/// A packet that the switch sent, and the host to which the switch sent it.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sent {
     Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
@@ -96,7 +96,7 @@ impl Harness {
         harness
     }
 
-    /// Returns the number of the first vector of the member of an asynchronous job with this instance.
+    /// Returns the number of the first vector of the member that has this instance in an asynchronous job.
     pub(crate) fn first_vector(&self, job: u32, instance: u32) -> u32 {
         let epoch = self.switch.epoch_of(job).expect("the job should exist");
         Round::first_vector(instance, epoch).get()
@@ -124,8 +124,8 @@ impl Harness {
         }
     }
 
-    /// Sends a control packet, and repeats it with the nonce of a challenge. The switch gets one turn after each
-    /// packet.
+    /// Sends a control packet and, if the switch sends a challenge, repeats it with the nonce of the challenge. The
+    /// switch gets one turn after each packet.
     pub(crate) fn send_in_turns(&mut self, host: u8, bytes: &[u8]) -> Vec<Sent> {
         let mut packet = bytes.to_vec();
         let mut sent = Vec::new();
@@ -165,7 +165,8 @@ impl Harness {
         }
     }
 
-    /// Advances the time like a driver: from deadline to deadline.
+    /// Advances the time in steps from deadline to deadline, as a driver does. Returns the packets that the switch
+    /// sends.
     pub(crate) fn sleep(&mut self, ms: u64) -> Vec<Sent> {
         let mut sent = Vec::new();
         let end = self.now_ms + ms;
@@ -178,7 +179,7 @@ impl Harness {
         sent
     }
 
-    /// Returns what the switch sends until it has no work left, without receiving packets in the meantime.
+    /// Returns the packets that the switch sends until it has no work left, without receiving packets in the meantime.
     pub(crate) fn drain(&mut self) -> Vec<Sent> {
         let mut sent = self.turn();
         while self.switch.poll_timeout().is_some_and(|due| due <= self.now()) {
@@ -188,7 +189,7 @@ impl Harness {
         sent
     }
 
-    /// Returns what the switch sends in one turn; queued work may remain.
+    /// Returns the packets that the switch sends in one turn. Queued work may remain.
     pub(crate) fn turn(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.switch.poll_transmit() {
@@ -227,8 +228,8 @@ pub(crate) fn is_challenge(class: Class, bytes: &[u8]) -> bool {
     matches!(repr, Some(ControlBody::Ack(AckRepr { status: Status::Challenge, .. })))
 }
 
-/// Sends a Join from any address, and repeats it with the nonce of the challenge. Returns the packets of the last
-/// answer.
+/// Sends a Join from any address, and repeats it with the nonce of the challenge. Returns the packets that the switch
+/// sends in answer to the repeated Join.
 pub(crate) fn join_from(switch: &mut Switch, now: Instant, from: &Endpoint, join: &[u8]) -> Vec<Vec<u8>> {
     let mut join = join.to_vec();
     loop {

@@ -1,4 +1,5 @@
-//! Joins and other requests that are refused because of a field, or that arrive too late to have an effect.
+//! Joins and other requests that are refused because of the value of a field, or that arrive too late to have an
+//! effect.
 
 use crate::common::*;
 use iswitch_protocol::Round;

@@ -12,7 +12,8 @@ use iswitch_protocol::{Round, history};
 use iswitch_switch::{Config, DropReason, Event};
 use proptest::prelude::*;
 
-/// Number of aggregates that the switch keeps for a vector of five floats, including the one that is being filled.
+/// Number of aggregates that the switch keeps in a job with a vector of five floats, including the one that is being
+/// filled.
 const GENERATIONS: u32 = async_generations(5) as u32;
 /// Bitmap of the three segments of the vector.
 const ALL: u8 = 0b111;
@@ -341,7 +342,7 @@ fn requests_of_the_other_mode_are_refused() {
     assert_eq!(switch.join(1, join(1)), refusal(1, 1, Status::ModeMismatch, 0, 1));
 }
 
-/// Returns the history of a member that has the sums of the first `aggregates` aggregates.
+/// Returns the history of a member that has the results of the first `aggregates` aggregates.
 fn history_after(aggregates: u32) -> u64 {
     let begin = history::begin(EPOCH, JOB, Round::new(0));
     (0..aggregates).fold(begin, |before, round| history::after(before, EPOCH, Round::new(round)))
@@ -361,7 +362,7 @@ fn resumes(workers: u16, round: u32, history: u64) -> JoinRepr {
     JoinRepr { instance: 2, resume: Some(resume), ..asynchronous(workers) }
 }
 
-/// Joins, and returns the status and the round of the Ack.
+/// Makes a host join, and returns the status and the round of the Ack.
 fn standing(switch: &mut Harness, host: u8, join: JoinRepr) -> (Status, u32) {
     match switch.join(host, join) {
         Sent::Ack { status, round, .. } => (status, round),
@@ -465,7 +466,8 @@ struct Sender {
 struct Model {
     senders: BTreeMap<u8, Sender>,
     pinned: Option<usize>,
-    /// Values of the vectors in the aggregate that is being filled. It is finished when it holds `threshold` vectors.
+    /// Values of the vectors in the aggregate that is being filled. The aggregate is finished when it contains
+    /// `threshold` vectors.
     filling: Vec<f32>,
     threshold: usize,
     finished: Vec<(f32, u16)>,
@@ -525,7 +527,8 @@ impl Model {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A segment arrives that belongs to the vector that the member is sending, or to one `shift` numbers later.
+    /// A segment arrives that belongs to the vector that the member is sending, or to a vector that is `shift` numbers
+    /// later.
     Segment {
         host: u8,
         shift: i8,
@@ -599,8 +602,8 @@ impl Comparison {
         self.check_published(&sent);
     }
 
-    /// Checks that each member gets each finished aggregate at once, and that the aggregate is the sum of exactly its
-    /// vectors.
+    /// Checks that each member receives the result of each finished aggregate at once, and that the aggregate is the
+    /// sum of exactly its vectors.
     fn check_published(&mut self, sent: &[Sent]) {
         let results: Vec<_> = sent.iter().filter(|sent| matches!(sent, Sent::Result { .. })).collect();
         let members: Vec<_> = self.model.senders.keys().copied().collect();

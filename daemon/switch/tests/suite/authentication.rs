@@ -21,7 +21,7 @@ fn other_key() -> Key {
     Key::new(b"the key of another job").unwrap()
 }
 
-/// A datagram and the host that it comes from.
+/// A datagram and the host that it comes from or is sent to.
 type Datagram = (u8, Class, Vec<u8>);
 
 /// A switch with a key for the job, and all datagrams that it has received and sent.
@@ -94,7 +94,8 @@ fn ack(bytes: &[u8]) -> AckRepr<'_> {
     ack
 }
 
-/// Returns the counter of an authentic packet of the switch in this context.
+/// Returns the counter of an authentic packet of the switch that was signed in this context, or `None` if the packet is
+/// not authentic.
 fn counter(bytes: &[u8], context: u64) -> Option<u64> {
     key().verify(Direction::ToMember, context, &parse(bytes).0)
 }
@@ -125,7 +126,7 @@ impl Client {
         world.deliver(self.host, Class::Control, &packet)
     }
 
-    /// Joins a job of `workers` workers, and returns the Ack.
+    /// Makes this member join a job of `workers` workers, and returns the Ack.
     fn enter(&mut self, world: &mut World, workers: u16) -> Vec<u8> {
         let sent = self.send(world, ControlBody::Join(self.join(workers)));
         let (_, _, challenge) = &sent[0];
@@ -314,7 +315,7 @@ fn tagged_segments_leave_room_for_the_tag() {
 }
 
 impl Client {
-    /// Joins, checks that the refusal answers this Join, and returns it.
+    /// Makes this member join, checks that the refusal answers this Join, and returns it.
     fn enter_refused(&mut self, world: &mut World) -> Vec<u8> {
         let sent = self.send(world, ControlBody::Join(self.join(2)));
         self.session = ack(&sent[0].2).history;
@@ -404,7 +405,7 @@ fn packets_with_old_counters_are_dropped() {
     assert_eq!(clients[0].send(&mut world, ControlBody::Halt).len(), 3, "expected two notices and the Ack");
 }
 
-/// Sends the first segment of round 0, and returns the MAC addresses that the switch sends its next packet to.
+/// Sends the first segment of round 0, and returns the MAC addresses to which the switch sends its next packet.
 fn macs_of_next(world: &mut World, from: &Endpoint, bytes: &[u8]) -> Vec<[u8; 6]> {
     let now = world.harness.now();
     world.harness.switch.handle_datagrams(now, from, Class::Data, bytes, bytes.len());
@@ -535,7 +536,7 @@ impl Attack {
     }
 }
 
-/// Runs attacks, and checks that they do not change the state of the jobs.
+/// Carries out attacks, and checks that they do not change the state of the jobs.
 fn assault(world: &mut World, attacks: &[Attack]) {
     world.wait();
     let state = world.state();

@@ -45,7 +45,7 @@ fn packet(element: ElementType, index: u32, round: u32, floats: &[f32]) -> Vec<u
     bytes
 }
 
-/// Returns a packet as text, in which a NaN equals itself.
+/// Returns a packet as text, so that packets with NaN can be compared.
 fn text(sent: &Sent) -> String {
     format!("{sent:?}")
 }
@@ -54,7 +54,7 @@ fn bits(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Floats of ordinary size, near the limits of binary16, and of any size.
+/// Strategy that generates floats of ordinary size, near the limits of binary16, and of any size.
 fn float() -> impl Strategy<Value = f32> {
     let any = any::<u32>().prop_map(f32::from_bits).prop_filter("finite", |x| x.is_finite());
     prop_oneof![-10.0f32..10.0, -65_000.0f32..65_000.0, -1e-4f32..1e-4, any]
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// The last summand decides how the sum is rounded: a sum that was rounded after each addition would stay at 256.
+/// The last summand decides how the sum is rounded: if the sum was rounded after each addition, it would stay at 256.
 #[test]
 fn a_sum_of_many_small_contributions_does_not_stall() {
     let bf16 = ElementTypes::uniform(ElementType::Bf16);

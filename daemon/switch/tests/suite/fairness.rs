@@ -78,7 +78,7 @@ fn next_turn(switch: &mut Harness) -> Vec<Sent> {
     switch.turn()
 }
 
-/// Gives the switch turns until it has no work left, and returns what it sends in each.
+/// Gives the switch turns until it has no work left, and returns the packets that it sends in each turn.
 fn turns(switch: &mut Harness) -> Vec<Vec<Sent>> {
     let mut sent = Vec::new();
     while is_busy(switch) {
@@ -92,8 +92,8 @@ fn results(sent: &[Sent]) -> impl Iterator<Item = &Sent> {
     sent.iter().filter(|sent| matches!(sent, Sent::Result { .. }))
 }
 
-/// Returns the maximum number of packets, to all members together, that queued work may send in a turn. The last step
-/// may exceed the limit, because it begins before the limit is reached.
+/// Returns the maximum number of packets, sent to all members together, that queued work may send in a turn. The last
+/// step may exceed the limit, because it begins before the limit is reached.
 fn most_in_a_turn(members: usize) -> usize {
     2 * (MAX_WORK_COST / WORK_COST_PER_DATAGRAM) as usize + members
 }
@@ -106,7 +106,7 @@ fn indices(sent: &[Sent], member: u8) -> Vec<u32> {
     sent.iter().filter_map(index).collect()
 }
 
-/// Returns whether a packet is the result of two vectors, with all floats equal to `x`.
+/// Returns whether a packet is the result of two vectors, in which all floats are equal to `x`.
 fn is_sum_of_two(sent: &Sent, x: f32) -> bool {
     matches!(sent, Sent::Result { contributions: 2, floats, .. } if floats.iter().all(|sum| *sum == x))
 }

@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Advances the time while the members send heartbeats.
+    /// Advances the time while the first `members` members send heartbeats.
     fn live(&mut self, ms: u64, members: u8) {
         for _ in 0..ms / 200 {
             (1..=members).for_each(|host| self.control(host, ControlBody::HEARTBEAT));
@@ -122,7 +122,7 @@ impl World {
         std::mem::take(&mut self.sent)
     }
 
-    /// Returns the nonce of the last Probe since the packets were last taken.
+    /// Returns the nonce of the last Probe among the packets sent since they were last taken.
     fn probe(&self) -> Option<u64> {
         self.sent.iter().rev().find_map(|packet| match body(packet)? {
             ControlBody::Probe { nonce } => Some(nonce),
@@ -130,7 +130,7 @@ impl World {
         })
     }
 
-    /// Lets a member ask for a Probe and confirm it.
+    /// Makes a member request a Probe and confirm it.
     fn hear(&mut self, host: u8) {
         self.control(host, ControlBody::Heard { nonce: 0 });
         self.sleep(20);
@@ -149,7 +149,7 @@ impl World {
         self.harness.switch.job_status(JOB).and_then(|job| job.group).expect("the job should have a group")
     }
 
-    /// Runs a round and returns the recipients of its first result: the hosts, and 0 for the group.
+    /// Runs a round and returns the recipients of its first result: the numbers of the hosts, and 0 for the group.
     fn round(&mut self, hosts: &[u8], round: u32) -> Vec<u8> {
         self.take();
         for host in hosts {
@@ -169,7 +169,7 @@ fn body(packet: &Packet) -> Option<ControlBody<'_>> {
     Some(ControlRepr::parse(&view).unwrap().body)
 }
 
-/// Returns the recipients of the result with this index: the hosts, and 0 for a group.
+/// Returns the recipients of the result with this index: the numbers of the hosts, and 0 for a group.
 fn recipients_of(sent: &[Packet], index: u8) -> Vec<u8> {
     let results = sent.iter().filter(|packet| packet.class == Class::Data && packet.bytes[0] == index);
     let mut to: Vec<_> = results

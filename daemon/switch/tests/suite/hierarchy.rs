@@ -327,8 +327,8 @@ fn a_rack_detects_a_reset_whose_dismissal_was_lost() {
     assert!(tree.take().iter().any(has_to_join_again));
 }
 
-/// Returns a tree in which both workers of rack 1 have left during round 0, `sends` of them after contributing to the
-/// first segment. A third worker of the rack participates from round 1 on.
+/// Returns a tree in which both workers of rack 1 have left during round 0, `sends` of them only after contributing to
+/// the first segment. A third worker of the rack participates from round 1 on.
 fn deserted(sends: u8) -> Tree {
     let mut tree = Tree::formed();
     for place in 1..=2 {
@@ -465,7 +465,7 @@ fn a_rack_resumes_without_a_worker_that_does_not_return() {
     assert_eq!(reported, [(worker(1, 1), Standing::Resumed, 0)]);
 }
 
-/// Returns whether rack 1 continues when the root has been restarted and rack 2 does not return.
+/// Returns whether rack 1 continues after a restart of the root if rack 2 does not rejoin.
 fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));

@@ -11,7 +11,8 @@ use iswitch_protocol::wire::{
 };
 use iswitch_switch::{Config, Event, Keys, LimitStatus, Order, SECRET_LEN_BYTES, Switch};
 
-/// Sends a Join from an address, proves the return path, and returns the status and the limit in the last Ack.
+/// Sends a Join from an address, repeats it with the nonce of the challenge, and returns the status and the limit in
+/// the last Ack.
 fn enter(harness: &mut Harness, job: u32, host: u8, port: u16, join: JoinRepr) -> (Status, Option<Exceeded>) {
     let mut packet = control(job, 1, ControlBody::Join(join));
     let mut from = endpoint(host);

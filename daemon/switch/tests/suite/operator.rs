@@ -5,7 +5,7 @@ use iswitch_protocol::wire::{ControlBody, JoinRepr, Status};
 use iswitch_switch::{Departure, DropReason, Event, Limits, NonFinite, Order, OrderError};
 
 impl Harness {
-    /// Gives an order, which must be carried out, and returns what the switch sends.
+    /// Gives an order, checks that the switch carries it out, and returns the packets that the switch sends.
     fn order(&mut self, order: Order) -> Vec<Sent> {
         self.switch.obey(self.now(), order).expect("the order should be carried out");
         self.drain()

@@ -1,4 +1,4 @@
-//! Ordered sums: the bits do not depend on the order of arrival.
+//! Ordered sums: the bits of a sum do not depend on the order in which the contributions arrive.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ struct Members<'a> {
     workers: usize,
     values: &'a [f32],
     has_left: Option<usize>,
-    /// Members that have contributed to a segment of a round, by position in the order.
+    /// For each segment and round, the members that have contributed, by position in the order.
     given: BTreeMap<(u32, u32), Vec<usize>>,
     /// Bits of each result.
     results: BTreeMap<(u32, u32), Vec<u32>>,
@@ -130,7 +130,8 @@ impl Members<'_> {
         self.values[start..start + SEGMENTS[index as usize]].to_vec()
     }
 
-    /// Returns the open round of a segment: its first round without a result, at most one ahead of other segments.
+    /// Returns the open round of a segment: its first round without a result, which is at most one round ahead of the
+    /// other segments.
     fn round_of(&self, index: u32) -> Option<u32> {
         let has_result = |round, index| self.results.contains_key(&(round, index));
         let round = (0..ROUNDS).find(|round| !has_result(*round, index))?;
@@ -138,7 +139,8 @@ impl Members<'_> {
         is_alive.then_some(round)
     }
 
-    /// Makes a member contribute to the open round. If it has already done so, it sends a wrong contribution.
+    /// Makes a member contribute to the open round. If the member has already contributed, it sends a different
+    /// contribution, which the switch must ignore.
     fn send(&mut self, member: usize, index: u32) -> Result<(), TestCaseError> {
         let Some(round) = self.round_of(index).filter(|_| self.has_left != Some(member)) else {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Parts of a vector: what a switch announces, and how jobs of parts and of whole vectors are kept apart.
+//! Parts of a vector: the number of parts that a switch announces, and the separation of jobs with parts from jobs with
+//! whole vectors.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -156,7 +157,7 @@ impl Child {
         ack(&join_from(&mut self.switch, now, &endpoint(host), &packet))
     }
 
-    /// Lets time pass, and returns the request id of the Join to the parent.
+    /// Advances the time, and returns the request id of the Join to the parent.
     fn join_of_child(&mut self) -> u32 {
         for _ in 0..1000 {
             self.now_ms += 1;

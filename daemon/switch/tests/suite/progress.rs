@@ -1,5 +1,5 @@
-//! Progress despite departing members and late packets: the job continues, and no sum contains a foreign contribution.
-//! These tests are reduced versions of scenarios that the simulator found.
+//! Progress despite departing members and late packets: the job continues, and no sum contains a contribution that
+//! belongs to another round or job. These tests are reduced versions of scenarios that the simulator found.
 
 use crate::common::{Harness, JOB, Sent, control, endpoint, join, join_from, range, result};
 use iswitch_protocol::wire::{ControlBody, JoinRepr, Status};

@@ -1,4 +1,4 @@
-//! Resuming members: those of an earlier run of the switch, and those that were expelled.
+//! Resuming members: members from an earlier run of the switch, and members that were expelled.
 
 use crate::common::*;
 use iswitch_protocol::wire::control::answer_challenge;
@@ -10,9 +10,9 @@ use iswitch_switch::{Departure, Event};
 
 /// Epoch of the first job of the harness's switch.
 const BOOT: u64 = 0x7b9c_fc1a_ce9e_b496;
-/// Next round of members that have all sums.
+/// Next round of the members that have all sums.
 const NEXT: u32 = 7;
-/// History of members that have all sums, and of members that lack one sum.
+/// History of the members that have all sums. `BEHIND` is the history of the members that lack one sum.
 const LATEST: u64 = 1000;
 const BEHIND: u64 = 999;
 /// First round of the resumed job: three rounds, plus a gap derived from the epoch, after the latest round that a
@@ -32,7 +32,7 @@ fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..join(3) }
 }
 
-/// Returns the Join of a member of a job of three that resumes with this round and history.
+/// Returns the Join of a member of a job of three in which the member states this round and these histories.
 fn resuming_at(round: u32, history: u64, previous: u64) -> JoinRepr {
     let JoinRepr { resume, .. } = resuming(history, previous, 3);
     JoinRepr { resume: resume.map(|resume| ResumeRepr { round: Round::new(round), ..resume }), ..join(3) }
@@ -220,7 +220,7 @@ fn a_job_does_not_await_members_known_only_to_a_departed_member() {
     assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
 }
 
-/// First round of a job after one with rounds 0 to 19.
+/// First round of a job that follows a job with rounds 0 to 19.
 const NEXT_BASE: u32 = 21;
 
 /// Returns a switch whose first job has ended.
@@ -231,7 +231,7 @@ fn after_a_job() -> Harness {
     switch
 }
 
-/// Returns the first round of a job of two members that resume with these next rounds and histories.
+/// Returns the first round of a job of two members that rejoin with these next rounds and histories.
 fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
     let mut reported = Vec::new();
     for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
@@ -422,7 +422,7 @@ fn a_fresh_member_does_not_take_over_the_job() {
     assert_eq!([2, 3].map(standing), [Some((true, Standing::Resumed)); 2]);
 }
 
-/// Returns the Join of one of three members with this history, which declares no workers.
+/// Returns a Join that declares no workers, for one of three members that rejoin with this history.
 fn undeclared(history: u64, previous: u64) -> JoinRepr {
     JoinRepr { workers: 0, ..resuming(history, previous, 3) }
 }
@@ -437,7 +437,7 @@ fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
     ResumeRepr { round, members: 1, weight: 1, threshold: 0, history, previous: 0, behind: 0, fresh: false }
 }
 
-/// Returns whether the switch tells a member to rejoin.
+/// Returns whether the switch requests a member to rejoin.
 fn is_dismissed(sent: &[Sent], host: u8) -> bool {
     sent.iter().any(|sent| match sent {
         Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } => *to == host,
@@ -445,7 +445,7 @@ fn is_dismissed(sent: &[Sent], host: u8) -> bool {
     })
 }
 
-/// Returns a restarted switch whose first member is a new one that has summed two rounds alone, and the claim with
+/// Returns a restarted switch whose first member is a newcomer that has summed two rounds alone, and the claim with
 /// which that member rejoins.
 fn newcomer_first() -> (Harness, ResumeRepr) {
     let mut switch = Harness::new();
@@ -527,7 +527,7 @@ fn a_job_yields_to_a_resumed_history_once_and_only_in_its_first_lease() {
     assert!(matches!(reported[..], [(1, true, Standing::Fresh, 2, _)]), "{reported:?}");
 }
 
-/// Sends a Join after which the switch tells other members to rejoin, and checks that it is granted.
+/// Sends a Join after which the switch requests other members to rejoin, and checks that the Join is granted.
 fn send_join_again(switch: &mut Harness, host: u8, join: JoinRepr) {
     let sent = switch.control(host, 1, ControlBody::Join(join));
     let is_admitted =
@@ -566,8 +566,8 @@ fn an_asynchronous_job_also_yields_to_a_resumed_history() {
     assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));
 }
 
-/// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may believe the
-/// first one.
+/// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may rely on the
+/// answer of the first one.
 #[test]
 fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };

@@ -22,7 +22,7 @@ fn help(round: u32, bitmap: &[u8]) -> ControlBody<'_> {
     ControlBody::Help(SegmentSetRepr { range: range(round, 0, 3), bitmap })
 }
 
-/// Returns what `read` extracts from each Ack that the switch sends next.
+/// Calls `read` with each Ack that the switch sends next, and returns the results.
 fn acks<T>(switch: &mut Switch, read: impl Fn(&AckRepr<'_>) -> T) -> Vec<T> {
     let mut acks = Vec::new();
     while let Some(transmit) = switch.poll_transmit() {
@@ -34,7 +34,7 @@ fn acks<T>(switch: &mut Switch, read: impl Fn(&AckRepr<'_>) -> T) -> Vec<T> {
     acks
 }
 
-/// Sends a control packet and returns what `read` extracts from the only Ack.
+/// Sends a control packet and returns the result of `read` for the Ack, which must be the only one.
 fn ack_to<T>(harness: &mut Harness, host: u8, packet: &[u8], read: impl Fn(&AckRepr<'_>) -> T) -> T {
     let now = harness.now();
     harness.switch.handle_datagrams(now, &endpoint(host), Class::Control, packet, packet.len());
@@ -95,7 +95,8 @@ fn the_ack_of_a_join_carries_everything_that_a_member_needs() {
     }
 }
 
-/// Makes host 1 send a packet every quarter of a lease, for two leases. Returns whether it is still a member then.
+/// Makes host 1 send a packet every quarter of a lease, for two leases. Returns whether the host is still a member
+/// afterwards.
 fn stays(mut switch: Harness, class: Class, packet: &[u8]) -> bool {
     for _ in 0..8 {
         switch.sleep(u64::from(LEASE_MS) / 4);
@@ -240,8 +241,8 @@ impl Rack {
         join_from(&mut self.switch, now, &endpoint(host), &packet);
     }
 
-    /// Delivers a packet and returns what the parent gets: rounds and contributions of partial sums, and the number of
-    /// requests.
+    /// Delivers a packet and returns what the parent receives: the round and the contribution count of each partial
+    /// sum, and the number of requests.
     fn sends_up(&mut self, from: &Endpoint, class: Class, packet: &[u8]) -> (Vec<(u32, u16)>, usize) {
         self.switch.handle_datagrams(self.now(), from, class, packet, packet.len());
         let (mut partials, mut requests) = (Vec::new(), 0);
@@ -258,7 +259,7 @@ impl Rack {
         (partials, requests)
     }
 
-    /// Returns the requests that the parent gets at this moment: action and id.
+    /// Returns the requests that the parent receives at this moment: the action and the id of each.
     fn requests(&mut self) -> Vec<(Action, u32)> {
         self.switch.handle_timeout(self.now());
         let mut requests = Vec::new();
@@ -272,7 +273,7 @@ impl Rack {
         requests
     }
 
-    /// Advances the time while a worker sends heartbeats. Returns the times at which the parent gets a Join, in
+    /// Advances the time while a worker sends heartbeats. Returns the times at which the parent receives a Join, in
     /// milliseconds.
     fn joins_in(&mut self, ms: u64) -> Vec<u64> {
         let mut joins = Vec::new();

@@ -1,4 +1,4 @@
-//! Limits on non-members: what they can do to the switch and its members, mainly with forged Joins.
+//! Limits on non-members: which effects they can have on the switch and its members, mainly with forged Joins.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -81,7 +81,8 @@ fn a_sender_that_answers_a_challenge_is_not_delayed_by_non_members() {
     assert_eq!(jobs(&switch), [JOB]);
 }
 
-/// Sends a Join to a switch with few tokens, and returns it with the nonce of the challenge.
+/// Sends a Join to a switch whose rate limiter has few tokens left, and returns the Join with the nonce of the
+/// challenge in it.
 fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8> {
     let mut bytes = control(JOB, 1, ControlBody::Join(join));
     harness.switch.handle_datagrams(harness.now(), from, Class::Control, &bytes, bytes.len());

@@ -1,11 +1,12 @@
-//! Members that a round waits for: the status names them, and an event reports each incident once.
+//! Members that a round waits for: the status names them, and an event reports each such wait once.
 
 use crate::common::{Harness, JOB, endpoint, join};
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::ControlBody;
 use iswitch_switch::{AwaitedStatus, Config, Event, WaitingStatus};
 
-/// Threshold for slow members, in milliseconds: shorter than the lease, so that no member is expelled.
+/// Time after which a member is reported as slow, in milliseconds. It is shorter than the lease, so that no member is
+/// expelled.
 const SLOW_MS: u32 = 400;
 
 fn formed(workers: u8) -> Harness {

@@ -1,4 +1,5 @@
-//! Asynchronous jobs in a tree: whole vectors go up in partial sums, and aggregates come down.
+//! Asynchronous jobs in a tree: whole vectors are sent to the root in partial sums, and aggregates are sent back to the
+//! workers.
 
 use std::net::SocketAddrV4;
 
@@ -68,7 +69,8 @@ fn confirmed(tree: &mut Tree, (rack, place): (usize, u8)) -> Vec<(u32, u32)> {
     .collect()
 }
 
-/// Returns the aggregates that each worker has received completely: the number, the number of gradients and the sum.
+/// Returns the aggregates that each worker has received completely: for each aggregate, its number, the number of
+/// gradients in it and its sum.
 fn aggregates(tree: &mut Tree) -> Vec<(SocketAddrV4, u32, u16, f32)> {
     let mut segments: Vec<_> = tree
         .take()
@@ -91,7 +93,7 @@ fn aggregates(tree: &mut Tree) -> Vec<(SocketAddrV4, u32, u16, f32)> {
         .collect()
 }
 
-/// Returns the same aggregate for each of the workers.
+/// Returns the same aggregate once for each of the workers.
 fn for_all(
     workers: &[(usize, u8)],
     aggregate: u32,

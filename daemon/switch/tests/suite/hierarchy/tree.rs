@@ -57,9 +57,9 @@ pub(super) struct Tree {
     pub(super) wire: VecDeque<Packet>,
     /// Packets that have arrived at workers since the last call of `take`.
     pub(super) got: Vec<(SocketAddrV4, Got)>,
-    /// Last Join of each worker, which the worker repeats if it is challenged.
+    /// Last Join of each worker, which the worker repeats if the switch sends it a challenge.
     pub(super) joins: BTreeMap<SocketAddrV4, Vec<u8>>,
-    /// Addresses from and to which all datagrams are lost.
+    /// Hosts that are cut off: all datagrams from and to these addresses are lost.
     pub(super) cut: Vec<Ipv4Addr>,
 }
 
@@ -232,7 +232,7 @@ impl Tree {
         std::mem::take(&mut self.got)
     }
 
-    /// Returns what all four workers received, which must be the same.
+    /// Returns the packet that all four workers received, which must be the same for all.
     pub(super) fn result_for_all(&mut self) -> Got {
         let mut results: Vec<_> =
             self.take().into_iter().filter(|(_, got)| matches!(got, Got::Result { .. })).collect();
