@@ -134,8 +134,8 @@ pub struct Seg {
 const NO_CONTRIBUTIONS: u16 = MAX_CONTRIBUTIONS + 1;
 
 impl Seg {
-    /// Decodes the field. A zero on the wire means one contribution, because some senders set only the index; 65,535
-    /// means no contributions (D-3).
+    /// Decodes the field. A packet whose number of contributions is zero holds one contribution, because some senders
+    /// set only the index; 65,535 means no contributions (D-3).
     pub const fn from_bytes(bytes: [u8; SEG_LEN_BYTES]) -> Self {
         let bits = u64::from_le_bytes(bytes);
         let contributions = (bits >> (INDEX_BITS + ROUND_BITS)) as u16;

@@ -57,7 +57,8 @@ impl Storm {
         }
     }
 
-    /// Sends one frame. Like a network, the kernel may drop it: a full queue of the veth device is not an error.
+    /// Sends one frame. The kernel may drop the frame, as a network may: a full queue of the veth device is not an
+    /// error.
     pub fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         match self.sender.send_to(frame, None).ok_or(io::ErrorKind::WriteZero)? {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => Ok(()),

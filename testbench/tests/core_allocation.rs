@@ -14,7 +14,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const ATTEMPTS: usize = 5;
 const ROUNDS: usize = 3;
 
-/// Returns the number of allocations and reallocations in some rounds with full super-frames and one that is not full.
+/// Returns the number of allocations and reallocations in several rounds. In each round, every member sends full
+/// super-frames and one that is not full.
 fn allocations(mode: LoadMode, members: usize) -> usize {
     let shape = Shape::new(mode, members, 100);
     let mut load = Load::new(shape);

@@ -16,8 +16,8 @@ use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 const JOBS_MAX: usize = 20;
 const NODES_MAX: usize = 50;
 
-/// The input may describe a network that is too large. The reader must refuse it before it allocates memory for the
-/// network.
+/// If the input describes a network that is too large, the reader must refuse the input before it allocates memory for
+/// the network.
 #[test]
 fn coflow_policy() {
     let directory = tempfile::tempdir().expect("a temporary directory must be available");

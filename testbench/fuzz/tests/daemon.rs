@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Longest request that the daemon reads, in bytes.
 const REQUEST_LEN_MAX_BYTES: usize = 64;
 
-/// Checks that a configuration with which the daemon may start respects the limits.
+/// Checks that a configuration that the daemon accepts respects the limits.
 fn check(config: &Config) {
     let iswitch_switch::Config { lease_ms, memory_bytes, job_memory_bytes, .. } = config.switch;
     assert!((100..=3_600_000).contains(&lease_ms));

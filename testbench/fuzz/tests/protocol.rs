@@ -228,7 +228,8 @@ impl Listener {
         self.conversation.accept(&self.key, &packet)
     }
 
-    /// Delivers a packet of the switch, and checks that the same bytes are not accepted twice.
+    /// Delivers a packet from the switch to the member, and checks that the member does not accept the same bytes
+    /// twice.
     fn hear(&mut self, bytes: Vec<u8>) {
         let was_believed = self.heard.iter().any(|(known, is_believed)| *is_believed && *known == bytes);
         let is_believed = self.believes(&bytes);

@@ -11,8 +11,8 @@ use iswitch_routing::policy::{Fill, PolicySpec};
 use iswitch_routing::training::{RoutingStudy, Saved};
 use serde_json::Value;
 
-/// The input may describe a network that is too large. The reader must refuse it before it allocates memory for the
-/// network.
+/// If the input describes a network that is too large, the reader must refuse the input before it allocates memory for
+/// the network.
 #[test]
 fn routing_file() {
     let directory = tempfile::tempdir().expect("a temporary directory must be available");

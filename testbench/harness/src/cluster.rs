@@ -289,7 +289,8 @@ pub fn keygen(directory: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Returns the command that starts a daemon in a namespace and the address at which workers will reach it.
+/// Returns the command that starts a daemon in a namespace, followed by the address at which workers will reach that
+/// daemon.
 fn daemon_command(
     namespace: &Namespace,
     address: Ipv4Addr,

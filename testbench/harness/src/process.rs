@@ -16,14 +16,15 @@ pub use rustix::process::Signal;
 /// Number of lines of each output that a failed test shows.
 const SHOWN_LINES: usize = 40;
 
-/// Creates a command that the kernel kills when the calling thread ends, even if the thread itself is killed.
+/// Creates a command whose process the kernel kills when the calling thread ends, even if that thread is itself killed.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = iswitch_lab::process::command(program);
     command.stdin(Stdio::null());
     command
 }
 
-/// Creates a command that root runs as the ordinary user `nobody`; the kernel kills it when the calling thread ends.
+/// Creates a command that root runs as the ordinary user `nobody`. The kernel kills the process when the calling thread
+/// ends.
 pub fn command_of_nobody(program: impl AsRef<OsStr>) -> Command {
     let mut command = command("setpriv");
     // A change of user clears the parent-death signal set before it, so setpriv sets it again.
@@ -65,8 +66,8 @@ fn memory_kib(process: &str, field: &str) -> u64 {
         .expect("the status must contain a number of KiB")
 }
 
-/// A running program. Dropping it kills the program; if a test has failed, it also shows the end of the output and
-/// keeps the files.
+/// A running program. Dropping the value kills the program; if a test has failed, dropping it also shows the end of the
+/// output and keeps the files.
 #[derive(Debug)]
 pub struct Process {
     name: String,

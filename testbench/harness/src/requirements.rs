@@ -81,7 +81,7 @@ pub fn has_nobody_namespaces() -> bool {
     is_root() && unshare.output().is_ok_and(|output| output.status.success())
 }
 
-/// Returns whether this process is root on this machine and not only in a user namespace.
+/// Returns whether this process is root on the machine, not merely root inside a user namespace.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root() && !isolation::is_inside()
 }

@@ -13,8 +13,8 @@ use iswitch_protocol::{ElementType, ElementTypes};
 
 /// Bits of a census digit; a worker can be counted three times before its digit overflows into the next.
 const BASE_BITS: u32 = 2;
-/// Number of bits of the integers that an f32 represents exactly, and of those that both 16-bit types represent
-/// exactly.
+/// Number of bits of the integers that an f32 represents exactly. The next constant is the number for both 16-bit
+/// types.
 const WIDE_BITS: u32 = f32::MANTISSA_DIGITS;
 const SHORT_BITS: u32 = 8;
 const ELEMENT_SALT: u32 = 0x9e37_79b9;

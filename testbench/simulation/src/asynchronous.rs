@@ -42,7 +42,8 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 /// Time limit for the delivery of [`UPDATES_AFTER_HEAL`] aggregates, in virtual time, in addition to two leases.
 /// Retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// Time for which the operator waits, after a lease, before it restarts the workers that a job waits for.
+/// Time for which the operator waits, after the length of a lease has passed, before it restarts the workers that a job
+/// waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 /// Port on which a switch serves its members. The next constant is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
@@ -124,7 +125,7 @@ struct Simulation<'a> {
     /// Models of workers whose membership was Resumed, by epoch and next aggregate.
     resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
     datagrams: u64,
-    /// Probability that one worker misses a packet to a group that reaches the others.
+    /// Probability that a single worker misses a group packet that reaches the other workers.
     group_loss: f64,
     /// Number of data packets that the switch sent to groups.
     group_datagrams: u64,

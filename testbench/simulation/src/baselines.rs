@@ -79,7 +79,7 @@ pub const NETWORKS: [(&str, LinkModel); 11] = [
 pub struct Outcome {
     /// Results that workers accepted, counted per segment and worker.
     pub results: u64,
-    /// Accepted results that are not the sum of all workers' gradients of that round.
+    /// Accepted results that are not the sum of all workers' gradients of the round.
     pub wrong: u64,
     /// Packets sent.
     pub packets: u64,

@@ -386,7 +386,8 @@ impl Checker {
         }
     }
 
-    /// Records that a life offers a gradient for a round or, if `supplies` is set, the last sum that it received.
+    /// Records that a life offers, for a round, either a gradient or, if `supplies` is set, the last sum that it
+    /// received.
     pub(super) fn offered(
         &mut self,
         life: usize,

@@ -19,7 +19,8 @@ pub struct Groups {
     pub fading: u64,
     /// Time, from the start, after which groups no longer reach the workers in `fading`.
     pub fades_at: Duration,
-    /// Probability that a single worker misses a packet to a group that reaches the others, until the faults end.
+    /// Probability that a single worker misses a group packet that reaches the other workers; it applies until the
+    /// faults end.
     pub loss: f64,
 }
 

@@ -54,7 +54,7 @@ fn job_key() -> Key {
     Key::new(b"of the simulated job").expect("16 to 64 bytes")
 }
 
-/// Returns the keys of one run of a switch: its secret, and the job key if the job has one.
+/// Returns the keys of one run of a switch: the secret of the switch, and the job key if the job has one.
 fn keys(boot: u64, is_keyed: bool) -> Keys {
     let mut secret = [0; SECRET_LEN_BYTES];
     secret[..8].copy_from_slice(&mix(boot).to_le_bytes());

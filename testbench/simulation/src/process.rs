@@ -100,7 +100,7 @@ impl Process {
         self.wake.take_if(|wake| *wake <= now).is_some()
     }
 
-    /// Discards the process and its pending packets; the machine keeps its clock.
+    /// Ends the process and discards its pending packets; the machine's clock keeps its offset.
     pub(super) fn kill(&mut self) {
         *self = Self { clock_offset: self.clock_offset, ..Self::default() };
     }
@@ -151,7 +151,7 @@ pub(super) struct Training {
     pub(super) compute: Duration,
     /// Number of rounds after which a worker begins no further round.
     pub(super) rounds: Option<u32>,
-    /// On average, one in this many rounds contains a NaN in its first gradient; zero disables NaNs.
+    /// One gradient in `poison_one_in`, on average, contains a NaN when it is first contributed; zero disables NaNs.
     pub(super) poison_one_in: u64,
     /// Whether segments may be refused through no fault of the worker, because corruption can pass the checksums.
     pub(super) excuses_refusals: bool,

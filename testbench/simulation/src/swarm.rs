@@ -35,7 +35,7 @@ pub struct Scenario {
     /// Number of rounds after which a worker begins no further round; the simulation ends when all workers have
     /// completed these rounds. If `None`, the simulation ends a few rounds after the faults end.
     pub rounds: Option<u32>,
-    /// On average, one in this many rounds of a worker contains a NaN in its first gradient; zero disables NaNs.
+    /// One gradient in `poison_one_in`, on average, contains a NaN when it is first contributed; zero disables NaNs.
     pub poison_one_in: u64,
     /// Receive buffer of the switch, in bytes.
     pub switch_buffer_bytes: usize,

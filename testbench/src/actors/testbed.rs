@@ -1,4 +1,4 @@
-//! Processes of a run on this machine: the learner on one core, all others on another.
+//! Processes of a run on this machine: the learner runs on one core, all other processes on another core.
 
 use std::path::Path;
 use std::time::Duration;

@@ -240,7 +240,7 @@ pub(super) fn acks(effort: &Effort) -> Verdict {
     expect_silence(&testbed, &frames)
 }
 
-/// Returns the addresses of the members of the only job, as an operator sees them.
+/// Returns the addresses of the members of the only job, as reported by `iswitchctl jobs`.
 fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
     let jobs = daemon.jobs();
     let members = jobs[0]["members"].as_array().cloned().unwrap_or_default();

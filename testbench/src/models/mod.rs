@@ -1,6 +1,6 @@
 //! Benchmark of model reads: a learner and caches in cells, each behind a link of the same rate, and actors that all
-//! read a new version at the same moment. Menger (Google AI blog 2020) publishes the corresponding figure: the mean
-//! read latency of 512 actors, with and without caches.
+//! read a new version at the same moment. The article on Menger (Google AI blog 2020) reports the corresponding
+//! measurement: the mean read latency of 512 actors, with and without caches.
 
 pub mod contender;
 pub mod nginx;

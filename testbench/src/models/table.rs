@@ -23,7 +23,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the mean latency of the first contender divided by that of this one in the same turn.
+    /// Returns the mean latency of the first contender divided by that of the contender in `row` in the same turn.
     pub fn speedup(&self, row: &Row<Contender, Run>) -> Spread {
         self.standings.reference().ratio_to(row, |run| run.mean_ms)
     }

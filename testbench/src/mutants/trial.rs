@@ -1,4 +1,5 @@
-//! One trial: plants a bug, builds the simulation or the core's tests with it, and runs them to find it.
+//! One trial of a mutant: plants the bug, builds the simulation or the core's tests with it, and runs them to see
+//! whether they find it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Attacks on a shared switch. Each continues at its rate until it is stopped.
+//! Attacks on a shared switch. Each attack continues at a fixed rate until it is stopped.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Benchmark of writes to replay: shards, each behind a link of the same rate, and actors that pause between their
-//! writes. Menger (Google AI blog 2020) publishes the corresponding figure: the write latency of 16 to 2048 actors,
-//! with one shard and with several.
+//! writes. The article on Menger (Google AI blog 2020) reports the corresponding measurement: the write latency of 16
+//! to 2048 actors, with one shard and with several.
 
 pub mod contender;
 pub mod reverb;

@@ -116,7 +116,7 @@ fn start_own(items: usize) -> (Process, String) {
 }
 
 impl Throughput {
-    /// Returns the insert rate of the first pair divided by that of this pair in the same turn.
+    /// Returns the insert rate of the first pair divided by that of the pair in `row` in the same turn.
     pub fn gain(&self, row: &Row<Pair, f64>) -> Spread {
         self.standings.reference().ratio_to(row, |rate| *rate)
     }

@@ -1,4 +1,4 @@
-//! Resources that serve one user at a time in order of arrival: links and processors.
+//! Resources that process one request at a time, in order of arrival: links and processors.
 
 use super::Picos;
 

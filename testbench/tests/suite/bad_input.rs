@@ -141,7 +141,8 @@ fn control_cases() -> Vec<Case> {
     ]
 }
 
-/// Sends the packet and checks that only its counter and the counters that workers may affect have changed.
+/// Sends the packet of a case, and checks that only the drop counter of its reason and the counters that workers may
+/// affect have changed.
 fn check(daemon: &Daemon, sender: &Sender, case: &Case) {
     let before = daemon.counters()["drops"].clone();
     sender.send(case.class, &case.bytes);

@@ -208,7 +208,7 @@ fn start_switch(star: &Star, kind: PortKind, lease_ms: u64) -> Daemon {
     Daemon::in_star(star, kind, &["--lease-ms", &lease_ms.to_string()])
 }
 
-/// Runs a job on both kinds of port, and returns the results of its workers.
+/// Runs `test` with a job on each of the two kinds of port, and returns the results of the workers of both jobs.
 fn for_both_ports(lease_ms: u64, arguments: &str, test: impl Fn(&mut Job)) -> Vec<Value> {
     let run = |kind| {
         let mut job = Job::start(kind, lease_ms, arguments);

@@ -47,7 +47,8 @@ impl<'a> ControlPacket<'a> {
         self.version() == PROTOCOL_VERSION && self.flags() & AUTHENTICATED != 0
     }
 
-    /// Returns the counter in the trailer, if there is one. Only [`crate::Key::verify`] checks that it is genuine.
+    /// Returns the counter in the trailer, if there is one. Only [`crate::Key::verify`] checks that the counter is
+    /// genuine.
     #[inline]
     pub fn counter(&self) -> Option<u64> {
         let (_, trailer) = self.split_trailer()?;

@@ -1,8 +1,8 @@
 //! Snapshots of the public interfaces of the libraries that users link, in `fixtures/interfaces`.
 //!
 //! The lint `unreachable_pub` forbids `pub` on items that are not part of an interface, so the `pub` items of the
-//! sources are the interface. The tests of the crate `iswitch` compare the C header, and those of `worker-lib/python`
-//! the Python stubs.
+//! sources are the interface. The C header is compared by the tests of the crate `iswitch`, and the Python stubs by
+//! those of `worker-lib/python`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,8 +8,9 @@ use iswitch_conventions::{linked, metadata, report, root};
 /// Heading of the section with the table.
 const SECTION: &str = "## Crates";
 
-/// Limits on what a package links or builds with its default features: the package, the kinds of dependencies, their
-/// maximum number including the package itself, and packages that must not be among them.
+/// Limits on what a package links or builds with its default features. Each entry states the package, the kinds of
+/// dependencies to count, their maximum number including the package itself, and the packages that must not be among
+/// them.
 const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
     // The library that a training binary links.
     (

@@ -1,7 +1,8 @@
 //! Check that the lock files of packages outside the workspace agree with the manifests of the workspace.
 //!
-//! The build of such a package reads the manifests of this workspace, but no command of the workspace updates its
-//! lock file. A dependency added to a crate therefore breaks `cargo test --locked` there and nowhere else.
+//! The build of a package outside the workspace reads the manifests of this workspace, but no command of the workspace
+//! updates that package's lock file. If a dependency is added to a crate, `cargo test --locked` therefore fails for
+//! that package and nowhere else.
 
 use std::collections::BTreeSet;
 
@@ -48,8 +49,8 @@ impl Lock {
         problems
     }
 
-    /// Returns whether the locked dependencies of a package include this dependency, in a version that the manifest of
-    /// the package allows.
+    /// Returns whether the locked dependencies of a package include `dependency`, in a version that the manifest of the
+    /// package allows.
     fn satisfies(&self, locked: &Locked, dependency: &Dependency) -> bool {
         let required = VersionReq::parse(&dependency.req);
         let required =

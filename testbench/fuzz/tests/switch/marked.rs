@@ -45,7 +45,7 @@ pub(crate) fn floats(host: u8, topic: Topic, weight: u16, count: usize) -> Vec<f
     [lead as f32, f32::from(weight)].into_iter().chain(marks).take(count).collect()
 }
 
-/// Known sums of a job since its start or its last change to a new range of rounds.
+/// Known sums of a job since the job started or last moved to a new range of rounds.
 #[derive(Debug, Default)]
 struct Known {
     /// Whether unmarked floats may have been summed.
@@ -54,7 +54,8 @@ struct Known {
     results: HashMap<(u32, u32), Vec<u32>>,
     /// Bits of each sum that was sent to the parent.
     partials: HashMap<(u32, u32), Vec<u32>>,
-    /// First segment of each asynchronous aggregate: its number of contributions and the bits of its floats.
+    /// For each asynchronous aggregate, the number of contributions in its first segment and the bits of that segment's
+    /// floats.
     vectors: HashMap<u32, (u16, Vec<u32>)>,
     /// Results that the parent sent.
     from_parent: HashSet<(u32, u32, Vec<u32>)>,

@@ -157,7 +157,7 @@ pub(crate) struct Resuming {
     pub(crate) members: u8,
     /// Whether the host reports the history that the switch last sent to it, instead of `history`.
     pub(crate) as_reported: bool,
-    /// Whether the host reports that it received this history when it was admitted as Fresh, and has finished no round
+    /// Whether the host reports that it received its history when it was admitted as Fresh, and has finished no round
     /// since.
     pub(crate) fresh: bool,
     #[generator(0..4u8)]

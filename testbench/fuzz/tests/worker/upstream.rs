@@ -261,7 +261,8 @@ impl Upstream {
         }
     }
 
-    /// Checks that each segment of a sum, with its number of contributions, is a result that was sent.
+    /// Checks that each segment of a sum, together with its number of contributions, equals a result that the switch
+    /// sent.
     pub(crate) fn check_sum(&self, round: Round, sum: &[f32], contributions: impl Fn(u32) -> Option<u16>) {
         for index in (0..self.layout.segment_count()).filter_map(SegmentIndex::new) {
             let sent = self.results.get(&(round.get(), index.get())).map_or(&[][..], Vec::as_slice);

@@ -35,8 +35,8 @@ pub(super) struct Undecided {
 }
 
 impl Simulation<'_> {
-    /// Performs LWU: applies sums in order and checks that each sum, and the model after it, is the same for all
-    /// workers.
+    /// Performs LWU: applies sums in order, and checks that each sum, and the model to which it has been applied, is
+    /// the same for all workers.
     pub(super) fn apply_sums(&mut self, worker: usize) -> Result<(), Violation> {
         self.fetch_state(worker);
         loop {

@@ -319,8 +319,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Starts a worker process. If it reuses a UDP port, it waits until no packet sent from that port is in flight,
-    /// as TCP does (RFC 9293 section 3.4.3).
+    /// Starts a worker process. If the process reuses a UDP port, its start is delayed until no packet sent from that
+    /// port is in flight, as in TCP (RFC 9293 section 3.4.3).
     pub(super) fn start_worker(&mut self, worker: usize, new_port: bool) -> Result<(), Violation> {
         let quiet_time = self.scenario.link.max_lifetime();
         let node = &mut self.workers[worker];
