@@ -26,11 +26,11 @@ use iswitch_learn::algorithms::sac::SacConfig;
 use iswitch_learn::algorithms::td3::Td3Config;
 use iswitch_learn::algorithms::trainer::Algorithm;
 
-/// Approximate number of items in one insert request.
+/// Approximate number of items that an actor sends in one insert request.
 const ITEMS_PER_REQUEST: usize = 32;
 /// Maximum number of requests in flight before an actor waits.
 const REQUESTS_IN_FLIGHT: usize = 2;
-/// Interval at which an actor sends episode statistics.
+/// Interval at which an actor sends its episode statistics.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
 /// Index of an actor, and the number of its environments.
@@ -51,7 +51,7 @@ pub struct ActorCounts {
     pub episodes: u64,
     /// Number of stored items.
     pub items: u64,
-    /// Number of insert requests that failed for at least one item.
+    /// Number of insert requests in which at least one item could not be stored.
     pub failures: u64,
 }
 
@@ -217,7 +217,7 @@ impl RolloutsOfActor {
         Self { buffer, statistics: vec![0.0; statistics], nothing: vec![0.0; statistics] }
     }
 
-    /// Returns one item for each environment. Only the first item carries the statistics.
+    /// Returns one item for each environment. Only the first item carries the actor's episode statistics.
     fn items(
         &mut self,
         actor: &mut dyn RolloutActor,
@@ -249,7 +249,8 @@ impl Inserts {
         Self { writer, tickets: VecDeque::new(), problem_report: ProblemReport::default(), is_proven: false }
     }
 
-    /// Submits items. Waits until there is room for them, which applies backpressure to the actor.
+    /// Submits items. If too many requests are in flight, waits until one has completed, which applies backpressure to
+    /// the actor.
     fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while self.tickets.len() >= REQUESTS_IN_FLIGHT {
             self.wait_for_oldest(counts)?;

@@ -1,4 +1,4 @@
-//! Episode statistics sent by the actors of off-policy algorithms. Each message has 16 bytes and is delivered to one
+//! Episode statistics that the actors of off-policy algorithms send. Each message has 16 bytes, and is delivered to one
 //! learner.
 
 use super::ActorLearnerError;
@@ -8,7 +8,7 @@ use iswitch_learn::algorithms::halves::Tail;
 const FLOATS: usize = 4;
 const BYTES: usize = FLOATS * size_of::<f32>();
 
-/// Encodes the number of steps, the number of episodes, and the sums of their returns and lengths, as little-endian
+/// Encodes the numbers of steps and of episodes, and the sums of the episodes' returns and lengths, as little-endian
 /// floats.
 pub(super) fn to_bytes(tail: &Tail) -> Vec<u8> {
     let floats: [f32; FLOATS] = [tail.steps, tail.episodes, tail.returns, tail.lengths];

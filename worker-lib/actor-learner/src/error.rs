@@ -9,7 +9,7 @@ pub enum ActorLearnerError {
     /// A published object or a replay item is malformed.
     #[error("{what} is {found}, expected {expected}")]
     Malformed {
-        /// Name of the malformed value, such as `policy`.
+        /// Name of the malformed value, such as "policy".
         what: &'static str,
         /// Malformed value.
         found: String,

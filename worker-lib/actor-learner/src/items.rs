@@ -112,7 +112,7 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a rollout into the part of `buffer` for environment `env`, adds the rollout's statistics to
+    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics to
     /// `statistics`, and returns the tail.
     pub(super) fn read_rollout(
         &self,
@@ -148,7 +148,7 @@ impl ItemFormat {
         Ok(Tail { steps, episodes, returns, lengths, ..Tail::default() })
     }
 
-    /// Checks that the actions are valid, because they are used as indices into tables of values.
+    /// Checks that the actions are valid, because the learner uses them as indices into tables of values.
     fn check_actions(&self, what: &'static str, actions: &[f32]) -> Result<(), ActorLearnerError> {
         let ActionSpec::Discrete { n } = self.action else { return Ok(()) };
         match actions.iter().find(|action| !(0.0..n as f32).contains(*action)) {
@@ -203,7 +203,8 @@ fn put(bytes: &mut Vec<u8>, floats: &[f32]) {
     bytes.extend_from_slice(bytemuck::cast_slice(floats));
 }
 
-/// Fills `floats` from the start of `from`, which must be long enough, and advances `from`.
+/// Fills `floats` with values from the start of `from`, and advances `from` past them. `from` must contain enough
+/// bytes.
 fn take(from: &mut &[u8], floats: &mut [f32]) {
     let (own, rest) = from.split_at(size_of_val(floats));
     bytemuck::cast_slice_mut::<f32, u8>(floats).copy_from_slice(own);

@@ -38,7 +38,7 @@ impl Job {
     /// Name under which the description is published.
     pub const NAME: &'static str = "job";
 
-    /// Creates the description of a run that uses these shards.
+    /// Creates the description of a run that uses the given shards.
     pub fn new(
         (algorithm, env, config): (&str, &str, &str),
         policy_len: usize,

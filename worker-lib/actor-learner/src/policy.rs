@@ -22,7 +22,7 @@ const HEAD: usize = 32;
 /// Policy that actors act with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Number of learner updates before this policy. The age of a policy is measured in updates.
+    /// Number of updates that the learners had made before this policy. The age of a policy is measured in updates.
     pub updates: u64,
     /// Number of environment steps in the run before this policy.
     pub steps: u64,
@@ -52,7 +52,7 @@ impl Policy {
         bytes
     }
 
-    /// Decodes the output of [`Self::to_bytes`] for a policy of `len` floats.
+    /// Decodes a policy of `len` floats that was encoded by [`Self::to_bytes`].
     ///
     /// # Errors
     /// Fails if the bytes are malformed.

@@ -131,8 +131,8 @@ fn publish_all(store: &ModelStore, offers: &Offers) {
     }
 }
 
-/// Publishes an object with a version number greater than all earlier ones of this learner. The number is also greater
-/// than those of earlier learners, unless their clocks were ahead.
+/// Publishes an object. Its version number is greater than those of all objects that this learner has published before.
+/// It is also greater than those of earlier learners, unless their clocks were ahead.
 fn publish(store: &ModelStore, name: &str, bytes: Vec<u8>) -> Result<(), PublishError> {
     let name: ModelName = name.parse().expect("the name is valid");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;

@@ -1,5 +1,5 @@
-//! Errors of rejected credentials. A shard, a learner or a cell rejects credentials because of a configuration error,
-//! which retries cannot fix.
+//! Errors that are caused by rejected credentials. If a shard, a learner or a cell rejects credentials, the
+//! configuration is at fault, so retries would not help.
 
 use iswitch_models::ModelError;
 use iswitch_replay::client::{ClientError, Code};

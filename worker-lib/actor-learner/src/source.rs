@@ -49,11 +49,11 @@ pub struct SourceStats {
     pub stale: u64,
     /// Number of items that do not belong to this run.
     pub malformed: u64,
-    /// Mean age of the policies that generated the items, in updates.
+    /// Mean age, in updates, of the policies that generated the items.
     pub age_mean: f64,
     /// Time spent waiting for experience, in seconds.
     pub waited_s: f64,
-    /// Part of `waited_s` that precedes the first gradient, in seconds.
+    /// Part of `waited_s` that was spent before the first gradient, in seconds.
     pub waited_first_s: f64,
 }
 
@@ -65,7 +65,7 @@ struct Shared {
     age_sum: AtomicU64,
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
-    /// Episode statistics that actors have reported, but that have not been sent with a gradient yet.
+    /// Episode statistics that actors have reported and that have not been sent with a gradient yet.
     reported: Mutex<Tail>,
     /// Reason why the shards reject this learner's credentials. It is set only if the shards have never accepted them.
     refused: OnceLock<String>,
@@ -112,8 +112,8 @@ const WAIT: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Interval at which episode statistics are drawn.
 const EPISODES_EVERY: Duration = Duration::from_millis(100);
-/// Maximum wait time of a draw of episode statistics. It is short, because the statistics that are already available
-/// suffice.
+/// Maximum wait time of a draw of episode statistics. It is short, because the learner needs only the statistics that
+/// are already available.
 const EPISODES_WAIT: Duration = Duration::from_millis(1);
 /// Maximum number of episode messages in one draw.
 const EPISODES_PER_DRAW: usize = 256;
@@ -314,7 +314,7 @@ struct DrawnBatch {
 /// New priorities, with the keys of their items.
 type Priorities = Vec<(ItemKey, f64)>;
 
-/// Source of batches of transitions, which draws one batch in advance.
+/// Source of batches of transitions. It draws each batch while the previous one is used.
 struct Batches {
     ready: Receiver<DrawnBatch>,
     errors: Option<(SyncSender<Priorities>, Prioritisation)>,
@@ -395,7 +395,7 @@ impl Batches {
     }
 }
 
-/// Client that draws items, with the items that have been drawn but not used yet.
+/// Client that draws items, and the items that it has drawn but that have not been used yet.
 struct Draws {
     client: ReplayClient,
     /// Name of the items in messages.
@@ -417,7 +417,7 @@ impl Draws {
         }
     }
 
-    /// Draws up to `count` further items. Returns after a bounded time, even if it has drawn fewer items or none.
+    /// Draws up to `count` further items. Returns within a bounded time, even if it has drawn fewer items.
     fn draw(&mut self, count: usize, shared: &Shared) {
         match self.client.sample(EXPERIENCE, count) {
             Ok(drawn) => {
@@ -455,7 +455,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// Returns a batch, or `None` if too few items are available now.
+    /// Returns a batch, or `None` if too few items are available at the moment.
     fn draw(&mut self, shared: &Shared) -> Option<DrawnBatch> {
         self.draws.draw(self.count - self.draws.waiting.len(), shared);
         if self.draws.waiting.len() < self.count {
@@ -492,7 +492,8 @@ struct Wanted<'a> {
     staleness: u64,
 }
 
-/// Rollouts, which are drawn only on demand, because a rollout drawn in advance would only become older.
+/// Source of rollouts. It draws a rollout only on demand, because a rollout drawn in advance would become older before
+/// it is used.
 struct Rollouts {
     draws: Draws,
     format: ItemFormat,

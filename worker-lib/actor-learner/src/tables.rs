@@ -11,10 +11,10 @@ pub(super) const EPISODES: &str = "episodes";
 
 /// Maximum number of episode messages that a shard keeps for slow learners.
 const EPISODES_KEPT: u64 = 65_536;
-/// Approximate number of items that actors insert at a time.
+/// Approximate number of items that actors insert concurrently.
 const ITEMS_IN_FLIGHT: f64 = 256.0;
 
-/// Returns the tables of each of `shards` shards.
+/// Returns the tables of one of `shards` shards. All shards have the same tables.
 ///
 /// # Errors
 /// Fails if no table can maintain the ratio of samples to inserts.

@@ -19,7 +19,7 @@ use crate::hyper::{NoneOwn, OwnParameters, PpoParameters};
 use crate::run::{RUNS, newest_run};
 use crate::train::{self, TrainArgs};
 
-/// Algorithm, with its own options and those of the command `C`.
+/// Algorithm, with the options of the algorithm and those of the command `C`.
 #[derive(Subcommand)]
 pub enum Algorithm<C: TrainingCommand> {
     /// Train with deep Q-learning (DQN)
@@ -47,7 +47,7 @@ pub struct Options<C: TrainingCommand, H: Args> {
     command: C,
 }
 
-/// Command that trains. It has options of its own in addition to the training options.
+/// Command that trains. It has options in addition to the training options.
 pub trait TrainingCommand: Args {
     /// Adapts a training option to this command, for example by hiding it.
     fn adapt(option: Arg) -> Arg {
@@ -89,8 +89,9 @@ impl TrainingCommand for Train {
     }
 }
 
-/// Adds the algorithm to a command line `iswitch train OPTIONS` that does not name one. With `--config`, the algorithm
-/// comes from the file; with `--resume`, it comes from the resumed run. Other command lines are returned unchanged.
+/// If a command line `iswitch train OPTIONS` does not name an algorithm, adds the algorithm. With `--config`, the
+/// algorithm comes from the file; with `--resume`, it comes from the resumed run. Other command lines are returned
+/// unchanged.
 ///
 /// # Errors
 /// Fails if the file or the run cannot be read.
@@ -117,8 +118,8 @@ pub fn add_algorithm(mut arguments: Vec<OsString>) -> anyhow::Result<Vec<OsStrin
     Ok(arguments)
 }
 
-/// Returns the value of an option given as `--NAME VALUE` or `--NAME=VALUE`. If the option is repeated, the last value
-/// counts.
+/// Returns the value of an option that is given as `--NAME VALUE` or `--NAME=VALUE`. If the option is given several
+/// times, returns the last value.
 fn value(options: &[OsString], name: &str) -> Option<PathBuf> {
     let joined =
         |option: &OsStr| Some(option.to_str()?.strip_prefix(name)?.strip_prefix('=')?.to_owned().into());

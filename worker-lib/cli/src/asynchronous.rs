@@ -98,8 +98,9 @@ struct AsyncOutcome {
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Number of gradients by staleness at commit, from 0 to the bound S. With a switch, only this worker's gradients
-    /// are counted; with a parameter server, those of all workers.
+    /// Number of gradients for each staleness from 0 to the bound S. The staleness is that at the time of the commit.
+    /// With a switch, only this worker's gradients are counted; with a parameter server, the gradients of all workers
+    /// are.
     staleness: Vec<u64>,
     /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
@@ -115,8 +116,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Prepares a run from the local half and the shared half of a learner. If the options resume a run, the shared
-    /// half is restored from the checkpoint.
+    /// Prepares a run from the local half and the shared half of a learner. If the options request that a run be
+    /// resumed, the shared half is restored from its checkpoint.
     pub fn new(
         mut halves: Halves,
         world: World,
@@ -133,7 +134,7 @@ impl Run {
         Ok(Self { halves, world, staleness, options, json })
     }
 
-    /// Returns the lengths of the vectors.
+    /// Returns the lengths of the vectors that the workers send.
     pub fn vector_shape(&self) -> VectorShape {
         self.halves.shape
     }
@@ -157,7 +158,7 @@ impl Run {
         })
     }
 
-    /// Trains as one worker of a job at a switch.
+    /// Trains as one worker of a job that uses a switch.
     pub fn with_switch(self, join: JoinOptions, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let worker = AsyncWorker::join(join)?;
@@ -173,7 +174,7 @@ impl Run {
         observing.print(self.world, "switch", (staleness, report.staleness.skipped()), self.json)
     }
 
-    /// Trains as one worker of a job at a parameter server. The parameter server displays the job's progress.
+    /// Trains as one worker of a job that uses a parameter server. The parameter server displays the job's progress.
     pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let (vector_len, model_len) = (self.vector_shape().len(), self.halves.model.len());
@@ -182,7 +183,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the parameter server. `server` is already listening.
+    /// Runs the parameter server on `server`, which is already listening.
     pub fn serve(self, server: AsyncServer, stop: &AtomicBool) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let Halves { model, replica, .. } = self.halves;

@@ -21,7 +21,7 @@ use crate::{hyper, number};
 
 /// Name of the file in a run directory.
 pub const CONFIG_FILE: &str = "config.toml";
-/// Value of an unset hyper-parameter, because TOML has no null.
+/// Value in the file for a hyper-parameter that is not set. TOML has no null.
 const NONE: &str = "none";
 /// Version of this workspace's programs.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -34,7 +34,7 @@ pub struct ConfigFile {
     entries: Entries,
 }
 
-/// Entries of the file. All except the algorithm have defaults.
+/// Entries of the file. All entries except the algorithm are optional.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entries {
@@ -83,7 +83,7 @@ impl ConfigFile {
         self.entries.algorithm.get_ref()
     }
 
-    /// Rejects a file for a different algorithm.
+    /// Rejects a file whose algorithm is not `expected`.
     ///
     /// # Errors
     /// Fails if the file's algorithm is not `expected`.
@@ -158,7 +158,7 @@ impl ConfigFile {
         self.checked("env_threads", self.entries.env_threads.as_ref(), |threads| threads >= 1, &expected)
     }
 
-    /// Returns the preset with the file's hyper-parameters applied to it.
+    /// Returns a copy of the preset in which the file's hyper-parameters replace those of the preset.
     ///
     /// # Errors
     /// Fails if a hyper-parameter is unknown or has the wrong type. The error names the line.
@@ -175,8 +175,8 @@ impl ConfigFile {
         Ok(serde_json::from_value(config)?)
     }
 
-    /// Returns all entries by name, with each value as written in TOML. Hyper-parameters have unqualified names, and
-    /// the program version is omitted.
+    /// Returns all entries by name, each with its value as written in TOML. The names of hyper-parameters are not
+    /// qualified with their section, and the program version is omitted.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         let mut table: toml::Table = toml::from_str(&self.text).unwrap_or_default();
         table.remove("version");
@@ -219,7 +219,7 @@ pub struct Configuration<'a, A> {
     pub hyper_parameters: &'a A,
     /// Number of workers.
     pub workers: usize,
-    /// Aggregator, if one was chosen.
+    /// Aggregator, if the user has chosen one.
     pub aggregator: Option<Aggregator>,
     /// Whether the aggregator works as in the paper, that is, without pipelining.
     pub paper_style: bool,
@@ -227,9 +227,9 @@ pub struct Configuration<'a, A> {
     pub wire: ElementTypes,
     /// Staleness bound, if the run is asynchronous.
     pub staleness: Option<u32>,
-    /// Interval between checkpoints, if one was chosen.
+    /// Interval between checkpoints, if the user has chosen one.
     pub checkpoint_every: Option<u64>,
-    /// Number of threads or processes that step a worker's environments, if one was chosen.
+    /// Number of threads or processes that step a worker's environments, if the user has chosen one.
     pub env_threads: Option<u16>,
 }
 
@@ -244,7 +244,7 @@ impl<A: Algorithm> Configuration<'_, A> {
         written.with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Returns the text of the file, in which each hyper-parameter follows its description.
+    /// Returns the text of the file. Each hyper-parameter is preceded by its description.
     ///
     /// # Errors
     /// Fails if the hyper-parameters cannot be represented.

@@ -66,7 +66,7 @@ pub struct Report {
     steps: u64,
 }
 
-/// Evaluates the agent with the saved weights and normalisation statistics, and prints the result.
+/// Evaluates the agent with its saved weights and normalisation statistics, and prints the result.
 pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let trained = read(args)?;
     let evaluation = evaluate(args, &trained)?;

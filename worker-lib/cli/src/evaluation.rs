@@ -26,7 +26,7 @@ pub struct Evaluation {
     pub max_return: f64,
     /// Mean length of the episodes, in steps.
     pub mean_length: f64,
-    /// Whether the mean return is at least the return at which the environment counts as solved.
+    /// Whether the mean return is at least the return at which the environment is considered solved.
     pub solved: bool,
 }
 

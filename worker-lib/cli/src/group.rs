@@ -1,4 +1,5 @@
-//! Aggregators of a job's gradients: the options that select an aggregator, and the code that starts or joins it.
+//! Aggregators of a job's gradients. This module contains the options that select an aggregator, and starts or joins
+//! the aggregator.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
@@ -43,7 +44,7 @@ impl fmt::Display for Aggregator {
     }
 }
 
-/// Options that select the aggregator and its address.
+/// Options that select the aggregator, and its address.
 #[derive(Args, Clone, Debug)]
 pub struct GroupArgs {
     /// Aggregator that sums the gradients [default: switch; local for a single worker]
@@ -126,7 +127,7 @@ impl GroupArgs {
         self.switch.is_some() || self.server.is_some() || self.members.is_some()
     }
 
-    /// Rejects settings that contradict each other.
+    /// Rejects options that contradict each other.
     pub fn check(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.aggregator(workers);
         let given = [
@@ -154,7 +155,7 @@ impl GroupArgs {
         if self.paper_style.unwrap_or(false) { Style::Paper } else { Style::Pipelined }
     }
 
-    /// Returns the option that is required to join the aggregator as a worker, if that option is missing.
+    /// Returns the option that a worker needs to join the aggregator, if that option is missing.
     pub fn missing(&self, workers: usize) -> Option<&'static str> {
         match self.aggregator(workers) {
             Aggregator::Switch if self.switch.is_none() => Some("--switch ADDR:PORT"),
@@ -197,7 +198,8 @@ impl GroupArgs {
         })
     }
 
-    /// Serves as the parameter server for `workers` workers at `address`, until all workers have left or `stop` is set.
+    /// Serves as the parameter server for `workers` workers at `address`. Returns when all workers have left or `stop`
+    /// is set.
     pub fn serve_sums(
         &self,
         address: SocketAddrV4,
@@ -263,7 +265,7 @@ impl GroupArgs {
     }
 }
 
-/// Resolves an IPv4 address, or a host name that has an IPv4 address, and a port.
+/// Resolves `HOST:PORT`, where HOST is an IPv4 address or a name that has an IPv4 address.
 fn resolve(text: &str) -> Result<SocketAddrV4, String> {
     let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
     let mut found = found.filter_map(|address| match address {
@@ -291,7 +293,7 @@ pub enum Host {
     Switch(EmbeddedSwitch),
     /// A parameter server in this process.
     Server(Server),
-    /// Addresses of the members of a ring, which the child processes form among themselves.
+    /// The addresses of the members of a ring. The child processes form the ring without this process.
     Ring(Vec<SocketAddrV4>),
     /// An asynchronous parameter server in this process.
     AsyncServer(AsyncHost),

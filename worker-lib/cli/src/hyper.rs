@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::number;
 
-/// Hyper-parameters that override the environment's preset.
+/// Hyper-parameters that replace those of the environment's preset.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Hyper-parameters (defaults: the environment's preset; sizes are totals)")]
 pub struct HyperParameters {
@@ -34,7 +34,7 @@ pub struct HyperParameters {
 
 /// Options of one algorithm.
 pub trait OwnParameters: Args {
-    /// Returns the names and values of the options that were given.
+    /// Returns the names and values of the options that the user has given.
     fn given(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
@@ -108,13 +108,13 @@ impl HyperParameters {
             || self.settings.iter().any(|setting| setting.starts_with("environments="))
     }
 
-    /// Returns these hyper-parameters with additional `--set` settings.
+    /// Returns a copy of the hyper-parameters with additional `--set` settings.
     #[must_use]
     pub fn with_settings(&self, settings: &[String]) -> Self {
         Self { settings: [&self.settings, settings].concat(), ..self.clone() }
     }
 
-    /// Applies the given hyper-parameters to the preset and checks the result.
+    /// Applies the hyper-parameters that the user has given to the preset, and checks the result.
     pub fn apply<A: Algorithm>(&self, mut preset: A, own: &impl OwnParameters) -> anyhow::Result<A> {
         if self.environments.is_some() {
             *preset.common().environments = self.environments;
@@ -125,8 +125,9 @@ impl HyperParameters {
     }
 }
 
-/// Applies the `--set` settings, and the values `given` by the algorithm's own options, to the preset. If only the
-/// discount factor is given, it is constant, even if that of the preset increases during training.
+/// Applies the `--set` settings and the values `given`, which come from the algorithm's own options, to the preset. If
+/// the discount factor is given, but its final value is not, the discount factor is constant, even if that of the
+/// preset increases during training.
 pub fn apply<'a, C: Serialize + DeserializeOwned>(
     preset: &C,
     settings: &'a [String],

@@ -1,5 +1,5 @@
 //! Launching of workers. This module determines whether a launcher has started this process as one worker of a job. If
-//! not, this process starts all workers.
+//! no launcher has, this process starts all workers.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -31,9 +31,9 @@ const LAUNCHERS: [(&str, &str); 3] = [
 /// number of pods.
 const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 
-/// Determines the rank of this process and the world size from `--rank` and `--workers`, or otherwise from a launcher's
-/// variables, which `lookup` reads. Returns `None` if neither is given; in that case, this process launches the workers
-/// itself.
+/// Determines the rank of this process and the world size from `--rank` and `--workers`, or otherwise from the
+/// environment variables of a launcher, which `lookup` reads. Returns `None` if neither the options nor the variables
+/// are set; in that case, this process launches the workers itself.
 ///
 /// # Errors
 /// Fails if a setting is incomplete, is not a number, is out of range, or contradicts another setting. The error names
@@ -71,7 +71,8 @@ pub fn world(
     Ok(found.map(|(world, _)| world))
 }
 
-/// Returns the rank of this process from a launcher's variables, which need not state the number of processes.
+/// Returns the rank of this process from the environment variables of a launcher. These variables need not state the
+/// number of processes.
 ///
 /// # Errors
 /// Fails if a variable is not a number.
@@ -134,12 +135,12 @@ struct Workers {
 /// Interval between checks of the worker processes.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Set of failures that end a group of workers.
+/// Failures that end a group of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Only a failure of worker 0. After any other failure, the remaining workers continue.
+    /// Only a failure of worker 0 ends the group. After any other failure, the remaining workers continue.
     OfFirst,
-    /// A failure of any worker.
+    /// A failure of any worker ends the group.
     OfAny,
 }
 

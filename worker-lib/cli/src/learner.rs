@@ -1,4 +1,5 @@
-//! Code shared by the commands that train a policy: roles of the processes, aggregation results and policy names.
+//! Code shared by the commands that train a policy. It determines the roles of the processes, collects the aggregation
+//! results, and checks the names of policies.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,8 +15,8 @@ use crate::launch::Failure;
 use crate::run::{Role, RunArgs};
 use crate::signals;
 
-/// Runs one worker, the parent process of all workers and their aggregator, or the parameter server, depending on
-/// `role`. The vectors have `len` floats.
+/// Runs the process in its `role`: as one worker, as the parent process of all workers and their aggregator, or as the
+/// parameter server. The vectors have `len` floats.
 pub fn start(
     (run, group): (&RunArgs, &GroupArgs),
     role: &Role,
@@ -38,7 +39,7 @@ pub fn start(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that a count can be divided equally among the workers. Callers must check this before they start any worker.
+/// Checks that a count can be divided equally among the workers. Must be called before any worker is started.
 pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
     if !count.is_multiple_of(workers) {
         bail!("{name} is {count}, expected a multiple of the {workers} workers");
@@ -104,7 +105,7 @@ pub fn check_names(names: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the first value that is equal to an earlier one.
+/// Returns the first value that equals an earlier value.
 pub fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().enumerate().find_map(|(at, value)| values[..at].contains(value).then_some(value))
 }

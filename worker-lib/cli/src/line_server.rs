@@ -1,4 +1,4 @@
-//! Server on a Unix socket that answers each request, a line of text, with another line.
+//! Server on a Unix socket. Each request is a line of text, and the server answers it with another line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ use crate::signals;
 /// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Function that answers the lines of one connection. Neither the lines nor the answers include the line terminator.
+/// Function that answers the lines of one connection. The lines and the answers do not include the line terminator.
 pub type Answer = Box<dyn FnMut(&str) -> String>;
 
 /// Service that answers requests, each of which is a line of text.
@@ -25,8 +25,8 @@ pub trait Service: Send + Sync + 'static {
     /// Maximum length of a line, in bytes.
     fn line_len_max_bytes(&self) -> usize;
 
-    /// Describes the service in words. The description appears in the startup message and in errors about lines that
-    /// are too long.
+    /// Returns a description of the service. The description appears in the startup message and in errors about lines
+    /// that are too long.
     fn describe(&self) -> String;
 }
 
@@ -42,7 +42,7 @@ pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result
     outcome
 }
 
-/// Listens on a socket path. Replaces a stale socket on which no process listens.
+/// Listens on a socket path. Replaces a stale socket file, on which no process listens.
 fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
         bail!("--socket {}: another process listens there; choose another path", path.display());

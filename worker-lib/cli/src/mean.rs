@@ -23,7 +23,8 @@ impl Mean {
         Self { mean, ci95 }
     }
 
-    /// Formats the mean, and the interval if there is one, with `digits` digits after the decimal point.
+    /// Formats the mean with `digits` digits after the decimal point, followed by the confidence interval if there is
+    /// one.
     pub fn text(self, digits: usize) -> String {
         match self.ci95 {
             Some(ci95) => format!("{:.digits$} +/- {ci95:.digits$}", self.mean),
@@ -33,8 +34,8 @@ impl Mean {
 }
 
 /// Returns the 0.975 quantile of Student's t-distribution. Up to 10 degrees of freedom, the quantile comes from a
-/// table. Above that, it is computed with the expansion around the normal quantile (Abramowitz and Stegun, 26.7.5),
-/// which is accurate to within 0.001 in this range.
+/// table. For more degrees of freedom, it is computed with the expansion around the normal quantile (Abramowitz and
+/// Stegun, 26.7.5), which is accurate to within 0.001 in this range.
 fn student_95(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-/// Number above which binary64 cannot represent every whole number.
+/// Number above which not every whole number can be represented in binary64.
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// Parses a whole number such as 1000000, 1_000_000 or 1e6.

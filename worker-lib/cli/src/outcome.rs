@@ -32,8 +32,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Compares the replicas, and sums the counters over all workers. This is a collective operation, which all workers
-    /// must call.
+    /// Compares the replicas, and sums the counters over all workers. This is a collective operation, so all workers
+    /// must call it.
     pub fn collect(
         trainer: &mut dyn Trainer,
         aggregation: &Histogram<u64>,

@@ -14,14 +14,14 @@ use crate::{launch, signals};
 /// Parses the arguments and calls `run`. An error is printed on one line, and the exit status is that of a failure. If
 /// a signal has requested that `run` stop, the process afterwards terminates itself with the same signal.
 ///
-/// If a packager requests the program's manual ([`iswitch_manual::write_if_asked`]), writes the manual instead. The
-/// environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or pairs such as
-/// `iswitch=debug` (default: `warn`).
+/// If the manual of the program is requested, for example by a packager ([`iswitch_manual::write_if_asked`]), writes
+/// the manual instead. The environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or
+/// pairs such as `iswitch=debug` (default: `warn`).
 pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitCode {
     main_with(|| Ok(std::env::args_os().collect()), run)
 }
 
-/// Does the same as [`main`], but with the command line that `arguments` returns, which includes the name of the
+/// Same as [`main`], but with the command line that `arguments` returns. The command line includes the name of the
 /// program.
 pub fn main_with<C: Parser>(
     arguments: impl FnOnce() -> anyhow::Result<Vec<OsString>>,

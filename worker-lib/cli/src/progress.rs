@@ -1,11 +1,11 @@
-//! Progress display of a run: a bar on a terminal, and otherwise occasional lines of text.
+//! Progress display of a run: a bar if standard error is a terminal, and occasional lines of text otherwise.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Values that the progress display shows.
+/// Values shown by the progress display.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     /// Number of environment steps so far.
@@ -14,7 +14,7 @@ pub struct Shown {
     pub mean_return: Option<f64>,
     /// Environment steps per second.
     pub steps_per_second: f64,
-    /// Median aggregation time in microseconds, if the run aggregates synchronously.
+    /// Median time of an aggregation in microseconds, if the run aggregates synchronously.
     pub aggregation_us_p50: Option<f64>,
 }
 
@@ -26,7 +26,7 @@ pub struct Progress {
     last_line: Instant,
 }
 
-/// Minimum interval between two lines. As a run gets longer, the interval grows to a tenth of the elapsed time.
+/// Minimum interval between two lines. In a long run, the interval is a tenth of the elapsed time if this is longer.
 const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 impl Progress {
@@ -37,7 +37,7 @@ impl Progress {
         Self { bar, total_steps, begin: now, last_line: now }
     }
 
-    /// Prints a line of text without disturbing the progress bar.
+    /// Prints a line of text above the progress bar.
     pub fn note(&self, text: &str) {
         note(self.bar.as_ref(), text);
     }
@@ -102,7 +102,7 @@ impl Steps {
         }
     }
 
-    /// Prints a line of text without disturbing the progress bar.
+    /// Prints a line of text above the progress bar.
     pub fn note(&self, text: &str) {
         note(self.bar.as_ref(), text);
     }

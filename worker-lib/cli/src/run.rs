@@ -38,7 +38,8 @@ pub struct RunArgs {
     /// gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
-    /// Number of workers in the configuration file. It is used if neither `--workers` nor a launcher gives the number.
+    /// Number of workers in the configuration file. It is used if the number is given neither by `--workers` nor by a
+    /// launcher.
     #[arg(skip)]
     pub(crate) configured_workers: Option<u16>,
     /// Rank of this worker, starting at 0
@@ -102,7 +103,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the rank and world size of this process, or those of worker 0 if this process is not a worker.
+    /// Returns the rank and the world size of this process. If it is not a worker, returns those of worker 0.
     pub fn world(&self) -> World {
         match *self {
             Self::Worker(world) => world,
@@ -112,8 +113,8 @@ impl Role {
 }
 
 impl RunArgs {
-    /// Determines the role of this process. If neither `--workers` nor a launcher gives the number of workers, the
-    /// number is `default_workers`.
+    /// Determines the role of this process. The number of workers is `default_workers` if it is given neither by
+    /// `--workers` nor by a launcher.
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
@@ -142,9 +143,9 @@ impl RunArgs {
         }
     }
 
-    /// Returns the run directory: the value of `--out`, or otherwise `default`. If `default` already holds a run, a
-    /// number is appended, unless `--force` is given or this process is one of several workers. With `--resume`,
-    /// returns the newest of these directories.
+    /// Returns the run directory: the value of `--out`, or `default` if the option is not given. If `default` already
+    /// holds a run, a number is appended to it, unless `--force` is given or this process is one of several workers.
+    /// With `--resume`, returns the newest run directory among `default` and those with an appended number.
     pub fn directory(&self, default: PathBuf, group: &GroupArgs) -> PathBuf {
         let is_alone = !group.is_configured() && !self.supervised;
         match &self.out {
@@ -157,8 +158,8 @@ impl RunArgs {
         }
     }
 
-    /// Creates the run directory, and refuses to overwrite an existing run. Only worker 0 or the parent process does
-    /// so; in other processes, this function has no effect.
+    /// Creates the run directory, and refuses to overwrite a run in it. Only worker 0 or the parent process does so; in
+    /// other processes, this function has no effect.
     pub fn prepare(&self, out: &Path, world: World) -> anyhow::Result<()> {
         if self.supervised || world.rank > 0 {
             return Ok(());
@@ -176,8 +177,8 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Returns the number of workers of the job: the value of `--workers`, otherwise that of the configuration file,
-    /// otherwise `default`.
+    /// Returns the number of workers of the job. It is the value of `--workers`, or otherwise that in the configuration
+    /// file, or otherwise `default`.
     pub fn workers_or(&self, default: u16) -> u16 {
         self.workers.or(self.configured_workers).unwrap_or(default)
     }
@@ -220,7 +221,7 @@ impl RunArgs {
     }
 
     /// Returns the error of a worker. If another worker of the job has already reported an error, returns only the exit
-    /// code, because an error in the code of an environment usually ends all workers at once.
+    /// code. An error in the code of an environment usually occurs in all workers, and should be reported only once.
     pub fn report_once(&self, out: &Path, error: anyhow::Error) -> anyhow::Result<ExitCode> {
         let report = || {
             File::create_new(out.join(ERROR_FILE))?
@@ -269,7 +270,8 @@ pub fn holds_checkpoint(out: &Path) -> bool {
     out.join(checkpoint::MODEL_FILE).exists()
 }
 
-/// Returns the first of DIR, DIR-2, DIR-3 and so on that does not hold a run, so that a command can be repeated.
+/// Returns the first of the directories DIR, DIR-2, DIR-3 and so on that does not hold a run. As a result, a command
+/// can be repeated without `--force`.
 fn unused(out: &Path) -> PathBuf {
     let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}", out.display())));
     std::iter::once(out.to_owned())
@@ -286,10 +288,11 @@ fn is_numbered(run: &Path, default: &Path) -> bool {
     })
 }
 
-/// Returns the run directory with the newest checkpoint, among those in `parent` that match.
+/// Returns the run directory with the newest checkpoint, among the directories in `parent` for which `matches` returns
+/// true.
 ///
 /// # Errors
-/// Fails if no run directory matches.
+/// Fails if there is no such directory.
 pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Result<PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     let saved_at = |run: &PathBuf| run.join(checkpoint::MODEL_FILE).metadata().ok()?.modified().ok();
@@ -303,7 +306,7 @@ pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Res
     })
 }
 
-/// Removes the files of a run from its directory. Leaves other files alone.
+/// Removes the files of a run from its directory. Does not remove other files.
 fn discard_run(out: &Path) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {

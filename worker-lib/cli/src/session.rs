@@ -97,7 +97,7 @@ impl Session {
         Self::new(options, &run, &trainer.progress(), trainer.loss_names())
     }
 
-    /// Trains until the run is complete or a worker requests a stop. Saves the final state in the checkpoint.
+    /// Trains until the run is complete or a worker requests a stop. Then saves the final state in a checkpoint.
     pub fn run(&mut self, trainer: &mut dyn Trainer) -> anyhow::Result<Outcome> {
         if let Some(note) = trainer.note().filter(|_| self.options.is_first) {
             self.note(&note);
@@ -120,7 +120,7 @@ impl Session {
         Ok(Outcome::collect(trainer, &self.aggregation, self.elapsed())?)
     }
 
-    /// Returns whether a checkpoint is due after this advance. After the `last` advance, a checkpoint is always due.
+    /// Returns whether a checkpoint is due after this advance. If `last` is set, a checkpoint is always due.
     pub fn is_checkpoint_due(&self, at: &Progress, last: bool) -> bool {
         let every = self.options.checkpoint_every;
         last || (every > 0 && at.advances.is_multiple_of(every))
@@ -131,12 +131,12 @@ impl Session {
         self.begin.elapsed()
     }
 
-    /// Prints a line of text without disturbing the progress bar.
+    /// Prints a line of text above the progress bar.
     pub fn note(&self, text: &str) {
         self.progress.note(text);
     }
 
-    /// Sends a row of metrics to the tracker. If the tracker fails, the run continues without it.
+    /// Sends a row of metrics to the tracker. If the tracker fails, the run continues without tracking.
     fn track(&mut self, step: u64, row: &[Option<f64>]) {
         let Some(tracker) = &mut self.tracker else { return };
         if let Err(error) = tracker.log(step, &self.tags, row) {
@@ -185,7 +185,7 @@ fn settings(run: &RunKind<'_>) -> anyhow::Result<Value> {
     Ok(settings)
 }
 
-/// Returns the entries of a JSON object as pairs of a name and a text.
+/// Returns the entries of a JSON object, each as its name and its value in text form.
 fn texts(settings: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let entries = settings.as_object().into_iter().flatten();
@@ -200,7 +200,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Minimum length of the window. It is long enough for a learner to receive several step counts from remote actors.
+    /// Minimum length of the window. During this time, a learner receives several step counts from remote actors.
     const WINDOW: Duration = Duration::from_millis(500);
 
     fn new(steps: u64) -> Self {

@@ -1,4 +1,4 @@
-//! Subcommands that are implemented by separate programs, such as `iswitch-coflow` for `iswitch coflow`.
+//! Subcommands that are implemented by separate programs. For example, `iswitch-coflow` implements `iswitch coflow`.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,8 +18,7 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    /// Replaces this process with `program`. The arguments of the program are `first`, followed by the user's
-    /// arguments.
+    /// Replaces this process with `program`. The arguments of the program are `first`, followed by those of the user.
     ///
     /// # Errors
     /// See [`replace`].

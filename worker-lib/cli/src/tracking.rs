@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const SCRIPT: &str = include_str!("track.py");
-/// Environment variable that makes wandb print nothing, because the output of wandb would disturb the progress bar.
+/// Environment variable that suppresses the output of wandb, which would disturb the progress bar.
 const SILENT_VARIABLE: &str = "WANDB_SILENT";
 
 /// Options for tracking a run.
@@ -58,7 +58,7 @@ impl TrackArgs {
         self.track.then(|| Tracking { project: project.clone(), entity: entity.clone() })
     }
 
-    /// If the run is tracked, checks that the Python package is installed.
+    /// If the run is to be tracked, checks that the Python package is installed.
     ///
     /// # Errors
     /// Fails with a [`TrackingError`] if Python cannot be started or lacks the package.
@@ -77,7 +77,7 @@ pub struct Tracker {
     place: String,
 }
 
-/// Response of the child process to its first line of input.
+/// Response of the child process to the first line that it receives.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
@@ -86,8 +86,8 @@ enum Answer {
 }
 
 impl Tracker {
-    /// Begins to track a run that has these settings and whose files are in `out`. If `continues` is set, Weights &
-    /// Biases treats the run as a continuation of the earlier one.
+    /// Begins to track a run with the given settings, whose files are in `out`. If `continues` is set, Weights & Biases
+    /// treats the run as a continuation of the run that was tracked before.
     ///
     /// # Errors
     /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start to track the run.
@@ -136,7 +136,7 @@ impl Tracker {
         &self.place
     }
 
-    /// Logs the named values of a step. Values that are absent are omitted.
+    /// Logs the values of a step. `tags` contains their names. Absent values are omitted.
     ///
     /// # Errors
     /// Fails if the child process has exited.

@@ -108,7 +108,7 @@ struct TaskArgs {
     checkpoint_every: Option<u64>,
 }
 
-/// Default number of workers of a job, used if neither `--workers` nor a launcher gives it.
+/// Default number of workers of a job. It is used if the number is given neither by `--workers` nor by a launcher.
 pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
@@ -170,8 +170,8 @@ impl<A: Algorithm> Job<A> {
 }
 
 impl<H: OwnParameters> TrainArgs<H> {
-    /// Reads the file of `--config`, and uses its entries for options that were not given. A resumed run instead uses
-    /// the file in its run directory, except for the hyper-parameters, which it takes from the checkpoint.
+    /// Reads the file of `--config`, and uses its entries for options that are not given on the command line. If a run
+    /// is resumed, uses the file in its run directory instead, but takes the hyper-parameters from the checkpoint.
     pub fn read_config<A: Algorithm>(&mut self) -> anyhow::Result<()> {
         let path = if self.run.resume {
             let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
@@ -199,8 +199,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// Returns the directory of the newest run of this algorithm. If an environment or a seed is given, the run must
-    /// match it.
+    /// Returns the run directory of the newest run of this algorithm. If the user has given an environment or a seed,
+    /// the run must have the same one.
     fn newest_run<A: Algorithm>(&self) -> anyhow::Result<PathBuf> {
         let TaskArgs { env, seed, .. } = &self.task;
         let matches = |run: &Path| -> anyhow::Result<bool> {
@@ -235,15 +235,15 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.configuration(job, world.size).write(&job.out)
     }
 
-    /// Returns the options that the parent process adds to those of its workers. These options name the configuration
-    /// file that the parent has written, because the user's file may change before the workers are restarted.
+    /// Returns the options that the parent process adds to those of its workers. They name the configuration file that
+    /// the parent has written, because the user may change the original file before the workers are restarted.
     fn further(&self, out: &Path) -> Vec<OsString> {
         let written = self.file.as_ref().map(|_| ["--config".into(), out.join(CONFIG_FILE).into()]);
         written.into_iter().flatten().collect()
     }
 
-    /// Prints the configuration file if `--list-parameters` is given. Returns whether the option is given. Without
-    /// `--workers`, the job has `default_workers` workers.
+    /// Prints the configuration file if `--list-parameters` is given, and returns whether it is given. If the user has
+    /// not given the number of workers, the job has `default_workers` workers.
     pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>, default_workers: u16) -> anyhow::Result<bool> {
         if self.hyper.list_parameters && self.run.json {
             print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
@@ -282,7 +282,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.job_with(&[])
     }
 
-    /// Returns the definition of the run with these `--set` settings in addition to its own.
+    /// Returns the definition of the run with the given `--set` settings in addition to those on the command line.
     pub fn job_with<A: Algorithm>(&self, settings: &[String]) -> anyhow::Result<Job<A>> {
         if self.run.resume {
             return self.resumed_job();
@@ -301,7 +301,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(Job { config: self.configure(preset, settings)?, env, out })
     }
 
-    /// Returns the definition of the run in the run directory, but with the number of steps that the options give.
+    /// Returns the definition of the run that the run directory contains. If the options give a number of steps, it
+    /// replaces that of the run.
     fn resumed_job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
@@ -343,7 +344,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// Returns the vectors that a job sums for a learner whose vectors have the given lengths.
+    /// Returns the vectors that the workers of a job sum, for a learner whose vectors have the given lengths.
     pub fn vectors(&self, shape: VectorShape, world: World) -> anyhow::Result<Vectors> {
         let elements = self.wire();
         Ok(Vectors { len: shape.summed_len(elements, world.size)?, elements })
@@ -455,7 +456,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 }
 
-/// Prints the command that resumes the stopped run.
+/// Prints the command that resumes the run that was stopped.
 fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
     let at = trainer.progress();
     if at.finished {

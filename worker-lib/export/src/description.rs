@@ -52,7 +52,7 @@ enum Steps {
     },
 }
 
-/// Parameters of a layer. They are absent in a description without numbers.
+/// Parameters of a layer. They are absent in a description that does not include numbers.
 #[derive(Serialize)]
 struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ enum Action {
     },
 }
 
-/// Numbers used to convert a continuous action. A bound is null if the dimension has no bounds.
+/// Numbers used to convert a continuous action. A bound is null if the action's dimension is unbounded.
 #[derive(Serialize)]
 struct Scaling {
     scale: Vec<f32>,

@@ -83,7 +83,7 @@ impl Format {
 }
 
 impl Export {
-    /// Exports the policy, and prints which files were written.
+    /// Exports the policy, and prints the paths of the files that were written.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let format = self.format()?;
         let trained = Trained::read(&self.run).context("no policy to export")?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::options::Format;
 use crate::policy::ExportedPolicy;
 
-/// Files written by one export. All of them are checked before the first one is written.
+/// Files that one export writes. All paths are checked before the first file is written.
 pub(crate) struct Files {
     replaces: bool,
     reserved: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Policy to export, with the properties that all formats need.
+//! Policy to export, with the properties that the formats need.
 
 use anyhow::{Context as _, bail};
 use iswitch_learn::algorithms::policy_graph::{GraphLayer, Outputs, PolicyGraph, Preprocessing};
@@ -43,9 +43,9 @@ pub(crate) enum ActionTransform {
         scale: Vec<f32>,
         /// Offset of each dimension.
         offset: Vec<f32>,
-        /// Minimum of each dimension; negative infinity if the dimension has no bounds.
+        /// Minimum of each dimension; negative infinity if the dimension is unbounded.
         low: Vec<f32>,
-        /// Maximum of each dimension; infinity if the dimension has no bounds.
+        /// Maximum of each dimension; infinity if the dimension is unbounded.
         high: Vec<f32>,
     },
 }
@@ -131,7 +131,7 @@ impl ExportedPolicy {
         }
     }
 
-    /// Returns facts about the policy's training, by name.
+    /// Returns properties of the policy's training, each with its name.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("algorithm", self.algorithm.clone()),

@@ -72,7 +72,7 @@ pub(crate) fn file(
     to_bytes(&tensors, &exported.facts())
 }
 
-/// Adds noise to the second half of the observations, so that they differ from those seen in training.
+/// Adds noise to the second half of the observations, so that these observations are unlike those in training.
 fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     let dim = spec.observation_dim;
     let rows = observations.len() / dim;
@@ -91,7 +91,7 @@ fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     }
 }
 
-/// Policy that records the first observations for which it is asked to act.
+/// Policy that acts as another policy does, and records the first observations that it receives.
 struct Recorder {
     policy: Box<dyn Policy>,
     /// Maximum number of floats to record.

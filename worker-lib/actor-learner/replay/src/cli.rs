@@ -59,18 +59,18 @@ pub struct ServeArgs {
     pub tls_client_ca: Option<PathBuf>,
     /// Directory for the journal and the snapshots
     ///
-    /// Without this option, all items are lost when the process ends.
+    /// Without this option, all items are lost when the process exits.
     #[arg(long, value_name = "PATH")]
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts: none, write or sync
     ///
-    /// With write, acknowledged inserts survive the end of the process. With sync, they also survive a crash of the
+    /// With write, acknowledged inserts survive the exit of the process. With sync, they also survive a crash of the
     /// machine. With none, only items in the last snapshot survive. Default: write with --data-dir, none without it.
     #[arg(long, value_name = "WHAT", value_parser = durability)]
     pub durability: Option<Durability>,
     /// Interval of snapshots, in seconds
     ///
-    /// These snapshots are in addition to those that the shard writes to keep the journal short.
+    /// The shard also writes snapshots that keep the journal short.
     #[arg(long, value_name = "SECONDS")]
     pub snapshot_every: Option<f64>,
     /// Seed of the selectors' random choices
@@ -78,7 +78,7 @@ pub struct ServeArgs {
     /// Default: 0.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Print a line of JSON when the shard is ready and when it ends
+    /// Print a line of JSON when the shard is ready and when it stops
     ///
     /// The last line contains the description of the shard.
     #[arg(long)]

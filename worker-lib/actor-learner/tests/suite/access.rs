@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// Timeout that no operation of these tests reaches, even on a busy machine.
+/// Timeout that no operation of these tests exceeds, even on a busy machine.
 const HANGS: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
 

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Timeout that no operation of these tests reaches, even on a busy machine.
+/// Timeout that no operation of these tests exceeds, even on a busy machine.
 const HANGS: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -36,8 +36,8 @@ fn parsed(output: &Output) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}"))
 }
 
-/// Trains an agent, which must act better than at random. The replicas must stay identical, and all items must be
-/// valid.
+/// Trains an agent, which must achieve at least the return `least_return`. The replicas must stay identical, and all
+/// items must be valid.
 fn learns(arguments: &str, least_return: f64) {
     let directory = TempDir::new().unwrap();
     let result = finish(&format!("actor-learner {arguments}"), &directory.path().join("run"));
@@ -197,7 +197,7 @@ fn kill(id: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap(), signal);
 }
 
-/// Returns the descendants of this process and their subcommands. A learner that is the parent of other learners is
+/// Returns the descendants of this process with their subcommands. If a learner is the parent of other learners, it is
 /// not counted as a learner.
 fn descendants(id: u32) -> Vec<(u32, String)> {
     let children = |id: u32| -> Vec<u32> {

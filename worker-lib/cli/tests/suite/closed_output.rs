@@ -1,7 +1,8 @@
 //! Tests of commands whose standard output has been closed by its reader, as in `iswitch ... --json | head -c 0`.
 use std::process::{Command, Stdio};
 
-/// Runs the command with a standard output that its reader has already closed, and returns its standard error.
+/// Runs the command with a standard output whose reader has already closed it. Returns the standard error of the
+/// command.
 fn run(arguments: &[&str]) -> String {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

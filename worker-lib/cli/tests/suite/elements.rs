@@ -3,7 +3,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Trains A2C for a few steps with these options.
+/// Trains A2C for a few steps with the given options.
 fn train(options: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     Command::new(env!("CARGO_BIN_EXE_iswitch"))

@@ -24,7 +24,7 @@ class Wrong(gymnasium.Env):
 gymnasium.register("Wrong-v0", Wrong)
 "#;
 
-/// Returns the Python interpreter that `iswitch` uses, or `None` if it lacks Gymnasium.
+/// Returns the path of the Python interpreter that `iswitch` uses, or `None` if Gymnasium is not installed for it.
 fn python() -> Option<PathBuf> {
     let python = PathBuf::from(std::env::var_os("ISWITCH_PYTHON").unwrap_or_else(|| "python3".into()));
     let output = Command::new(&python).args(["-c", "import gymnasium"]).output();

@@ -43,8 +43,8 @@ fn train_and_kill(algorithm: &str, options: &[&str], rank: &str) -> Output {
     parent.wait_with_output().unwrap()
 }
 
-/// Kills a worker as [`train_and_kill`] does, checks that the run completes, and returns its result and its standard
-/// error.
+/// Kills a worker as [`train_and_kill`] does, and checks that the run completes. Returns the result and the standard
+/// error of the run.
 fn kill_worker(algorithm: &str, options: &[&str], rank: &str) -> (Value, String) {
     let Output { status, stdout, stderr } = train_and_kill(algorithm, options, rank);
     let stderr = String::from_utf8_lossy(&stderr).into_owned();

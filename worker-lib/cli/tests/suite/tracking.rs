@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Reads the data that wandb has stored in offline mode, and prints the configuration and the history as JSON lines.
+/// Python program that reads the data that wandb has stored in offline mode, and prints the configuration and the
+/// history as JSON lines.
 ///
 /// The file consists of a header of 7 bytes and a log of protocol-buffer messages in blocks of 32 KiB, as in LevelDB.
 /// Each part of a message has a checksum, a length and a kind (1 whole, 2 first, 3 middle, 4 last).
@@ -45,7 +46,7 @@ fn python() -> PathBuf {
     std::env::var_os("ISWITCH_PYTHON").unwrap_or_else(|| "python3".into()).into()
 }
 
-/// Returns whether the interpreter has the package. If not, prints that a test is skipped.
+/// Returns whether the wandb package is installed for the interpreter. If it is not, prints that the test is skipped.
 fn has_wandb() -> bool {
     let output = Command::new(python()).args(["-c", "import wandb"]).output();
     if output.is_ok_and(|output| output.status.success()) {

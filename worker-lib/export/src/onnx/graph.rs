@@ -8,7 +8,7 @@ use super::proto::{
 /// Name of the variable batch size.
 const BATCH: &str = "batch";
 
-/// ONNX graph that is being built. Values are referred to by name.
+/// ONNX graph under construction. Values are referred to by name.
 #[derive(Default)]
 pub(super) struct Graph {
     proto: GraphProto,

@@ -17,9 +17,9 @@ use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
 use graph::{Element, Graph, float, int, ints};
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
-/// Version of the file format, supported by ONNX Runtime 1.13 and later.
+/// Version of the file format. ONNX Runtime 1.13 and later support it.
 const IR_VERSION: i64 = 8;
-/// Version of the operator set, the first one with layer normalisation.
+/// Version of the operator set. It is the first one that has layer normalisation.
 const OPSET: i64 = 17;
 /// Name of the graph's input.
 const OBSERVATION: &str = "observation";

@@ -1,5 +1,5 @@
-//! Messages of ONNX files that a policy needs (from `onnx.proto` of ONNX 1.14, IR version 9 and older). The field
-//! numbers are those of the specification.
+//! Messages of the ONNX format that are needed for a policy (from `onnx.proto` of ONNX 1.14, IR version 9 and older).
+//! The field numbers are those of the specification.
 
 use prost::Message;
 

@@ -1,4 +1,5 @@
-//! Tests of the format json with an interpreter that implements only what the format's documentation states.
+//! Tests of the format json. The tests use an interpreter that implements only what the documentation of the format
+//! states.
 
 use std::path::Path;
 

@@ -27,8 +27,8 @@ pub struct Part {
 }
 
 impl Shard {
-    /// Draws one item as soon as possible. Then draws further items, up to `count` in total, until the next draw would
-    /// have to wait or the item would not fit into the same part.
+    /// Draws one item as soon as possible. Then draws further items, up to `count` in total, until the part is full or
+    /// the next draw would have to wait.
     ///
     /// # Errors
     /// Fails if `count` is 0, or if no item could be drawn within `wait`.

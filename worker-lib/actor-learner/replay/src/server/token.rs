@@ -64,7 +64,7 @@ impl Token {
         Self::new(text.trim_end())
     }
 
-    /// Returns whether a request carries this token. The comparison takes constant time.
+    /// Returns whether a request carries this token. The comparison takes the same time wherever the tokens differ.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         let given = value.and_then(|value| value.strip_prefix(SCHEME.as_bytes()));

@@ -20,13 +20,13 @@ pub(crate) trait Disk: Debug + Send + Sync {
     fn create(&self, name: &str) -> io::Result<Box<dyn WriteFile>>;
     /// Flushes the content of a file, so that it survives a crash of the machine.
     fn sync_file(&self, name: &str) -> io::Result<()>;
-    /// Renames a file. Replaces an existing file that has the new name.
+    /// Renames a file. If a file with the new name exists, it is replaced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Flushes the file names in the directory, so that they survive a crash of the machine.
     fn sync_names(&self) -> io::Result<()>;
-    /// Returns a number that differs from call to call and serves as the salt of a file.
+    /// Returns a number that is different for each call. It serves as the salt of a file.
     fn salt(&self) -> u64;
 }
 

@@ -15,7 +15,7 @@ pub enum StoreError {
         action: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Error reported by the operating system.
         source: io::Error,
     },
     /// Another process uses the directory.

@@ -31,14 +31,14 @@ pub(super) const FORMAT: u32 = 2;
 pub(super) const FORMAT_OLDEST: u32 = 1;
 const MAGIC: [u8; 8] = *b"ISWRPLAY";
 pub(super) const HEADER_COPY_BYTES: usize = 24;
-/// Offset of the second copy of the header. It lies in a different sector, so that an unreadable sector affects only
-/// one of the copies.
+/// Offset of the second copy of the header. The two copies lie in different sectors, so that an unreadable sector
+/// affects only one of them.
 pub(super) const SECOND_COPY: usize = 4096;
 pub(super) const HEADER_BYTES: usize = SECOND_COPY + HEADER_COPY_BYTES;
 pub(super) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'J', b'1'];
 pub(super) const FRAME_BYTES: usize = 16;
 
-/// Lengths of the header and the frame in format 1.
+/// Length of the header in format 1. The next constant is the length of a frame.
 const HEADER_BYTES_1: usize = 2 * HEADER_COPY_BYTES;
 const FRAME_BYTES_1: usize = 12;
 
@@ -114,7 +114,7 @@ impl Header {
         is_valid.then_some(frame)
     }
 
-    /// Returns whether `body` is the body for which the frame was written.
+    /// Returns whether `body` is the body for which `frame` was written.
     pub(super) fn is_body(self, frame: Frame, body: &[u8], offset: u64) -> bool {
         let before = if self.format == 1 { place_crc(self.salt, offset, frame.body_len) } else { 0 };
         crc32c::crc32c_append(before, body) == frame.crc

@@ -1,4 +1,4 @@
-//! Journal writer, which combines many records into one write and one `fdatasync`.
+//! Writer of the journal. It combines many records into one write and one `fdatasync`.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::lock;
 /// are durable.
 pub(crate) type Lsn = u64;
 
-/// Failure of the journal. The journal cannot be written until a new segment has been started and a snapshot has been
+/// Failure of the journal. Records cannot be written again until a new segment has been started and a snapshot has been
 /// written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -59,7 +59,7 @@ struct Shared {
     progress: watch::Sender<Progress>,
 }
 
-/// Appending side of a shard's journal. Dropping it waits until the remaining records are written.
+/// Appending side of a shard's journal. Dropping this value waits until all queued records have been written.
 pub(crate) struct Journal {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
@@ -99,7 +99,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Creates a journal without a writer thread.
+    /// Creates a journal without a writer thread, so that a test can execute the writes itself.
     pub(super) fn unattended(
         directory: Arc<Directory>,
         number: u64,
@@ -163,8 +163,8 @@ impl Journal {
     }
 
     /// Clears a failure. Must be called only after the completion of a snapshot that was started after
-    /// `recoverable_failures` was obtained, because such a snapshot contains the changes whose records the journal
-    /// lost. Returns whether the journal works.
+    /// `recoverable_failures` was obtained, because only such a snapshot is certain to contain the changes whose
+    /// records the journal lost. Returns whether the journal works.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;

@@ -174,18 +174,18 @@ impl Directory {
         self.disk.sync_names().map_err(|source| StoreError::io("sync", &self.path, source))
     }
 
-    /// Marks a file as damaged, so that it is never removed.
+    /// Marks a file as damaged. A damaged file is never removed.
     fn keep(&self, name: &str) {
         lock(&self.damaged).insert(name.to_owned());
     }
 
-    /// Marks a file as unreadable, so that it is left unchanged until the next start.
+    /// Marks a file as unreadable. An unreadable file is left unchanged until the next start.
     fn leave(&self, name: &str) {
         lock(&self.unread).insert(name.to_owned());
     }
 
     /// Removes the files that `snapshot-number` replaces, and renames those that are damaged. If a file cannot be
-    /// removed, the next snapshot tries again. In the meantime, the file remains, but is no longer read.
+    /// removed, it remains, but is no longer read; the next snapshot tries to remove it again.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {

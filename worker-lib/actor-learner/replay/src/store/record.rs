@@ -19,7 +19,7 @@ const COPY_BYTES: usize = 4096;
 
 const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);
 
-/// Payload with its checksum. The checksum is computed before any lock is taken.
+/// Payload and its checksum, which is computed before any lock is taken.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,
@@ -32,24 +32,24 @@ impl Payload {
     }
 }
 
-/// Change to a table. `counts` are the table's counts after the change.
+/// Change to a table. `counts` are the counts of the table's operations after the change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
     /// The table contains the item. The item's payload follows the record.
     Item { table: TableName, counts: Counts, item: Box<Item> },
     /// The items have been removed.
     Removed { table: TableName, counts: Counts, keys: Vec<u64> },
-    /// The items have been drawn this many times.
+    /// Each item has been drawn the given number of times.
     Sampled { table: TableName, counts: Counts, times: Vec<(u64, u32)> },
-    /// The items have these priorities.
+    /// Each item has the given priority.
     Priorities { table: TableName, counts: Counts, priorities: Vec<(u64, f64)> },
     /// The table is empty.
     Reset { table: TableName },
-    /// The table has this window of sequence numbers for an actor.
+    /// The window of an actor's sequence numbers has this state.
     Writer { table: TableName, actor: u64, window: Box<Window> },
-    /// The table has these counts.
+    /// The counts of the table's operations have these values.
     Counts { table: TableName, counts: Counts },
-    /// The snapshot is complete.
+    /// Final record of a complete snapshot.
     End { items: u64 },
 }
 

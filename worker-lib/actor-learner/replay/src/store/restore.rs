@@ -93,7 +93,7 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
-/// Checks whether a file of an interrupted snapshot, which the next snapshot would remove, is damaged.
+/// Checks whether a file of an interrupted snapshot is damaged. The next snapshot would remove the file if it were not.
 fn inspect(directory: &Directory, name: &str) {
     let path = directory.path().join(name);
     let is_end = |record: &Record| record.table().is_none();

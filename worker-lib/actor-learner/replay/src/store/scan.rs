@@ -42,9 +42,9 @@ struct Window {
 
 /// Result of reading at a position of the file.
 enum Found {
-    /// A record and its length, including the frame. The record is `None` if it only named a table.
+    /// A record, and its length including the frame. The record is `None` if it only assigned a name to a table number.
     Record(Option<Record>, u64),
-    /// A valid frame with a damaged body. The length includes the frame.
+    /// A valid frame with a damaged body, and the length of both.
     DamagedBody(u64),
     /// A valid frame whose body extends beyond the end of the file.
     TornBody,
@@ -82,7 +82,7 @@ impl Window {
         self.restart(self.offset());
     }
 
-    /// Skips bytes, whether or not they have been read.
+    /// Skips bytes. They need not have been read into the buffer.
     fn skip(&mut self, bytes: u64) {
         if bytes <= (self.buffer.len() - self.start) as u64 {
             self.start += bytes as usize;
@@ -253,7 +253,8 @@ fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     Ok(window.offset())
 }
 
-/// Skips bytes up to the next possible start of a frame. Returns whether there is one; if not, all bytes are skipped.
+/// Skips bytes up to the next possible start of a frame, and returns true. If there is none, skips all bytes and
+/// returns false.
 fn find_magic(window: &mut Window) -> Result<bool, StoreError> {
     loop {
         let bytes = window.fill(RECORD_MAGIC.len())?;

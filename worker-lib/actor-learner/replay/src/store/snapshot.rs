@@ -24,13 +24,13 @@ pub(crate) struct Snapshot {
     pub(crate) bytes: u64,
 }
 
-/// Parameters that determine how long a snapshot locks the tables.
+/// Parameters that limit how long a snapshot locks each table.
 pub(crate) struct Pace<'a> {
     /// Maximum number of items that are copied under one lock.
     pub(crate) items: usize,
     /// Approximate maximum number of payload bytes that are copied under one lock.
     pub(crate) bytes: u64,
-    /// Function that is called each time no table is locked.
+    /// Function that is called whenever the snapshot holds no lock on a table.
     pub(crate) between: &'a mut dyn FnMut(),
 }
 
@@ -138,8 +138,8 @@ fn unfinished(number: u64) -> String {
     Directory::snapshot(number) + UNFINISHED
 }
 
-/// Writes `snapshot-number`, which replaces everything before `journal-number`, and removes the replaced files. Each
-/// lock on a table covers only a few items. This function blocks.
+/// Writes `snapshot-number`, which replaces all files before `journal-number`, and removes the replaced files. Holds
+/// the lock on a table only while it copies a few items. This function blocks.
 pub(crate) fn write_snapshot(
     directory: &Directory,
     number: u64,

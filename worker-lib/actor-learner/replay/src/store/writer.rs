@@ -1,4 +1,4 @@
-//! File side of the journal: the writer of segments.
+//! Writer of segments, which is the file side of the journal.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -23,8 +23,7 @@ pub(super) enum Part {
     },
 }
 
-/// Writer of journal segments. If a segment can no longer be written, its remaining data is dropped until the next
-/// segment begins.
+/// Writer of journal segments. If it cannot write to a segment any more, it drops the remaining data of the segment.
 pub(super) struct Writer {
     directory: Arc<Directory>,
     durability: Durability,
@@ -48,7 +47,7 @@ impl Writer {
         self.segment.is_some()
     }
 
-    /// Writes parts. If any data was dropped, returns the first error.
+    /// Writes parts. Returns the first error if any data was dropped.
     pub(super) fn write(&mut self, parts: &[Part]) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         let mut run: Vec<&[u8]> = Vec::new();

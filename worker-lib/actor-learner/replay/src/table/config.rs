@@ -34,7 +34,7 @@ pub enum WhenFull {
     /// The remover picks items to remove, as in Reverb.
     #[default]
     Remove,
-    /// The insert waits, so that no item is lost before it is sampled or deleted.
+    /// The insert waits for room. Therefore, no item is removed before it has been sampled or deleted.
     Wait,
 }
 

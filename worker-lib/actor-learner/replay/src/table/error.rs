@@ -11,12 +11,12 @@ pub enum Refusal {
         /// Invalid priority.
         priority: f64,
     },
-    /// A priority is negative, or its weight is too large for the sum of weights.
+    /// A priority is negative, or its weight is so large that the sum of the weights could overflow.
     #[error("priority is {priority}, expected 0 to 2^40 when raised to the exponent of {selector}")]
     PriorityOutOfRange {
         /// Invalid priority.
         priority: f64,
-        /// Selector for which the weight would be out of range.
+        /// Selector in which the weight would be out of range.
         selector: Selector,
     },
     /// The payload is too long even for an empty table.
@@ -29,7 +29,7 @@ pub enum Refusal {
     },
 }
 
-/// Conditions that a request may have to wait for.
+/// Conditions that may hold a request back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Held {
     /// The rate limiter holds back the insert until more items are sampled.

@@ -13,12 +13,12 @@ pub struct NewItem {
     pub payload: Bytes,
 }
 
-/// Origin of an item: its actor, and its position in the sequence of the actor's items.
+/// Origin of an item, which consists of its actor and its position in the sequence of the actor's items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Number that identifies the actor.
     pub actor: u64,
-    /// Session number of the actor, which increases each time the actor starts.
+    /// Session number of the actor. It increases each time the actor starts.
     pub session: u64,
     /// Sequence number of the item within the session.
     pub seq: u64,
@@ -46,7 +46,7 @@ pub struct Item {
 /// Item that was drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// Drawn item; its `times_sampled` includes this draw.
+    /// Drawn item. Its `times_sampled` includes this draw.
     pub item: Item,
     /// Probability of this draw among the items of the table; 1 if the sampler is deterministic.
     pub probability: f64,

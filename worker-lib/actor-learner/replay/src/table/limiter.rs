@@ -33,7 +33,7 @@ pub enum ErrorBuffer {
     Range(f64, f64),
 }
 
-/// Invalid limiter, for example one that would block forever.
+/// Invalid rate limiter, such as one that would block forever.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field} of the rate limiter is {value}, expected {expected}")]
 pub struct LimiterError {
@@ -94,7 +94,7 @@ impl RateLimiter {
     }
 
     /// # Errors
-    /// Returns an error that names a field that is out of range.
+    /// Returns an error that names one of the fields that are out of range.
     pub fn checked(self) -> Result<Self, LimiterError> {
         let refuse = |field, value: String, expected: &str| {
             Err(LimiterError { field, value, expected: expected.to_owned() })
@@ -124,7 +124,7 @@ impl RateLimiter {
         counts.size() >= self.min_size_to_sample && self.difference(counts) - 1.0 >= self.min_diff
     }
 
-    /// Returns the number of samples that the inserts allow and that have not been drawn yet.
+    /// Returns the number of samples that the inserts so far allow, minus the number of samples so far.
     pub fn difference(&self, counts: &Counts) -> f64 {
         counts.inserts as f64 * self.samples_per_insert - counts.samples as f64
     }

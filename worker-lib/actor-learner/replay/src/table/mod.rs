@@ -27,7 +27,7 @@ pub(crate) use self::writers::{OriginError, Window, Writers};
 use self::selector::Index;
 use crate::limits::ITEM_OVERHEAD_BYTES;
 
-/// Returns the number of bytes of a table's capacity that an item with a payload of this length occupies.
+/// Returns how much of a table's capacity an item occupies if its payload has the given length, in bytes.
 pub fn cost_bytes(payload_len: usize) -> u64 {
     payload_len as u64 + ITEM_OVERHEAD_BYTES
 }
@@ -93,8 +93,8 @@ impl Table {
         self.counts
     }
 
-    /// Returns the sum of the weights by which the sampler draws. The weight of an item is its priority to the power of
-    /// the sampler's exponent, or 1 if the sampler has no exponent.
+    /// Returns the sum of the weights by which the sampler draws. If the sampler has an exponent, the weight of an item
+    /// is its priority to the power of the exponent; otherwise, it is 1.
     pub fn mass(&self) -> f64 {
         self.sampler.mass(self.len())
     }
@@ -143,9 +143,9 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts an item. [`Self::check`] and [`Self::can_insert`] must have allowed it, and its key must be greater than
-    /// all previous keys. Returns the keys of the items that were removed to make room. These may include the key of
-    /// the new item itself: as in Reverb, the remover of a full table picks among all items.
+    /// Inserts an item. [`Self::check`] and [`Self::can_insert`] must have allowed the insert, and the key of the item
+    /// must be greater than all previous keys. Returns the keys of the items that were removed to make room. The new
+    /// item itself may be among them, because the remover of a full table picks among all items, as in Reverb.
     pub fn insert(&mut self, item: Item) -> Vec<u64> {
         self.writers.mark(item.origin);
         self.put(item);
@@ -244,8 +244,8 @@ impl Table {
     }
 
     /// Removes all items, resets the rate limiter to zero, and returns the number of removed items. The table still
-    /// remembers the sequence numbers of each actor, so that a request from before the reset is not inserted into the
-    /// empty table.
+    /// remembers the sequence numbers of each actor, so that a retransmitted insert from before the reset does not
+    /// insert its items again.
     pub fn reset(&mut self) -> u64 {
         let deleted = self.len() as u64;
         (self.slots, self.free, self.bytes) = (Vec::new(), Vec::new(), 0);
@@ -271,8 +271,8 @@ impl Table {
         removed
     }
 
-    /// Returns the items in the slots starting at `start`, up to `items_max` items and about `bytes_max` payload bytes.
-    /// Also returns the slot from which to continue.
+    /// Copies items, beginning with the slot `start`, up to `items_max` items and about `bytes_max` payload bytes. Also
+    /// returns the slot at which the next call must begin.
     pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for (at, slot) in self.slots.iter().enumerate().skip(start) {

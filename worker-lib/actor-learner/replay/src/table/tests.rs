@@ -51,8 +51,8 @@ fn selector() -> impl Strategy<Value = Selector> {
 }
 
 proptest! {
-    /// A table behaves like a bounded map: no item appears from nowhere, no item is lost without being reported, and
-    /// the sums match the items.
+    /// Tests that a table behaves like a bounded map: only inserted items appear, each lost item is reported, and the
+    /// sums match the items.
     #[test]
     fn a_table_behaves_like_a_bounded_map(
         (sampler, remover) in (selector(), selector()),

@@ -1,4 +1,4 @@
-//! Record of the items that each actor has inserted, so that a retransmitted request does not insert them a second
+//! Record of the items that each actor has inserted. It prevents a retransmitted request from inserting items a second
 //! time. As with Kafka's idempotent producers, an actor numbers its items, and a restarted actor fences off its
 //! predecessor.
 
@@ -9,7 +9,7 @@ use crate::limits::{SEQ_WINDOW, WRITERS_MAX};
 
 const WORDS: usize = (SEQ_WINDOW / 64) as usize;
 
-/// Reasons to refuse an item because of its origin.
+/// Reasons to refuse an item because of its actor, session or sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
     /// A later session of the actor has already inserted items.
@@ -49,7 +49,7 @@ impl Window {
         self.inserted[word(seq)] |= bit(seq);
     }
 
-    /// Returns the oldest number inside the window.
+    /// Returns the oldest sequence number in the window.
     fn oldest(&self) -> u64 {
         (self.newest + 1).saturating_sub(SEQ_WINDOW)
     }
@@ -67,8 +67,8 @@ fn bit(seq: u64) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     windows: HashMap<u64, (Window, u64)>,
-    /// Logical clock, which advances with each insert. It identifies the actors that have been inactive for the longest
-    /// time.
+    /// Logical clock that advances with each insert. It is used to find the actors that have been inactive for the
+    /// longest time.
     clock: u64,
 }
 
@@ -88,7 +88,7 @@ impl Writers {
         Ok(origin.seq <= window.newest && window.has(origin.seq))
     }
 
-    /// Records that the item was inserted. Has no effect on an item that [`Self::has`] refuses.
+    /// Records that an item was inserted. Has no effect if [`Self::has`] refuses the item's origin.
     pub(crate) fn mark(&mut self, origin: Origin) {
         if self.windows.len() >= WRITERS_MAX && !self.windows.contains_key(&origin.actor) {
             self.forget_some();

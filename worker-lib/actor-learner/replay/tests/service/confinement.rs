@@ -1,4 +1,4 @@
-//! Tests of the program in its sandbox.
+//! Tests of `replayd` in its sandbox.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

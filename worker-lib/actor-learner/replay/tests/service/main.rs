@@ -1,4 +1,4 @@
-//! Tests of whole shards: processes that are killed, and clients over sockets.
+//! Tests of complete shards. Some run as processes that are killed; others are used by clients over sockets.
 
 mod confinement;
 mod crash;

@@ -1,4 +1,4 @@
-//! Tests of every call over a socket, and of every refusal.
+//! Tests of every call, and of every refusal, over a socket.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Shards as processes, and unique payloads.
+//! Functions that run shards as processes, and unique payloads.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a shard that listens on `socket`, with further arguments.
+    /// Starts a shard that listens on `socket`. `arguments` contains further arguments.
     pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Self {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_replayd")), socket, arguments)
     }
@@ -52,7 +52,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Ends the process with SIGTERM, and returns the JSON that it prints before it ends.
+    /// Stops the process with SIGTERM, and returns the JSON that it prints before it exits.
     pub(crate) fn terminate(mut self) -> serde_json::Value {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -94,7 +94,8 @@ pub(crate) fn address(socket: &Path) -> String {
     format!("unix:{}", socket.display())
 }
 
-/// Returns a client with a short timeout for rate limiters, and a long one for processes that start on a busy machine.
+/// Returns a client that waits only briefly for rate limiters, but long enough for processes that start on a busy
+/// machine.
 pub(crate) fn client(sockets: &[PathBuf]) -> ReplayClient {
     ReplayClient::new(config(sockets)).unwrap()
 }
@@ -108,7 +109,7 @@ pub(crate) fn config(sockets: &[PathBuf]) -> ClientConfig {
     }
 }
 
-/// Returns bytes that are unique to this item of this actor. Some payloads do not fit into one write.
+/// Returns a payload that is unique to the given item of the given actor. Some payloads do not fit into one write.
 pub(crate) fn payload(actor: u64, seq: u64) -> Bytes {
     let len = if seq.is_multiple_of(7) { 9000 } else { 40 + seq % 300 };
     let mut state = actor.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seq.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -123,7 +124,7 @@ pub(crate) fn item(actor: u64, seq: u64) -> NewItem {
     NewItem { priority: 1.0, version: seq / 100, payload: payload(actor, seq) }
 }
 
-/// Table from which each item is drawn once, in order.
+/// Options of a table from which each item is drawn once, in the order of insertion.
 pub(crate) const ONCE: &str = "name=t,capacity=1000000,sampler=fifo,max_times_sampled=1,min_size_to_sample=1";
 
 /// Draws all items of a table that was created with the options [`ONCE`].

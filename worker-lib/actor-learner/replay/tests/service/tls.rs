@@ -1,4 +1,4 @@
-//! Tests of encrypted connections, and of clients with certificates.
+//! Tests of connections with TLS, and of clients with certificates.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

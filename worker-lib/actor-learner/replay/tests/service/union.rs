@@ -9,7 +9,7 @@ use iswitch_replay::table::NewItem;
 
 use crate::support::{Process, address, client};
 
-/// Returns Pearson's chi-squared statistic of the draws against the expected probability of each item.
+/// Returns Pearson's chi-squared statistic of the draws. `chances` contains the expected probability of each item.
 fn chi_square(drawn: &BTreeMap<u64, u32>, chances: &BTreeMap<u64, f64>) -> f64 {
     let total: u32 = drawn.values().sum();
     let term = |(item, chance): (&u64, &f64)| {

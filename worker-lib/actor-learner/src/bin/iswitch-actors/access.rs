@@ -81,7 +81,7 @@ pub(super) struct PublishAccess {
 }
 
 impl ReplayAccess {
-    /// Reads the credentials for these shards, and returns the client options that contain them.
+    /// Reads the credentials for the given shards, and returns the client options that contain them.
     pub(super) fn config(&self, shards: &[String]) -> anyhow::Result<ClientConfig> {
         let has_tls = |address: &String| address.starts_with("https://");
         let plain = |address: &&String| !has_tls(address) && !address.starts_with("unix:");
@@ -111,7 +111,7 @@ impl ReplayAccess {
 }
 
 impl ModelAccess {
-    /// Reads the credentials for these learners and cells.
+    /// Reads the credentials for the given learners and cells.
     pub(super) fn credentials(&self, models: &[Endpoint]) -> anyhow::Result<Credentials> {
         let has_tls = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tls(_));
         let plain =
@@ -134,7 +134,7 @@ impl ModelAccess {
 }
 
 impl PublishAccess {
-    /// Reads the access control settings of a server that listens on these addresses.
+    /// Reads the access control settings of a server that listens on the given addresses.
     pub(super) fn read(&self, publish: &[Listen]) -> anyhow::Result<Access> {
         let token = self.model_read_token_file.as_deref();
         let read = token.map(|path| model_token("--model-read-token-file", path)).transpose()?;
@@ -190,7 +190,7 @@ fn warn_of(option: &str, remedy: &str) {
     );
 }
 
-/// Returns whether an address, with or without a scheme, may belong to a different machine.
+/// Returns whether an address, with or without a scheme, may belong to another machine than this one.
 fn is_elsewhere(address: &str) -> bool {
     let bare = address.split_once("://").map_or(address, |(_, bare)| bare).trim_end_matches('/');
     let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);

@@ -32,7 +32,7 @@ use iswitch_cli::train::{Job, TrainArgs};
 
 /// Default number of learners.
 pub(super) const DEFAULT_LEARNERS: u16 = 1;
-/// Interval between checkpoints, in hundreds of gradients. The interval is short, because checkpoints are small and a
+/// Interval between checkpoints, in units of one hundred gradients. It is short, because checkpoints are small and a
 /// restarted learner repeats the updates since the last checkpoint.
 const CHECKPOINT_EVERY: u64 = 10;
 /// Interval at which the stop flag is checked.
@@ -215,8 +215,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
         Ok(Arc::new(Mutex::new(publisher)))
     }
 
-    /// Creates both halves of a learner, including its experience source, and a function that reads the source's
-    /// counters.
+    /// Creates both halves of a learner, including its experience source. Also returns a function that reads the
+    /// counters of the source.
     fn with_source(
         &self,
         halves: RemoteHalves,

@@ -61,7 +61,7 @@ struct SiteArgs {
     shards: u32,
     /// Durability of acknowledged items: none, write or sync
     ///
-    /// With none, all items are lost when a shard ends. With write, they survive the end of a shard. With sync, they
+    /// With none, all items are lost when a shard exits. With write, they survive the exit of a shard. With sync, they
     /// also survive a crash of the machine. With write and sync, the shards store their items in the run directory.
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
     replay_durability: String,
@@ -191,7 +191,8 @@ impl<H: OwnParameters> LocalArgs<H> {
     }
 }
 
-/// Returns the arguments of a learner: those of this process, without the options that only this command accepts.
+/// Returns the arguments of a learner: the arguments of this process, except the options that only this command
+/// accepts.
 fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Path) -> Vec<OsString> {
     let mut arguments = vec!["learner".into()];
     // The first argument is the name of the program.
@@ -226,7 +227,7 @@ fn own_option(argument: &str) -> Option<OwnOption> {
     OWN_OPTIONS.contains(&name).then_some(kind)
 }
 
-/// Starts the learners: a single process, or the parent process of several learners.
+/// Starts the learners. If there is only one, starts its process; otherwise, starts the parent process of all learners.
 fn start_learner(arguments: Vec<OsString>, goes_on: bool) -> anyhow::Result<Supervised> {
     Supervised::start("the learner".to_owned(), Kind::Main, move |starts| {
         let again = (starts > 0 && !goes_on).then(|| OsString::from("--auto-resume"));

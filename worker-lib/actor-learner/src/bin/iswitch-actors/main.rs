@@ -132,7 +132,7 @@ impl ActorLearner {
 /// Arguments that a parent process passes to the child processes that it supervises.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ChildArgs {
-    /// End this process when its parent process ends
+    /// Exit when the parent process exits
     ///
     /// The parent process passes this option to its children.
     #[arg(long, hide = true)]

@@ -17,10 +17,10 @@ const SECTOR_BYTES: usize = 512;
 /// file.
 const GOOD_READS: u32 = 2;
 
-/// Identifier of the content of a file, independent of its names.
+/// Identifier of the content of a file. It does not change when the file is renamed.
 type FileId = u64;
 
-/// Fault rates of operations. With a rate of n, one in n operations fails; 0 disables the fault.
+/// Fault rates of operations. A rate of n means that one in n operations fails; 0 disables the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) failure: u32,
@@ -110,7 +110,7 @@ impl State {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Reports a violation if a file that was found to be damaged is changed or removed.
+    /// Reports a violation if the file that is about to be changed or removed has been found to be damaged.
     fn touch(&mut self, id: FileId, what: &str) {
         if self.protected.contains(&id) {
             self.violations.push(format!("a damaged file was {what}"));
@@ -240,7 +240,7 @@ impl SimulatedDisk {
         state.durable_names.insert(name.to_owned(), id);
     }
 
-    /// Changes bytes of a file directly, at most once per file.
+    /// Changes bytes of a file directly, as a fault of the disk would. Has an effect at most once per file.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, change: impl Fn(&mut [u8])) -> bool {
         let mut state = lock(&self.0);
         let Some(id) = state.names.get(name).copied() else { return false };
@@ -251,8 +251,8 @@ impl SimulatedDisk {
         is_first
     }
 
-    /// Protects a file that was reported as damaged, if it is in fact damaged. Any later change to the file, or its
-    /// removal, is a violation.
+    /// Protects a file that was reported as damaged, if it is in fact damaged. Any later change or removal of the file
+    /// is a violation.
     pub(crate) fn protect(&self, name: &str) {
         let mut state = lock(&self.0);
         // A file that could not be read may be undamaged.

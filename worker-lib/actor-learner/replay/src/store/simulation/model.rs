@@ -27,10 +27,10 @@ pub(super) struct Entry {
     pub(super) key: u64,
     pub(super) inserted: State,
     pub(super) removed: State,
-    /// All priorities that were set, and the index of the first one that the item may still have.
+    /// All priorities that were set for the item, and the index of the earliest one that the item may still have.
     priorities: Vec<f64>,
     first_priority: usize,
-    /// Damage to the records of the item. A damaged item may be missing, reappear, or have an earlier priority.
+    /// Damage to the records of the item. A damaged item may be missing, may reappear, or may have an earlier priority.
     damage: Damage,
 }
 
@@ -116,7 +116,7 @@ impl Model {
         keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect()
     }
 
-    /// Raises the certainty that the items have been removed.
+    /// Records that the removal of the items is at least as certain as `state`.
     pub(super) fn remove(&mut self, seqs: &[u64], state: State) {
         for seq in seqs {
             if let Some(entry) = self.entries.get_mut(seq) {
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    /// Records which items are affected by the damaged bytes of a file.
+    /// Records which items may be affected by the damaged bytes of a file.
     pub(super) fn damage(&mut self, file: &[u8], range: &Range<usize>) {
         let hit = |place: &Range<usize>| place.start < range.end && range.start < place.end;
         for (_, record) in records(file).into_iter().filter(|(place, _)| hit(place)) {

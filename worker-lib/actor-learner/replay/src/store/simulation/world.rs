@@ -36,7 +36,7 @@ pub(super) struct Summary {
     pub(super) kept_files: u64,
 }
 
-/// Acknowledgement that a client receives once a record is durable.
+/// Acknowledgement that a client receives when a record becomes durable.
 enum Acknowledgement {
     Insert { seq: u64, evicted: Vec<u64> },
     Removal(Vec<u64>),
@@ -171,7 +171,7 @@ impl World {
         self.process.journal.failure().is_some()
     }
 
-    /// Inserts a new item, or an item whose earlier insert was not acknowledged, as `Shard::try_insert` does.
+    /// Inserts an item as `Shard::try_insert` does. The item is new, or its earlier insert was not acknowledged.
     fn insert(&mut self) {
         if self.is_refused() {
             return;
@@ -226,7 +226,7 @@ impl World {
         seq
     }
 
-    /// Samples as `Shard::sample` does: a draw is answered before it is durable.
+    /// Samples as `Shard::sample` does. A draw is answered before it is durable.
     fn sample(&mut self) {
         let mut table = lock(&self.process.table);
         let Ok(sampled) = table.sample() else { return };
@@ -283,7 +283,7 @@ impl World {
         self.pending.push((lsn, Acknowledgement::Removal(seqs)));
     }
 
-    /// Lets the journal write its queue, and acknowledges durable records to the clients.
+    /// Lets the journal write its queued records, and acknowledges those that are durable to the clients.
     fn pump(&mut self) {
         let failures = self.process.journal.failures();
         self.process.journal.write(&mut self.process.writer);
@@ -373,7 +373,7 @@ impl World {
         self.violations()
     }
 
-    /// Damages a bit or a sector of a file in use.
+    /// Damages a bit or a sector of a file that the store uses.
     fn damage(&mut self) {
         let mut names = self.disk.file_names();
         names.retain(|name| !name.contains('.'));
@@ -400,7 +400,7 @@ impl World {
         }
     }
 
-    /// Ends the faults, and checks that all operations work again.
+    /// Stops all faults, and checks that all operations work again.
     fn conclude(&mut self) -> Result<(), String> {
         self.restart(false)?;
         self.disk.set_room(u64::MAX);

@@ -12,7 +12,7 @@ const SNAPSHOT_1: &[u8] = include_bytes!("../../../tests/fixtures/snapshot-forma
 /// Items, counts and actor windows of a table.
 type Contents = (Vec<Item>, Counts, Vec<(u64, Window)>);
 
-/// Restores the tables from a disk with these files.
+/// Restores the tables from a disk that contains the given files.
 fn read(files: &[(&str, &[u8])]) -> (Vec<Contents>, Restored, Directory) {
     let disk = SimulatedDisk::new(1);
     files.iter().for_each(|(name, bytes)| disk.put(name, bytes));
@@ -60,7 +60,7 @@ fn each_kind() -> Vec<Record> {
     ]
 }
 
-/// Encodes a file of these records.
+/// Encodes a file that contains the given records.
 fn file(records: &[Record]) -> Vec<u8> {
     let mut bytes = Header::new(42).emit().to_vec();
     for record in records {

@@ -75,8 +75,8 @@ proptest! {
         }
     }
 
-    /// The ratio remains within the margin for any sequence of attempts, and inserts and samples are never held back at
-    /// the same time.
+    /// Tests that the ratio remains within the margin for any sequence of attempts, and that inserts and samples are
+    /// never held back at the same time.
     #[test]
     fn the_sample_to_insert_ratio_stays_within_its_margin(
         (ratio, size) in (0.1_f64..10.0, 1_u64..30),

@@ -25,7 +25,7 @@ pub enum Selector {
     /// Picks each item with a probability proportional to its priority to the power of `exponent`. Items of priority
     /// 0 are never picked unless all items have priority 0 (Schaul et al., "Prioritized experience replay", 2016).
     Prioritized {
-        /// Exponent of the priorities; 0 to 16. With 0, all positive priorities have the same weight.
+        /// Exponent of the priorities; 0 to 16. With an exponent of 0, all positive priorities have the same weight.
         exponent: f64,
     },
     /// Picks the item that was inserted first.
@@ -108,7 +108,7 @@ impl From<Selector> for String {
     }
 }
 
-/// Index of a table's items by slot, in the form that the selector needs.
+/// Index of the slots that contain a table's items, in the form that the selector needs.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
     Uniform(Uniform),
@@ -141,7 +141,7 @@ impl Index {
         }
     }
 
-    /// Picks a slot, and returns it with its probability. Returns `None` if there are no slots.
+    /// Picks a slot, and returns it with the probability of this choice. Returns `None` if there are no slots.
     pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
         match self {
             Self::Uniform(index) => index.pick(rng),

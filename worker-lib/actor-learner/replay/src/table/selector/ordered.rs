@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Criterion that determines which slot comes first.
+/// Criterion by which slots are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Oldest,
@@ -11,7 +11,7 @@ pub(super) enum Order {
     Least,
 }
 
-/// Sort key of a slot: its rank, followed by a number that increases with each insertion or change.
+/// Sort key of a slot. It consists of the slot's rank and a number that increases with each insertion or change.
 type Place = (u64, u64);
 
 /// Slots in sorted order.

@@ -13,7 +13,7 @@ pub(crate) const WEIGHT_MAX: f64 = ONE;
 /// Maximum exponent.
 pub(crate) const EXPONENT_MAX: f64 = 16.0;
 
-/// Weights of the slots, and the set of all slots, which is used if all weights are zero.
+/// Weights of the slots, and the set of all slots. The set is used if all weights are zero.
 #[derive(Clone, Debug)]
 pub(in crate::table) struct Prioritized {
     exponent: f64,

@@ -7,7 +7,8 @@ fn origin(actor: u64, session: u64, seq: u64) -> Origin {
 }
 
 proptest! {
-    /// Marked numbers are known, unmarked ones are not, and numbers older than the window are refused.
+    /// Tests that marked numbers are known, that unmarked numbers are not, and that numbers older than the window are
+    /// refused.
     #[test]
     fn windows_remember_recent_numbers(jumps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..200)) {
         let mut writers = Writers::default();
