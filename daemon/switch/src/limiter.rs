@@ -109,7 +109,7 @@ impl Limiter {
         true
     }
 
-    /// Returns the cell of an address in each row, which is selected by different bits of one hash.
+    /// Returns the cells of an address, one in each row. Each cell is selected by different bits of one hash.
     fn cells(&self, source: Ipv4Addr) -> [usize; STRANGER_ROWS] {
         let hash = self.hasher.hash(&source.octets());
         core::array::from_fn(|row| {

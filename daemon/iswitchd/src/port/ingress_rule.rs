@@ -40,7 +40,7 @@ pub struct RuleScript {
 }
 
 impl RuleScript {
-    /// Installs the rule in one transaction , replacing an existing rule.
+    /// Installs the rule in one transaction, replacing an existing rule.
     pub fn install(&self) -> Result<(), RuleError> {
         nft_script(&self.text)
     }
@@ -84,7 +84,7 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rule in one transaction , replacing a rule that a crashed daemon left behind.
+    /// Installs the rule in one transaction, replacing a rule that a crashed daemon left behind.
     ///
     /// The rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
     /// claim to the interface.

@@ -57,7 +57,7 @@ impl Digests {
         Err(Divergence { other: kept.member, is_new })
     }
 
-    /// Stores a digest in a free entry, If no entry is free, replaces the digest of the oldest round, provided that the
+    /// Stores a digest in a free entry. If no entry is free, replaces the digest of the oldest round, provided that the
     /// new round is later.
     fn keep(&mut self, new: Kept) {
         let oldest = self.kept.iter_mut().reduce(|a, b| match (&a, &b) {

@@ -27,8 +27,8 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds an aggregate
-/// number instead of a history.
+/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds the number of an
+/// aggregate.
 const NAMED: u64 = 1 << ROUND_BITS;
 
 /// History that the rejoining members of a job have in common.
