@@ -326,7 +326,7 @@ impl AnyLengthWorker {
         Ok(member)
     }
 
-    /// Returns timeouts that end at the deadline if there is one, and otherwise the timeouts of the options.
+    /// Returns timeouts that expire at the deadline or, without a deadline, the timeouts in the options.
     fn timeouts_until(&self, deadline: Option<Instant>) -> Timeouts {
         let timeouts = self.options.timeouts();
         let Some(deadline) = deadline else { return timeouts };
@@ -365,7 +365,7 @@ impl Summed {
     }
 }
 
-/// Replaces a piece with its sum, through the membership in the job for its length.
+/// Replaces a piece with its sum, using the membership in the job for the piece's length.
 fn reduce_buffered(
     member: &mut Worker,
     mut piece: Values<'_>,
@@ -406,7 +406,7 @@ fn reduce_buffered(
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
-/// Returns whether the worker may have missed sums that the others have.
+/// Returns whether, after this error, the worker may lack sums that the other workers have.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

@@ -9,12 +9,12 @@ use super::auth::Authenticator;
 use super::enrolment::JoinProgress;
 use super::membership::Membership;
 
-/// Initial time after which an unanswered request is repeated; it doubles with each repetition.
+/// Initial time after which an unanswered request is repeated; the interval doubles with each repetition.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(20);
 /// Maximum time after which an unanswered request is repeated.
 pub(super) const LAST_RETRY: Duration = Duration::from_millis(500);
 
-/// Number of heartbeats per lease: several may be lost before the lease expires.
+/// Number of heartbeats per lease: several heartbeats can be lost without the lease expiring.
 const HEARTBEATS_PER_LEASE: u32 = 4;
 
 /// Returns the interval between two heartbeats.
@@ -25,7 +25,7 @@ pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
 /// A Join that has not been granted yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    /// Id of the Join, which its Ack repeats.
+    /// Id of the Join, which its Ack contains.
     request: u32,
     retry: Duration,
     longest_retry: Duration,
@@ -36,7 +36,8 @@ pub(crate) struct Attempt {
     present: Option<u16>,
     /// Number of parts that the switch has announced; zero before its first answer.
     parts: u8,
-    /// Nonce of the last challenge in a job without a key; repeating it proves the return path.
+    /// Nonce of the last challenge in a job without a key; by repeating it, the worker proves that it receives packets
+    /// sent to its address.
     nonce: u64,
 }
 
@@ -44,13 +45,13 @@ pub(crate) struct Attempt {
 pub(crate) enum Answer {
     /// The worker is a member of a complete job.
     Admitted(Membership),
-    /// The switch refused the Join; holds the reason and the expected value.
+    /// The switch refused the Join; the values are the reason and the expected value.
     Refused(Status, u32),
 }
 
 impl Attempt {
-    /// Creates attempt `number` of the process with the instance `instance`. Its request id differs from those of other
-    /// processes that have joined from the same address, whose Acks may still be in flight.
+    /// Creates attempt `number` of the process with the instance `instance`. Its request id differs from the ids of
+    /// other processes that joined from the same address, because Acks to them may still be in flight.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),
@@ -132,8 +133,8 @@ impl Attempt {
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
     }
 
-    /// Ensures that the Join is repeated often enough to renew the lease while the job waits for others or an answer is
-    /// lost.
+    /// Ensures that the Join is repeated often enough to renew the lease while the job waits for other workers, even if
+    /// an answer is lost.
     fn keep_alive(&mut self, now: Instant, lease_ms: u32) {
         let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(lease_ms)));
         self.longest_retry = heartbeat.min(LAST_RETRY);
@@ -142,7 +143,7 @@ impl Attempt {
     }
 
     /// If the packet refuses this worker's key, returns whether the job has a key. The packet is not authenticated, so
-    /// the worker does not give up, but the packet may explain why no other answer arrives.
+    /// the worker does not give up because of it. However, it may explain why no other answer arrives.
     pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
         let ControlBody::Ack(ack) = repr.body else { return None };
         let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);

@@ -1,5 +1,5 @@
-//! The worker's side of authentication (SPEC, section 8): a key, and a conversation with the switch that the worker's
-//! threads share.
+//! The worker's side of authentication (SPEC, section 8): a key, and the state of the authenticated exchange with the
+//! switch, which the worker's threads share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,8 @@ use iswitch_protocol::auth::{Conversation, Direction, TagKey};
 use iswitch_protocol::limits::TRAILER_LEN_BYTES;
 use iswitch_protocol::wire::{Action, ControlPacket};
 
-/// A worker's key and its conversation with the switch. Clones share both, so that several threads can send.
+/// A worker's key and the state of its authenticated exchange with the switch. Clones share both, so that several
+/// threads can send.
 #[derive(Clone, Debug)]
 pub struct Authenticator {
     shared: Arc<Shared>,
@@ -30,14 +31,14 @@ pub struct DataKeys {
 }
 
 impl Authenticator {
-    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds; see
+    /// Creates an authenticator without a session. `first_counter` is the current time in nanoseconds; see
     /// [`Conversation::new`].
     pub fn new(key: Key, first_counter: u64) -> Self {
         let conversation = Mutex::new(Conversation::new(first_counter));
         Self { shared: Arc::new(Shared { key, conversation }) }
     }
 
-    /// Appends the trailer to a control packet.
+    /// Appends the authentication trailer to a control packet.
     pub fn sign(&self, action: Action, packet: &mut Vec<u8>) {
         let (context, counter) = self.conversation().next(action);
         packet.resize(packet.len() + TRAILER_LEN_BYTES, 0);
@@ -55,7 +56,7 @@ impl Authenticator {
         self.conversation().accept_from_group(&self.shared.key, epoch, packet)
     }
 
-    /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
+    /// Returns the session, which a Join carries as its nonce; zero before the first challenge.
     pub fn session(&self) -> u64 {
         self.conversation().session()
     }

@@ -32,18 +32,18 @@ impl Bitmap {
         self.words[index as usize / 64] &= !(1 << (index % 64));
     }
 
-    /// Returns the first index in `from..end` that is in the set.
+    /// Returns the first index in `from..end` that is in the set, or `None` if there is none.
     pub(crate) fn next_one(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| word)
     }
 
-    /// Returns the first index in `from..end` that is not in the set.
+    /// Returns the first index in `from..end` that is not in the set, or `None` if there is none.
     pub(crate) fn next_zero(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| !word)
     }
 
-    /// Returns ranges that together cover all indices below `end` that are not in the set, each no longer than the
-    /// range that a single Help may name.
+    /// Returns ranges that together cover all indices below `end` that are not in the set, each of them short enough
+    /// for a single Help.
     pub(crate) fn zero_ranges(&self, end: u32) -> impl Iterator<Item = Range<u32>> {
         let mut next = 0;
         core::iter::from_fn(move || {
@@ -53,8 +53,8 @@ impl Bitmap {
         })
     }
 
-    /// Returns a bitmap of those indices of a range that are not in the set, lowest index first. The range must be no
-    /// longer than the one that a single Help may name.
+    /// Returns a bitmap of those indices of a range that are not in the set, lowest index first. The range must be
+    /// short enough for a single Help.
     pub(crate) fn zeros(&self, range: Range<u32>) -> [u8; MAX_BITMAP_LEN_BYTES] {
         let mut bits = [0; MAX_BITMAP_LEN_BYTES];
         let mut from = range.start;

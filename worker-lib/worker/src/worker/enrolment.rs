@@ -1,4 +1,4 @@
-//! Enrolment in a job, common to both modes: joining, rejoining when the switch has forgotten the member, heartbeats,
+//! Enrolment in a job, common to both modes: joining, rejoining if the switch no longer knows the member, heartbeats,
 //! and the authentication of control packets.
 
 use core::net::SocketAddrV4;
@@ -14,8 +14,8 @@ use super::auth::{Authenticator, DataKeys};
 use super::group::GroupState;
 use super::requests::Requests;
 
-/// Difference between the instances of two consecutive memberships of a process. It is so large that the memberships'
-/// vector numbers do not overlap.
+/// Difference between the instance numbers of two consecutive memberships of a process. It is large enough that the
+/// vector numbers of the two memberships do not overlap.
 const INSTANCE_STEP: u32 = 0x9E37_79B9;
 
 /// Configuration of a member before it joins.
@@ -23,13 +23,13 @@ const INSTANCE_STEP: u32 = 0x9E37_79B9;
 pub struct SessionConfig {
     /// Number of the job.
     pub job: u32,
-    /// Layout of the vector; must agree with `join`.
+    /// Layout of the vector; must be consistent with `join`.
     pub layout: VectorLayout,
-    /// Join that the member sends.
+    /// The Join that the member sends.
     pub join: JoinRepr,
     /// Actual size of the worker's receive buffer, in bytes: results that do not fit in it would be lost.
     pub recv_buffer_bytes: usize,
-    /// Whether to send heartbeats. If not, the caller must send them; see [`ControlBody::HEARTBEAT`].
+    /// Whether to send heartbeats. If false, the caller must send them; see [`ControlBody::HEARTBEAT`].
     pub heartbeats: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct SessionConfig {
 pub enum JoinProgress {
     /// The switch has not answered.
     Unanswered,
-    /// The job waits for other members; holds the number of members that have joined.
+    /// The job waits for other members. The value is the number of members that have joined.
     Waiting(u16),
     /// The job is complete.
     Joined,
-    /// The switch refused the Join; holds the reason and the expected value.
+    /// The switch refused the Join; the values are the reason and the expected value.
     Refused(Status, u32),
 }
 
@@ -71,10 +71,10 @@ pub(super) struct Enrolment {
     attempts: u32,
     /// Number of parts that the switch has announced; zero before its first answer.
     parts: u8,
-    /// Number of times that the switch has admitted the member.
+    /// Number of times that the switch has admitted the member, including readmissions.
     admissions: u64,
     requests: Requests,
-    /// Whether the job has a key, according to a refusal that is not authenticated and may be forged.
+    /// Whether the job has a key, according to a refusal; the refusal is not authenticated, so it may be forged.
     key_refused: Option<bool>,
     /// Limit that the switch named when it refused the Join.
     exceeded: Option<Exceeded>,
@@ -115,7 +115,7 @@ impl Enrolment {
         &self.config
     }
 
-    /// Returns the request state of the member.
+    /// Returns the allocator of the member's request ids.
     pub(super) fn requests(&mut self) -> &mut Requests {
         &mut self.requests
     }
@@ -126,8 +126,8 @@ impl Enrolment {
         self.key_refused
     }
 
-    /// Returns the limit because of which the switch refused the Join; `None` if that was not the reason, or if the
-    /// switch does not name the limit.
+    /// If the switch refused the Join because a limit was exceeded, and named the limit, returns it; otherwise returns
+    /// `None`.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded
     }
@@ -158,7 +158,7 @@ impl Enrolment {
         self.parts
     }
 
-    /// Returns how many times the switch has forgotten the member and readmitted it.
+    /// Returns the number of times that the switch has readmitted the member after it no longer knew the member.
     pub(super) fn rejoins(&self) -> u64 {
         self.admissions.saturating_sub(1)
     }
@@ -170,8 +170,8 @@ impl Enrolment {
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
-    /// Returns the instance that the member declares. An asynchronous member uses another instance for each membership,
-    /// because the numbering of its vectors derives from it.
+    /// Returns the instance number that the member declares. An asynchronous member uses a new number for each
+    /// membership, because the numbering of its vectors derives from it.
     pub(super) fn instance(&self) -> u32 {
         let instance = self.config.join.instance;
         match self.config.join.mode {
@@ -208,7 +208,8 @@ impl Enrolment {
         }
     }
 
-    /// Writes a Join or a heartbeat that is due into `buffer`. `resume` returns the position of the member.
+    /// Writes a Join or a heartbeat that is due into `buffer`. `resume` is called to get the member's position for a
+    /// Join.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -280,7 +281,7 @@ impl Enrolment {
         Some(answer)
     }
 
-    /// Returns the state of the member with regard to the group of its job.
+    /// Returns the state of the member's subscription to the group of its job.
     pub(super) fn group(&mut self) -> &mut GroupState {
         &mut self.group
     }
@@ -290,7 +291,7 @@ impl Enrolment {
         self.group.wanted()
     }
 
-    /// Processes an offer of a group from the switch. Returns false if the packet is something else.
+    /// Processes an offer of a group from the switch. Returns false if the packet is not an offer.
     pub(super) fn take_offer(&mut self, repr: &ControlRepr<'_>) -> bool {
         let ControlBody::Group(group) = repr.body else { return false };
         let is_ours = self.is_member() && repr.job == self.config.job && self.config.join.groups;
@@ -319,7 +320,7 @@ impl Enrolment {
         is_ours
     }
 
-    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
+    /// Writes a control packet into `buffer`. If `request` is zero, the packet requests no answer.
     pub(super) fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         self.requests.emit(request, body, buffer)
     }

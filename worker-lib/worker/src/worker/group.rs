@@ -2,7 +2,7 @@
 //! 13).
 //!
 //! [`GroupState`] is the protocol: it processes the offers and Probes of the switch, and determines which group the
-//! driver should receive and what the member has to confirm. [`Subscription`] is the socket.
+//! driver should subscribe to and which Probe the member must confirm. [`Subscription`] owns the socket.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,20 +12,20 @@ use iswitch_socket::{Options, UdpSocket};
 /// Path on which a packet arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Path {
-    /// The packet was sent to this member.
+    /// The path by unicast: the packet was sent to this member only.
     #[default]
     Unicast,
-    /// The packet was sent to the group of the job.
+    /// The path by multicast: the packet was sent to the group of the job.
     Group,
 }
 
-/// State of a member with regard to the group of its job.
+/// State of a member's subscription to the group of its job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupState {
     offered: Option<SocketAddrV4>,
     /// Whether the driver receives packets of the offered group.
     is_subscribed: bool,
-    /// Nonce of the Heard that is due; zero asks for a Probe.
+    /// Nonce of the Heard that is due; a nonce of zero requests a Probe.
     due: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl GroupState {
         }
     }
 
-    /// Records that the driver receives packets of a group from now on, and asks for a Probe.
+    /// Records that the driver receives packets of a group from now on, and requests a Probe.
     pub(super) fn subscribed(&mut self, group: SocketAddrV4) {
         if self.offered == Some(group) && !self.is_subscribed {
             (self.is_subscribed, self.due) = (true, Some(0));
@@ -72,12 +72,12 @@ impl GroupState {
 #[derive(Debug, Default)]
 pub(super) struct Subscription {
     group: Option<SocketAddrV4>,
-    /// Socket of the group; `None` if no group is received, or if the subscription has failed.
+    /// Socket of the group; `None` if there is no subscription or if subscribing has failed.
     socket: Option<UdpSocket>,
 }
 
 impl Subscription {
-    /// Returns the group that is received, or that could not be subscribed to.
+    /// Returns the current group, even if subscribing to it has failed.
     pub(super) fn group(&self) -> Option<SocketAddrV4> {
         self.group
     }
@@ -86,8 +86,8 @@ impl Subscription {
         self.socket.as_ref()
     }
 
-    /// Leaves the current group and subscribes to another. Returns whether packets of that group are received from now
-    /// on. If the subscription fails, the member continues with unicast.
+    /// Leaves the current group and subscribes to `group`, if given. Returns whether packets of that group are received
+    /// from now on. If subscribing fails, the member continues with unicast.
     pub(super) fn change(
         &mut self,
         group: Option<SocketAddrV4>,

@@ -13,14 +13,14 @@ use super::attempt::heartbeat_interval;
 use super::link::Link;
 use super::requests::Requests;
 
-/// A thread that keeps the leases alive while the worker computes: it sends empty Helps that ask for no answer.
+/// A thread that keeps the leases alive while the worker computes: it sends empty Helps that request no answer.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     beats: Option<Sender<Beat>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Heartbeats of the membership at one switch.
+/// Heartbeats for the membership at one switch.
 struct Beat {
     requests: Requests,
     socket: Arc<UdpSocket>,
@@ -29,7 +29,7 @@ struct Beat {
 }
 
 impl Heartbeat {
-    /// Starts the thread, without any membership.
+    /// Starts the thread, initially without memberships.
     pub(super) fn start() -> io::Result<Self> {
         let (beats, added) = channel();
         let beat = move || run(&added);
@@ -37,7 +37,7 @@ impl Heartbeat {
         Ok(Self { beats: Some(beats), thread: Some(thread) })
     }
 
-    /// Keeps another membership alive. The first heartbeat is sent at once: the switch may free the slot of a member
+    /// Adds a membership to keep alive. The first heartbeat is sent at once: the switch may free the slot of a member
     /// from which it receives only a single Join (requirement M-12).
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {

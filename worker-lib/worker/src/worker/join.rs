@@ -19,11 +19,11 @@ use super::state::StateError;
 /// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
-/// Number of cores per thread of a worker, if the caller does not set the number of threads: the switch and other
-/// workers need cores too.
+/// Number of cores per thread of a worker, if the caller does not set the number of threads. The ratio leaves cores for
+/// the switch and for other workers.
 const CORES_PER_THREAD: usize = 4;
 
-/// Timeouts of [`JoinOptions`] that a call with its own time limit overrides.
+/// Timeouts of [`JoinOptions`] that are overridden by the time limit of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
     pub(super) connect: Duration,
@@ -40,8 +40,8 @@ pub struct JoinOptions {
     pub local: SocketAddrV4,
     /// Number of the job. It distinguishes the jobs on one switch.
     pub job: u32,
-    /// Number of workers with which the job starts: no sum is delivered before this many have joined. Zero means any
-    /// number, for a job that workers may join and leave at any time.
+    /// Number of workers with which the job starts: no sum is delivered before this number of workers has joined. Zero
+    /// means any number, for a job in which workers may join and leave at any time.
     pub workers: u16,
     /// Rank of this worker, which determines the order of addition if the switch adds in a fixed order (`iswitchd
     /// --ordered`). Runs are then bit-identical if each worker has the same rank in all runs and no two workers share a
@@ -58,17 +58,18 @@ pub struct JoinOptions {
     pub control_tos: u8,
     /// ToS of data packets; the low two bits are zero.
     pub data_tos: u8,
-    /// Size of the receive buffer to request from the kernel, in bytes. Without `CAP_NET_ADMIN`, `net.core.rmem_max`
-    /// limits it.
+    /// Size of the receive buffer to request from the kernel, in bytes. Without `CAP_NET_ADMIN`, the size is limited by
+    /// `net.core.rmem_max`.
     pub recv_buffer_bytes: usize,
     /// Whether to move several packets in one system call if the kernel supports it.
     pub offload: bool,
-    /// Time that the worker polls for packets before it sleeps until one arrives; it polls only while that pays
-    /// off. Waking up takes tens of microseconds, but other threads can use the core during the sleep.
+    /// Time that the worker polls for packets before it sleeps until one arrives; it polls only as long as polling is
+    /// worthwhile. Polling avoids a wake-up, which takes tens of microseconds; sleeping lets other threads use the
+    /// core.
     pub spin: Duration,
     /// Number of threads that send and receive during a call, if the vector is divided among the threads of the switch
-    /// (`iswitchd --threads`); zero means one thread for every four cores of this machine. More threads pay off only if
-    /// there are cores that neither the switch nor other workers use.
+    /// (`iswitchd --threads`); zero means one thread for every four cores of this machine. More threads are worthwhile
+    /// only if there are cores that neither the switch nor other workers use.
     pub threads: usize,
     /// Whether to share the learner's state with workers that join late; see
     /// [`Worker::publish_state`](super::Worker::publish_state).
@@ -83,12 +84,13 @@ pub struct JoinOptions {
     pub switch_timeout: Duration,
     /// Time that a round may take, even if the switch answers; `None` waits forever.
     pub round_timeout: Option<Duration>,
-    /// Key of the job, if it has one: without the key, the switch ignores this worker. See [`Self::with_key`].
+    /// Key of the job, or `None` if the job has no key. If a job has a key, the switch ignores workers without it. See
+    /// [`Self::with_key`].
     pub key: Option<Key>,
-    /// Whether data packets are also tagged with the key; the same on all workers.
+    /// Whether data packets are also tagged with the key; must be the same on all workers.
     pub tag_data: bool,
     /// Whether the switch may send results to this worker through a multicast group, as one copy for several workers.
-    /// The worker receives results by unicast until packets of the group reach it.
+    /// The worker receives results by unicast until it has received packets of the group.
     pub group_delivery: bool,
     /// Whether to send vectors that contain NaN or infinities. Requires a switch that sums them (`iswitchd --non-finite
     /// sum`).
@@ -142,7 +144,7 @@ impl JoinOptions {
     }
 
     /// Sets the element types of data packets, and sets the number of floats in a packet to the maximum for an MTU of
-    /// 1500 bytes. With 16-bit elements, vectors take half the bytes; the switch sums them in 32 bits and rounds each
+    /// 1500 bytes. With 16-bit elements, vectors take half as many bytes. The switch sums in 32 bits and rounds each
     /// sum once.
     #[must_use]
     pub fn with_elements(mut self, elements: ElementTypes) -> Self {
@@ -151,12 +153,12 @@ impl JoinOptions {
         self
     }
 
-    /// Returns the options for packets of the same length with elements of these types.
+    /// Returns the options with these element types and with packets of unchanged length.
     pub(super) fn in_elements(&self, elements: ElementTypes) -> Self {
         Self { segment_floats: self.segment_floats_in(elements), elements, ..self.clone() }
     }
 
-    /// Returns the number of elements of these types in packets of the same length.
+    /// Returns the number of elements of these types that fit in packets of unchanged length.
     pub(super) fn segment_floats_in(&self, elements: ElementTypes) -> u16 {
         let len_bytes = usize::from(self.segment_floats) * self.elements.longest_len_bytes();
         (len_bytes / elements.longest_len_bytes()).min(usize::from(u16::MAX)) as u16
@@ -166,8 +168,8 @@ impl JoinOptions {
         self.elements.segment_floats_for_mtu(DEFAULT_MTU_BYTES, self.tag_data)
     }
 
-    /// Returns the options with the segment size that a switch with a parent expects, if `error` is its refusal of the
-    /// default size of 16-bit elements (requirement H-10).
+    /// Returns the options with the segment size that a switch with a parent expects, if `error` shows that it refused
+    /// the default segment size for 16-bit elements (requirement H-10).
     pub(super) fn with_partial_segments(&self, error: &JoinError) -> Option<Self> {
         let JoinError::Refused { status: Status::SegmentSizeMismatch, expected, .. } = error else {
             return None;
@@ -178,13 +180,15 @@ impl JoinOptions {
         adapts.then(|| Self { segment_floats: fits, ..self.clone() })
     }
 
-    /// Returns the options without group delivery, if `error` may be the refusal of a switch that does not support it.
+    /// Returns the options without group delivery, if `error` may have been caused by a switch that does not support
+    /// it.
     pub(super) fn without_groups(&self, error: &JoinError) -> Option<Self> {
         let is_malformed = matches!(error, JoinError::Refused { status: Status::Malformed, .. });
         (is_malformed && self.group_delivery).then(|| Self { group_delivery: false, ..self.clone() })
     }
 
-    /// Returns the Join, padded to the length of a data packet: if the Join arrives, so will the data.
+    /// Returns the Join, padded to the length of a data packet, so that it arrives only if the path also carries data
+    /// packets.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
         let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * self.elements.longest_len_bytes();
         JoinRepr {
@@ -219,8 +223,8 @@ impl JoinOptions {
         if self.workers == 0 { MAX_MEMBERS } else { usize::from(self.workers) }
     }
 
-    /// Returns the reason of a refusal as text that names the field, the value and the expected value, or the limit of
-    /// the switch.
+    /// Returns the reason for a refusal as text. The text names either the field, its value and the expected value, or
+    /// the limit of the switch.
     pub(super) fn refusal(
         &self,
         mode: Mode,
@@ -284,7 +288,7 @@ pub enum JoinError {
         switch: SocketAddrV4,
         /// Time waited.
         waited: Duration,
-        /// Last error of the socket, or an empty string.
+        /// Last error of the socket; empty if there was none.
         detail: String,
     },
     /// The switch refused the Join.
@@ -310,7 +314,7 @@ pub enum JoinError {
         /// Whether the job has a key, according to that unauthenticated answer.
         has_key: bool,
     },
-    /// The path does not carry packets as long as a segment.
+    /// The path does not carry packets that are long enough for a segment.
     PathMtu {
         /// Address of the switch.
         switch: SocketAddrV4,
@@ -319,16 +323,17 @@ pub enum JoinError {
         /// Number of floats in a segment.
         segment_floats: u16,
     },
-    /// The switch, or a switch above it, sums the vector in fewer parts than the running job.
+    /// The switch, or one of its ancestors, divides the vector into fewer parts than the running job does.
     FewerParts {
         /// Address of the switch.
         switch: SocketAddrV4,
-        /// Number of parts that the switch announces.
+        /// Number of parts that the switch announced.
         announced: u8,
         /// Number of parts of the job.
         parts: usize,
     },
-    /// The switches did not admit this worker to all parts of a running job at the same vector within the timeout.
+    /// The timeout expired before the switches had admitted this worker to all parts of a running job at the same
+    /// vector.
     PartsApart {
         /// Time waited.
         waited: Duration,
@@ -337,7 +342,7 @@ pub enum JoinError {
     WorkersMissing {
         /// Number of workers that have joined.
         present: u16,
-        /// Number of workers with which the job starts.
+        /// Number of workers that must join before the job starts.
         workers: u16,
         /// Time waited.
         waited: Duration,

@@ -1,4 +1,5 @@
-//! Joining over a socket: Joins are repeated until the job is complete, and silence is diagnosed.
+//! Joining over a socket: Joins are repeated until the job is complete; if the switch does not answer, the cause is
+//! diagnosed.
 
 use std::io;
 use std::time::Duration;
@@ -14,25 +15,26 @@ use super::link::{Link, is_transient};
 use super::query::{PROBE_REQUEST, parse_ack};
 use super::session::Session;
 
-/// Errno of Linux for a packet that exceeds the path MTU.
+/// Linux errno for a packet that is larger than the path MTU.
 const EMSGSIZE: i32 = 90;
 
 /// Role of a worker in a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
     pub(super) mode: Mode,
-    /// Random number that this process has drawn; see [`instance`].
+    /// Random number drawn by this process; see [`instance`].
     pub(super) instance: u32,
     /// Number of parts of the whole vector, of which this membership is one.
     pub(super) parts: usize,
-    /// Whether the switch itself must have at least `parts` parts, because the other parts are at its other ports.
+    /// Whether the switch itself must have at least `parts` parts, because it also serves the other parts, at other
+    /// ports.
     pub(super) has_other_ports: bool,
-    /// Whether the protocol sends heartbeats by itself.
+    /// Whether the protocol sends heartbeats. If not, the caller must send them.
     pub(super) heartbeats: bool,
 }
 
 impl Role {
-    /// Returns the role of a worker whose vector one switch sums.
+    /// Returns the role of a worker whose vector is summed by a single switch.
     pub(super) fn of_one(mode: Mode, heartbeats: bool) -> Self {
         Self { mode, instance: instance(), parts: 1, has_other_ports: false, heartbeats }
     }
@@ -95,7 +97,8 @@ pub(super) fn join_once<P: Joins>(
     Ok((protocol, buffer))
 }
 
-/// Returns the error for a switch that has not answered a query for `waited`: sends a Join, which shows why.
+/// Returns the error for a switch that has not answered a query for the time `waited`. To diagnose the cause, sends a
+/// Join.
 pub(super) fn explain_silence(link: &mut Link, options: &JoinOptions, waited: Duration) -> JoinError {
     let once = JoinOptions { connect_timeout: Duration::ZERO, ..options.clone() };
     match join_once::<Session>(link, &once, Role::of_one(Mode::Synchronous, false), &mut || true) {
@@ -159,8 +162,8 @@ impl Joining<'_> {
         }
     }
 
-    /// Returns the error for a Join that was not answered. The Join is as long as a data packet: if a short query is
-    /// answered, the path MTU is too small.
+    /// Returns the error for a Join that was not answered. The Join has the length of a data packet. If a short query
+    /// is answered, the path MTU is therefore too small.
     fn explain_silence(
         &mut self,
         enrolment: &Enrolment,
@@ -192,7 +195,7 @@ impl Joining<'_> {
         JoinError::PathMtu { switch, len, segment_floats }
     }
 
-    /// Sends the contents of the buffer; returns a temporary error as a value.
+    /// Sends the first `len` bytes of the buffer. A temporary error is returned in the `Ok` value.
     fn send(&self, len: usize) -> Result<Option<io::Error>, JoinError> {
         let tos = self.options.control_tos;
         match self.link.socket.send(tos, None, None, &self.buffer[..len], len) {
@@ -216,8 +219,8 @@ impl Joining<'_> {
         Ok(false)
     }
 
-    /// Checks that the switch has the parts into which the vector is divided. A switch learns only from its parent that
-    /// the parent has fewer parts.
+    /// Checks that the switch has the parts into which the vector is divided. If a parent switch has fewer parts, the
+    /// switch announces the smaller number only after it has heard from the parent.
     fn check_parts(&self, announced: u8) -> Result<(), JoinError> {
         let Role { parts, has_other_ports, .. } = self.role;
         if has_other_ports && announced > 0 && usize::from(announced) < parts {
@@ -235,7 +238,7 @@ impl Joining<'_> {
     }
 }
 
-/// Returns a number that another process at the same address is unlikely to have.
+/// Draws a random number, so that two processes at the same address are unlikely to have the same instance number.
 pub(super) fn instance() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) as u32

@@ -1,4 +1,4 @@
-//! A thread's share of the parts of a vector, and the loop that drives them through a round.
+//! State of a thread that drives some of the parts of a vector, and the loop in which it drives them through a round.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,39 +13,41 @@ use super::part::Part;
 use super::protocol::Failure;
 use crate::aggregate::AggregateError;
 
-/// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
+/// Time that is longer than any wait within a round. If more time has passed since the last wait, the process must have
+/// been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Minimum silence after which a round that exceeds its timeout counts as that of a lost switch. A switch that waits for
-/// other workers answers the first Help of a round within milliseconds, but on a busy machine it may have to wait for a
-/// core. A round with a shorter timeout stalls first.
+/// Minimum silence of the switch for which a round that exceeds its timeout fails because the switch is lost, rather
+/// than because the round stalled. A switch that waits for other workers answers the first Help of a round within
+/// milliseconds, but on a busy machine it may have to wait for a core.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(250);
 
-/// State that a thread keeps between rounds, and with which it waits for all its parts together.
+/// State that a thread keeps between rounds. It includes what the thread needs to wait for all of its parts at the same
+/// time.
 #[derive(Debug)]
 pub(super) struct Lane {
     spin: Spin,
     poll: PollSet,
-    /// Time at which the round in progress last waited.
+    /// Time at which this lane last waited in the round in progress.
     waited_at: Instant,
 }
 
-/// Round that all lanes run.
+/// Description of the round that all lanes run.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) options: &'a JoinOptions,
-    /// The whole contribution, of which each part sends its range.
+    /// The contribution for the whole vector, of which each part sends a range.
     pub(super) contribution: &'a [f32],
     pub(super) begin: Instant,
 }
 
-/// Reason why a lane ended the round without all its results.
+/// Reason why a lane ended the round before all of its parts had their results.
 pub(super) enum Stop {
     /// A part failed with an error that ends the round; the other parts of the lane have ended it as well.
     Failed(AggregateError),
     /// The next call repeats the round, in all parts that have not finished it.
     Repeats(AggregateError),
-    /// The round exceeded its timeout; holds the time that it has taken.
+    /// The round exceeded its timeout; the value is the time since it began.
     Stalled(Duration),
     /// The caller or another lane has stopped waiting.
     Interrupted,
@@ -65,7 +67,7 @@ impl Stop {
         !matches!(self, Self::Failed(_))
     }
 
-    /// Returns the reason for the end of the round if two lanes have stopped.
+    /// Combines the reasons of two lanes into the reason for the end of the round.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
             // The failure is the cause, but the next call repeats the round in the parts of the other lane.
@@ -83,7 +85,8 @@ impl Lane {
         Self { spin: Spin::new(spin), poll: PollSet::new(), waited_at: Instant::default() }
     }
 
-    /// Drives the parts until each has finished the round or failed, as long as `keep_waiting` returns true.
+    /// Drives the lane's parts until each of them has finished the round or failed, as long as `keep_waiting` returns
+    /// true.
     pub(super) fn drive(
         &mut self,
         parts: &mut [Part],
@@ -177,12 +180,13 @@ impl Lane {
     }
 }
 
-/// Returns the time, which is the same for all parts.
+/// Returns the time, which is read only once for all parts.
 fn now(parts: &[Part]) -> Instant {
     parts[0].link.now()
 }
 
-/// Sends the pending packets of all parts, frame by frame in turn, so that all switches have work from the beginning.
+/// Sends the pending packets of all parts, taking one frame from each part in turn, so that all switches have work from
+/// the beginning.
 fn flush(parts: &mut [Part], now: Instant, contribution: &[f32]) -> io::Result<()> {
     parts.iter_mut().for_each(Part::follow_group);
     loop {
@@ -206,8 +210,8 @@ fn last_heard(parts: &[Part]) -> Instant {
     parts.iter().fold(Instant::default(), |latest, part| latest.max(part.link.last_heard))
 }
 
-/// Handles the packets that have arrived, and the timers of parts for which none has; returns whether any packet has
-/// arrived.
+/// Handles the packets that have arrived, and the timers of those parts for which no packet has arrived. Returns
+/// whether any packet has arrived.
 fn receive(parts: &mut [Part], now: Instant) -> io::Result<bool> {
     let mut any = false;
     for part in parts {
@@ -220,8 +224,8 @@ fn receive(parts: &mut [Part], now: Instant) -> io::Result<bool> {
     Ok(any)
 }
 
-/// Returns whether a failure ends the round for the worker, so that the part continues with a later vector. The other
-/// parts then end the round as well, so that all continue together.
+/// Returns whether, after this failure of a part, the part continues with a later vector. The other parts must then end
+/// the round as well, so that all parts continue with the same vector.
 fn ends_round(failure: Failure) -> bool {
     matches!(failure, Failure::Missed(_) | Failure::StaleRound(_))
 }

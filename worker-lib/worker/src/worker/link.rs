@@ -17,7 +17,7 @@ use super::requests::Requests;
 use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
 
-/// The socket, the clock and the receive buffer of a worker.
+/// Endpoint of a worker: the socket, the clock and the receive buffer.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) socket: Arc<UdpSocket>,
@@ -25,15 +25,15 @@ pub(super) struct Link {
     epoch: std::time::Instant,
     pub(super) recv_buffer: Vec<u8>,
     pub(super) last_heard: Instant,
-    /// Path on which the last packet arrived.
+    /// Path on which the last packet was received.
     pub(super) path: Path,
     /// Socket for the group of the job, if the switch has offered one.
     subscription: Subscription,
     switch: SocketAddrV4,
     options: Options,
-    /// Number of receive calls, which determines the socket that is tried first.
+    /// Number of receive calls, which determines which socket is tried first.
     receives: u32,
-    /// Authenticator, if the job has a key.
+    /// Authenticator; `None` if the job has no key.
     pub(super) authenticator: Option<Authenticator>,
 }
 
@@ -43,7 +43,7 @@ impl Link {
         Self::open_at(options, std::time::Instant::now())
     }
 
-    /// Opens a socket to another switch, with the same clock.
+    /// Opens a socket to another switch. The new link shares this link's clock.
     pub(super) fn open_beside(&self, options: &JoinOptions) -> Result<Self, JoinError> {
         Self::open_at(options, self.epoch)
     }
@@ -89,7 +89,8 @@ impl Link {
         requests
     }
 
-    /// Returns the address by which the switch knows this worker, unless the path translates addresses.
+    /// Returns the local address of the socket. It is the address at which the switch sees this worker, unless the path
+    /// translates addresses.
     pub(super) fn address(&self) -> io::Result<SocketAddrV4> {
         self.socket.local_addr()
     }
@@ -98,7 +99,8 @@ impl Link {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// Sends a packet or super-frame. A full send buffer is treated like a loss on the path: the protocol recovers it.
+    /// Sends a packet or super-frame. A full send buffer is treated like a loss on the path, from which the protocol
+    /// recovers.
     pub(super) fn send(&self, class: Class, payload: &[u8], stride: usize) -> io::Result<()> {
         let tos = self.classifier.tos_of(class);
         match self.socket.send(tos, None, None, payload, stride) {
@@ -108,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Sends a frame. A full send buffer is treated like a loss on the path: the protocol recovers it.
+    /// Sends a frame. A full send buffer is treated like a loss on the path, from which the protocol recovers.
     pub(super) fn send_frame(
         &self,
         class: Class,
@@ -128,8 +130,8 @@ impl Link {
         }
     }
 
-    /// Receives the datagrams that are available. Returns their class, the number of bytes in the buffer, and the
-    /// length of each datagram.
+    /// Receives the datagrams that are available. Returns their class, the total number of bytes, and the length of
+    /// each datagram; `None` if no datagram is available.
     pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
         let Self { socket, subscription, recv_buffer, path, receives, .. } = self;
         let outcome = receive_either(socket, subscription, path, receives, |socket| socket.recv(recv_buffer));
@@ -153,7 +155,8 @@ impl Link {
         self.heard(outcome, |scattered| scattered.received)
     }
 
-    /// Records the time of a reception and adds the class of the datagrams; returns `None` if nothing useful arrived.
+    /// Records the time of a reception and adds the class of the datagrams; returns `None` if no datagram of a known
+    /// class arrived.
     fn heard<T>(
         &mut self,
         outcome: io::Result<T>,
@@ -176,17 +179,17 @@ impl Link {
         ControlPacket::new_checked(bytes).is_ok_and(|packet| authenticator.accept(&packet))
     }
 
-    /// Waits until a datagram is available or `deadline` has passed; returns whether one is available.
+    /// Waits until a datagram is available or `deadline` has passed; returns whether a datagram is available.
     pub(super) fn wait(&self, deadline: Instant) -> io::Result<bool> {
         self.socket.wait_readable_with(self.subscription.socket(), Some(deadline.since(self.now())))
     }
 
-    /// Returns the socket for the group of the job, if packets of a group are received.
+    /// Returns the socket for the group of the job, or `None` if packets of a group are not received.
     pub(super) fn group_socket(&self) -> Option<&UdpSocket> {
         self.subscription.socket()
     }
 
-    /// Subscribes to the group that the protocol wants, if that has changed. Returns the group if its packets are
+    /// Subscribes to the group that the protocol wants, if it has changed. Returns the group if its packets are
     /// received from now on.
     pub(super) fn follow(&mut self, wanted: Option<SocketAddrV4>) -> Option<SocketAddrV4> {
         if self.subscription.group() == wanted {
@@ -198,12 +201,12 @@ impl Link {
     }
 }
 
-/// Number of receive calls after which the other socket is tried first, so that a stream of results does not keep the
-/// answers of the switch waiting.
+/// Interval, in receive calls, at which the socket that was not used last is tried first, so that a stream of results
+/// on one socket does not delay the switch's answers on the other.
 const RECEIVES_PER_SOCKET: u32 = 64;
 
-/// Receives from the socket on which the last packet arrived, or else from the other one. Without a group, there is
-/// only one system call.
+/// Receives from the socket on which the last packet arrived or, if it has no packet, from the other one. If there is
+/// no group, only one system call is made.
 fn receive_either<T>(
     unicast: &UdpSocket,
     subscription: &Subscription,
@@ -232,7 +235,7 @@ fn receive_either<T>(
     }
 }
 
-/// Returns whether an error is temporary, such as those that ICMP or a busy device leave on the socket.
+/// Returns whether an error is temporary, such as an error reported by ICMP or caused by a busy device.
 pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -245,7 +248,8 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the wall clock in nanoseconds, which exceeds all counters that earlier processes used.
+/// Returns the time of the wall clock in nanoseconds. As a first counter, it is higher than all counters that earlier
+/// processes used.
 fn wall_clock_nanos() -> u64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_epoch.map_or(1, |time| time.as_nanos() as u64)

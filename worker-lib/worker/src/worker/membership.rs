@@ -1,4 +1,4 @@
-//! A membership, as the Acks of the switch grant and update it.
+//! A membership, which is granted and updated by the Acks of the switch.
 
 use core::time::Duration;
 
@@ -6,16 +6,16 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, datagram_truesize, recv_room}
 use iswitch_protocol::wire::{AckRepr, ResumeRepr, Standing, Status};
 use iswitch_protocol::{Round, VectorLayout};
 
-/// Fields that the Ack of a Join grants.
+/// Membership that the Ack of a Join grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// Id of this member.
     pub member: u16,
-    /// First round in which the member takes part.
+    /// Number of the first round in which the member takes part.
     pub start: Round,
-    /// Maximum number of segments in flight.
+    /// Maximum number of segments in flight that the switch permits.
     pub window: u16,
-    /// Epoch of the job, which identifies the run of the switch.
+    /// Epoch of the job, which identifies the run of the switch process.
     pub boot: u64,
     /// Duration of silence after which the switch expels a member.
     pub lease: Duration,
@@ -23,7 +23,7 @@ pub struct Membership {
     pub members: u16,
     /// Number of workers in the whole job.
     pub weight: u16,
-    /// Standing of the member: how it continues at `start`.
+    /// Standing of the member, which determines how it continues at `start`.
     pub standing: Standing,
     /// History before `start`; if the member supplies or awaits the sum of that round, the history after it.
     pub history: u64,
@@ -55,18 +55,18 @@ pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_bu
     u32::from(membership.window).min(own).max(1)
 }
 
-/// Run of the switch (from one start to the next) that sent an Ack.
+/// Run of the switch process from which an Ack originates, relative to the run that admitted the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     /// The run that has admitted the member.
     Present,
-    /// An earlier run: the Ack is ignored.
+    /// An earlier run. The Ack must be ignored.
     Past,
-    /// A later run, which does not know the member.
+    /// A later run, which does not know the member yet.
     New,
 }
 
-/// Position of a member in its job, which the member reports in a Join to a switch that has forgotten it.
+/// Position of a member in its job, which the member reports in a Join to a switch that no longer knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     /// Next round or aggregate.
@@ -76,7 +76,7 @@ pub(super) struct Position {
     /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
     /// otherwise zero.
     pub(super) previous: u64,
-    /// Whether the member actually has the sums before `next`.
+    /// Whether the member has received the sums before `next`, and does not merely know their history.
     pub(super) has_sums: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct MembershipState {
 }
 
 impl MembershipState {
-    /// Creates the state of a member that has just been admitted.
+    /// Creates the state from the membership of a member that has just been admitted.
     pub(super) fn new(membership: Membership) -> Self {
         Self { membership, past_boots: [membership.boot; 2], is_orphaned: false, pinned_threshold: 0 }
     }
@@ -115,7 +115,8 @@ impl MembershipState {
         self.is_orphaned
     }
 
-    /// Processes the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
+    /// Updates the state from the fields that every Ack carries about the job, unless the Ack originates from another
+    /// run of the switch.
     pub(super) fn hear(&mut self, ack: &AckRepr<'_>) -> Run {
         if ack.boot != self.membership.boot {
             return if self.past_boots.contains(&ack.boot) { Run::Past } else { Run::New };
@@ -130,7 +131,7 @@ impl MembershipState {
         Run::Present
     }
 
-    /// Returns the position to report in a Join to a switch that has forgotten the member; `None` if the member does
+    /// Returns the position to report in a Join to a switch that no longer knows the member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self, position: Position) -> Option<ResumeRepr> {
         (position.history != 0).then_some(ResumeRepr {

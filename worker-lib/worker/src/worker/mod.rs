@@ -1,9 +1,9 @@
 //! A worker: a member of a job that sums vectors through the switch.
 //!
-//! [`Worker`] is the blocking interface. [`session`] is the sans-I/O state machine beneath it, which the simulator also
-//! drives, and [`protocol`] implements its rounds. [`asynchronous`] provides both for jobs in which workers contribute
-//! at their own pace. Joining, rejoining and heartbeats are the same in both modes: `enrolment` is their state machine,
-//! and `joining` drives it over a socket.
+//! [`Worker`] is the blocking interface. [`session`] is the sans-I/O state machine on which it is based and which the
+//! simulator also drives, and [`protocol`] implements its rounds. [`asynchronous`] provides the equivalents of both for
+//! jobs in which workers contribute at their own pace. Joining, rejoining and heartbeats are the same in both modes:
+//! `enrolment` is their state machine, and `joining` drives it over a socket.
 
 mod any_length;
 pub mod asynchronous;

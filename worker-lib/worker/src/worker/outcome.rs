@@ -1,4 +1,4 @@
-//! Conversion of protocol outcomes to errors of an aggregation.
+//! Conversion of protocol outcomes into aggregation errors.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::Status;
@@ -6,7 +6,7 @@ use iswitch_protocol::wire::Status;
 use super::protocol::Failure;
 use crate::aggregate::AggregateError;
 
-/// Returns the error of a round that has failed.
+/// Returns the aggregation error for a failed round.
 pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
     match failure {
         // A session rejoins by itself; only a round that it cannot resume is reported.
@@ -21,8 +21,8 @@ pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
     }
 }
 
-/// Converts the outcome of a Leave or a Reset. If its Ack is lost, the next answer says that the switch does not know
-/// the member: the request has then succeeded.
+/// Converts the outcome of a Leave or a Reset. If the Ack of such a request is lost, the answer to its retransmission
+/// states that the switch does not know the member, which means that the request has succeeded.
 pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(), AggregateError> {
     match outcome {
         Err(AggregateError::Expelled { .. }) => Ok(()),
@@ -30,7 +30,7 @@ pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(
     }
 }
 
-/// Returns the outcome of a request whose Ack has that status.
+/// Returns the outcome of a request whose Ack has the given status.
 pub(super) fn accept(status: Status) -> Result<(), AggregateError> {
     match status {
         Status::Success => Ok(()),

@@ -26,17 +26,18 @@ pub(super) struct Part {
     switch: SocketAddrV4,
     /// Floats of the vector that form this part.
     range: Range<usize>,
-    /// Result of the round in progress, if this part has finished it.
+    /// Result of the round in progress; `None` if this part has not finished it.
     done: Option<Finished>,
     /// Counters of the memberships before the current one.
     past: WorkerCounters,
-    /// Number of admissions before the current session.
+    /// Number of readmissions before the current session.
     past_rejoins: u64,
     send_buffer: Vec<u8>,
     frame: Frame,
-    /// Number of segments without a result when the destinations of the next results were last brought into the cache.
+    /// Number of segments that lacked a result at the time when the destinations of the next results were last loaded
+    /// into the cache.
     warmed: usize,
-    /// Time at which the round stalled, if the next call repeats it.
+    /// Time at which the round stalled, if the next call must repeat it; otherwise `None`.
     stalled_at: Option<Instant>,
 }
 
@@ -67,12 +68,12 @@ impl Part {
         self.range.clone()
     }
 
-    /// Returns the result of the round in progress, if this part has finished it.
+    /// Returns the result of the round in progress, or `None` if this part has not finished it.
     pub(super) fn done(&self) -> Option<Finished> {
         self.done
     }
 
-    /// Forgets that this part has finished a round whose other parts have not: the round was given up.
+    /// Discards this part's result of a round that was given up because other parts did not finish it.
     pub(super) fn give_up_round(&mut self) {
         self.done = None;
     }
@@ -84,7 +85,7 @@ impl Part {
         (self.session, self.send_buffer, self.done) = (session, send_buffer, None);
     }
 
-    /// Returns the counters of all memberships.
+    /// Returns the counters of all memberships of this part, including earlier ones.
     pub(super) fn counters(&self) -> WorkerCounters {
         add(self.past, self.session.counters())
     }
@@ -106,7 +107,7 @@ impl Part {
         }
     }
 
-    /// Subscribes to the group of the job, if the switch has offered another one.
+    /// Subscribes to the group of the job, if the switch has offered a new one.
     pub(super) fn follow_group(&mut self) {
         if let Some(group) = self.link.follow(self.session.group()) {
             self.session.subscribed(group);
@@ -123,7 +124,7 @@ impl Part {
         Ok(true)
     }
 
-    /// Records the end of the round, if it has ended.
+    /// If the session has ended the round, records its outcome.
     ///
     /// # Errors
     /// Fails if the round has failed.
@@ -136,7 +137,7 @@ impl Part {
         Ok(())
     }
 
-    /// Handles the packets that have arrived; returns whether there were any.
+    /// Handles the packets that have arrived; returns whether any packet has arrived.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         let segment_floats = usize::from(self.session.layout().segment_floats());
         let remaining = self.session.remaining();
@@ -158,12 +159,12 @@ impl Part {
         Ok(true)
     }
 
-    /// Notes that the round has stalled, so that the next call repeats it.
+    /// Records that the round has stalled, so that the next call repeats it.
     pub(super) fn stall(&mut self, now: Instant) {
         self.stalled_at = Some(now);
     }
 
-    /// Returns the error for a switch that has not answered within the timeout.
+    /// Returns the error for the case that the switch has not answered within the timeout.
     pub(super) fn silence(&self) -> AggregateError {
         let silent = self.link.now().since(self.link.last_heard);
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.switch), silent }
@@ -192,7 +193,7 @@ impl Part {
         Err(self.silence())
     }
 
-    /// Leaves the job without waiting for an answer. If the packet is lost, the lease ends the membership.
+    /// Leaves the job without waiting for an answer. If the packet is lost, the membership ends when the lease expires.
     pub(super) fn leave_silently(&mut self) {
         let (class, stride) = self.session.emit(0, ControlBody::Leave, &mut self.send_buffer);
         let _ = self.link.send(class, &self.send_buffer, stride);
@@ -205,8 +206,8 @@ impl Part {
         rest
     }
 
-    /// Divides each segment of this part of the last sum, in a vector or in a prefix of one, by the number of gradients
-    /// that the segment holds.
+    /// Divides each segment of this part of the last sum by the number of gradients that it contains. `vector` is the
+    /// sum or a prefix of it.
     pub(super) fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         let end = self.range.end.min(vector.len());
@@ -217,7 +218,7 @@ impl Part {
         }
     }
 
-    /// Ensures that a pause of this process does not count as silence of the switch.
+    /// Moves the time of the last packet forward by `paused`, so that a pause of this process does not count as silence of the switch.
     pub(super) fn excuse_silence(&mut self, paused: Duration) {
         self.link.last_heard = self.link.last_heard.plus(paused);
     }

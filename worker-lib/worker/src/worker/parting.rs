@@ -1,10 +1,10 @@
 //! Joining a job whose vector is divided into parts: how many parts there are, which switch sums each of them, and how
-//! all parts are brought to the same vector.
+//! the worker gets all parts to the same vector.
 //!
 //! The job of the first part determines into how many parts the vector is divided. If a worker assumes a different
 //! number, its first part has the wrong length; the switch refuses the worker, which learns the number from the
-//! refusal. The worker joins the other parts only afterwards. In a running job, the switches may admit the worker at
-//! different vectors, because the other workers contribute in the meantime; the worker then leaves and rejoins the
+//! refusal. The worker joins the other parts only after the first. In a running job, the switches may admit the worker
+//! at different vectors, because the other workers contribute in the meantime; the worker then leaves and rejoins the
 //! parts that are behind (requirements T-5 and T-7).
 
 use std::net::SocketAddrV4;
@@ -25,20 +25,21 @@ use super::parts::{Agreement, Parts, compare};
 use super::query::Query;
 use super::session::Session;
 
-/// Number of times that a worker changes the number of parts immediately; later changes wait for [`PAUSE`], because
-/// other workers may have to leave first.
+/// Number of times that a worker changes the number of parts immediately; before each further change, it waits for
+/// [`PAUSE`], because other workers may have to leave first.
 const CHANGES_AT_ONCE: u32 = 3;
-/// Pause between attempts to join with a different number of parts, and between queries for the vector of a part.
+/// Pause between attempts to join with a different number of parts, and between queries about the vector that a part
+/// has reached.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Division of a vector among switches: the threads of one switch, or separate ones.
+/// Division of a vector among switches: either the threads of one switch or separate switches.
 #[derive(Clone, Debug)]
 pub(super) struct Division {
     options: JoinOptions,
     /// Address of the switch of each part.
     switches: Vec<SocketAddrV4>,
     are_threads: bool,
-    /// Random number that this process has drawn for its first membership of each part.
+    /// Random instance number that this process uses for its first membership of each part.
     instance: u32,
 }
 
@@ -49,7 +50,8 @@ impl Division {
         Self { options, switches, are_threads: true, instance: instance() }
     }
 
-    /// Divides the vector among separate switches; switches for which there is no segment are not used.
+    /// Divides the vector among separate switches; if there are more switches than segments, the remaining switches are
+    /// not used.
     pub(super) fn among_switches(options: &JoinOptions, switches: &[SocketAddrV4]) -> Self {
         let segments = options.gradient_len.div_ceil(u32::from(options.segment_floats).max(1));
         let count = switches.len().min(segments.clamp(1, MAX_SEGMENTS) as usize);
@@ -74,8 +76,8 @@ impl Division {
         part::range(gradient_len, segment_floats, self.count(), at)
     }
 
-    /// Returns the options with which the worker joins one part. With a fixed local port, the parts use consecutive
-    /// ports from that port on.
+    /// Returns the options with which the worker joins one part. If the local port is fixed, the parts use consecutive
+    /// ports that begin with it.
     pub(super) fn options_of(&self, at: usize) -> JoinOptions {
         let mut local = self.options.local;
         if local.port() != 0 {
@@ -105,7 +107,7 @@ impl Division {
         join_once(link, &self.options_of(at), self.role(at, self.instance), keep_waiting)
     }
 
-    /// Joins a part again after a Leave. A different instance number distinguishes late answers to the first Join.
+    /// Joins a part again after a Leave. A new instance number makes late answers to the first Join distinguishable.
     fn rejoin(
         &self,
         at: usize,
@@ -118,7 +120,7 @@ impl Division {
         Ok(())
     }
 
-    /// Joins all parts and brings them to the same vector. Only the first part has a socket already.
+    /// Joins all parts and gets them to the same vector. Only the first part already has a socket.
     pub(super) fn join_all(
         self,
         mut link: Link,
@@ -168,8 +170,8 @@ impl Division {
         Part::new(link, session, self.switches[at], self.range(at))
     }
 
-    /// Brings all parts to the same vector: leaves those that are behind the latest, and rejoins them once their jobs
-    /// have reached that vector too. The worker then lacks the sums before that vector.
+    /// Gets all parts to the same vector. Leaves the parts that are behind the latest one, and rejoins each as soon as
+    /// its job has reached the same vector. The worker then lacks the sums before that vector.
     ///
     /// # Errors
     /// Fails with [`JoinError::PartsApart`] if this takes longer than the switch timeout; the next attempt may succeed.
@@ -197,7 +199,7 @@ impl Division {
         }
     }
 
-    /// Waits until a newcomer to a part would begin at the vector `latest` or later.
+    /// Waits until a worker that joins the job of a part would begin at the vector `latest` or a later one.
     fn await_turn(
         &self,
         at: usize,
@@ -221,7 +223,8 @@ impl Division {
         Ok(Reached::NotYet)
     }
 
-    /// Leaves and rejoins all parts: one of them has no other member, so it cannot reach the vector of the others.
+    /// Leaves and rejoins all parts. This is necessary if one of them has no other member and therefore cannot reach
+    /// the vector of the others.
     fn join_again(&self, parts: &mut Parts, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), JoinError> {
         for part in parts.iter_mut() {
             leave(part)?;
@@ -236,14 +239,14 @@ impl Division {
     }
 }
 
-/// Position of the job of a part.
+/// Vector that the job of a part has reached.
 enum Reached {
     Turn,
     NoJob,
     NotYet,
 }
 
-/// Leaves the job of a part. A switch that does not answer ends the membership when the lease expires.
+/// Leaves the job of a part. If the switch does not answer, the membership ends when the lease expires.
 fn leave(part: &mut Part) -> Result<(), JoinError> {
     match forgotten_is_done(part.request(ControlBody::Leave)) {
         Err(crate::aggregate::AggregateError::Io(error)) => Err(error.into()),
@@ -251,7 +254,7 @@ fn leave(part: &mut Part) -> Result<(), JoinError> {
     }
 }
 
-/// Returns the division of the vector at a switch that has just been asked, before any attempt to join.
+/// Returns the division of the vector as announced by the switch in answer to a query, before any attempt to join.
 pub(super) fn discover(
     link: &mut Link,
     options: JoinOptions,
@@ -277,7 +280,8 @@ fn announced_parts(
     }
 }
 
-/// Joins all parts of a vector at the threads of a switch, starting from the division that the switch announced.
+/// Joins all parts of a vector that is divided among the threads of a switch, beginning with the division that the
+/// switch announced.
 pub(super) fn join(
     mut division: Division,
     mut link: Link,
@@ -302,7 +306,7 @@ pub(super) fn join(
     }
 }
 
-/// Returns the division with which a refused worker can join, if there is one.
+/// Returns the division with which a worker can join after a refusal, or `None` if there is none.
 pub(super) fn adapt(
     division: &Division,
     link: &mut Link,
@@ -331,7 +335,8 @@ pub(super) fn adapt(
     Ok(other.map(|count| Division::among_threads(options.clone(), count)))
 }
 
-/// Returns the error with the length of the whole vector, which the caller knows, instead of that of a part.
+/// Replaces the length of a part in an error with the length of the whole vector, which is the one that the caller
+/// knows.
 fn explain(options: &JoinOptions, error: JoinError) -> JoinError {
     match error {
         JoinError::Refused { status: Status::GradientLenMismatch, expected, .. } => {

@@ -1,10 +1,11 @@
-//! Rounds of a worker over all parts of its vector. The caller's thread drives them, with the help of other threads if
-//! the machine has cores to spare; each thread waits for all its parts together.
+//! Rounds of a worker over all parts of its vector. The parts are driven by the caller's thread and, if the machine has
+//! spare cores, by further threads. Each thread waits for all of its parts at the same time.
 //!
-//! Each part is summed by its own switch, with its own rounds and members. A call is over when every part has its
-//! result. A part that has finished waits for the others; after an error that repeats the round, it keeps its result.
-//! No part ever contributes to a vector before all parts have finished the vector before it. The turn of a part is the
-//! number of sums in its history; the turns show whether all parts are at the same vector (requirement T-7).
+//! Each part is summed by a different switch, with separate rounds and members. A call is over when every part has its
+//! result. A part that has finished the round waits for the others; if the round is repeated after an error, this part
+//! keeps its result. No part ever contributes to a vector before all parts have finished the previous vector. The turn
+//! of a part is the number of sums in its history; the turns show whether all parts are at the same vector (requirement
+//! T-7).
 
 use core::cmp::Ordering;
 use std::panic::resume_unwind;
@@ -24,23 +25,23 @@ use super::part::{self, Part};
 use super::protocol::{Finished, WorkerCounters};
 use crate::aggregate::AggregateError;
 
-/// Interval at which the caller is asked whether to keep waiting for the lanes of other threads.
+/// Interval at which `keep_waiting` is called while the caller's thread waits for the lanes of other threads.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// All parts of a worker's vector, at least one, in the order of the vector.
 #[derive(Debug)]
 pub(super) struct Parts {
     all: Vec<Part>,
-    /// Lanes of the threads that drive parts, one for each thread; at most one for each part.
+    /// Lanes, one for each thread that drives parts. There are at most as many lanes as parts.
     lanes: Vec<Lane>,
-    /// Number of rounds that all parts have finished.
+    /// Number of rounds that have been finished by all parts.
     rounds: u64,
 }
 
 /// Whether the parts are at the same vector before a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agreement {
-    /// All parts are at the same vector, or have just finished it.
+    /// All parts are at the same vector: each of them is about to begin it or has just finished it.
     Together,
     /// Some parts are at a later vector than others.
     Apart,
@@ -75,13 +76,13 @@ impl Parts {
         WorkerCounters { rounds: self.rounds, ..all.fold(WorkerCounters::default(), part::add) }
     }
 
-    /// Returns the number of the next round of the first part, which stands for the whole vector.
+    /// Returns the number of the next round of the first part, which is reported as the number for the whole vector.
     pub(super) fn round(&self) -> Round {
         self.first().session.round()
     }
 
-    /// Returns whether the parts can take part in the next round, or continue the round in progress. Parts that have
-    /// finished a round that cannot be continued are ready for the next one.
+    /// Returns whether the parts can take part in the next round, or continue the round in progress. If the round in
+    /// progress cannot be continued, the parts that have finished it are prepared for the next one.
     pub(super) fn agree(&mut self) -> Agreement {
         if self.all.len() == 1 {
             return Agreement::Together;
@@ -96,19 +97,19 @@ impl Parts {
         if are_ready { Agreement::Together } else { Agreement::Apart }
     }
 
-    /// Returns the latest turn of all parts, if any is known.
+    /// Returns the latest turn of any part, or `None` if no turn is known.
     pub(super) fn latest_turn(&self) -> Option<u32> {
         let turns = self.all.iter().filter_map(|part| part.session.turn());
         turns.reduce(|one, other| if compare(one, other) == Ordering::Less { other } else { one })
     }
 
-    /// Returns whether the switch has readmitted the worker without the sums that the other workers have, and clears
-    /// that record.
+    /// Returns whether the switch has readmitted the worker without some sums that the other workers have. Clears this
+    /// information.
     pub(super) fn take_missed(&mut self) -> bool {
         self.all.iter_mut().filter_map(|part| part.session.take_missed()).count() > 0
     }
 
-    /// Runs the round of all parts that have not finished it. Blocks as long as `keep_waiting` returns true.
+    /// Runs the round for all parts that have not finished it. Blocks as long as `keep_waiting` returns true.
     pub(super) fn run_round(
         &mut self,
         options: &JoinOptions,
@@ -124,7 +125,7 @@ impl Parts {
         }
     }
 
-    /// Drives all parts through the round, each lane in its own thread; the first lane runs in the calling thread.
+    /// Drives all parts through the round, each lane in a separate thread; the first lane runs in the calling thread.
     fn drive(&mut self, task: Task<'_>, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
         let share = self.share();
         let Self { all, lanes, .. } = self;
@@ -150,7 +151,7 @@ impl Parts {
         })
     }
 
-    /// Ends the round after a lane has stopped; returns its error.
+    /// Ends the round after a lane has stopped; returns the error to report.
     fn stop(&mut self, stop: Stop) -> AggregateError {
         let missing = self.all.iter().map(|part| part.session.remaining()).sum();
         if stop.stops_all() && !matches!(stop, Stop::Io(_)) {
@@ -201,13 +202,13 @@ impl Parts {
         });
     }
 
-    /// Returns the number of parts for each lane; the last one may have fewer.
+    /// Returns the number of parts for each lane; the last lane may have fewer.
     fn share(&self) -> usize {
         self.all.len().div_ceil(self.lanes.len())
     }
 
-    /// Converts the round numbers of an error to those of the first part, which the caller knows. By now, all parts
-    /// have ended the round.
+    /// Replaces the round numbers in an error with those of the first part, which are the ones that the caller knows.
+    /// All parts must have ended the round.
     fn in_numbers_of_first(&self, error: AggregateError) -> AggregateError {
         let next = self.round();
         match error {
@@ -221,7 +222,7 @@ impl Parts {
         }
     }
 
-    /// Returns the result of the whole round, and readies the parts for the next round.
+    /// Returns the result of the whole round, and prepares the parts for the next round.
     fn take_finished(&mut self) -> Finished {
         let all = self.all.iter_mut().filter_map(|part| {
             let done = part.done();
@@ -238,7 +239,7 @@ impl Parts {
     }
 }
 
-/// Copies the last sums of neighbouring parts, or a prefix of them.
+/// Copies the last sums of consecutive parts to `to`, as far as they fit.
 fn copy(parts: &[Part], to: &mut [f32]) {
     parts.iter().fold(to, |to, part| part.copy_sum(to));
 }
@@ -249,15 +250,15 @@ fn are_equal(mut turns: impl Iterator<Item = Option<u32>>) -> bool {
     first.is_some() && turns.all(|turn| turn == first)
 }
 
-/// The threads that drive the lanes of one round.
+/// State shared by the threads that drive the lanes of one round.
 struct Crew {
     stop: AtomicBool,
-    /// Number of threads that have not ended, besides the caller's.
+    /// Number of threads, other than the caller's, that are still running.
     running: AtomicUsize,
     caller: Thread,
 }
 
-/// A thread of the crew, which no longer counts as running once this value is dropped.
+/// Guard for a running thread of the crew. When it is dropped, the thread no longer counts as running.
 struct Hand<'a>(&'a Crew);
 
 impl Drop for Hand<'_> {
@@ -292,7 +293,7 @@ impl Crew {
         self.stop.load(Relaxed)
     }
 
-    /// Stops the other lanes if this outcome demands it.
+    /// Processes the outcome of a lane, and stops the other lanes if the outcome requires it.
     fn note(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
         if outcome.as_ref().is_err_and(Stop::stops_all) {
             self.stop.store(true, Relaxed);
@@ -300,7 +301,7 @@ impl Crew {
         outcome
     }
 
-    /// Waits until all threads have ended; calls `keep_waiting` in the meantime.
+    /// Waits until all other threads have ended. Calls `keep_waiting` periodically in the meantime.
     fn wait_for_others(&self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
         let mut outcome = Ok(());
         while self.running.load(Relaxed) > 0 {
@@ -318,7 +319,7 @@ fn earlier(turn: u32, by: u32) -> u32 {
     turn.wrapping_sub(by) & ((1 << TURN_BITS) - 1)
 }
 
-/// Compares turns, whose numbers wrap.
+/// Compares two turns. Turn numbers wrap around.
 pub(super) fn compare(one: u32, other: u32) -> Ordering {
     let ahead = earlier(one, other);
     match ahead {

@@ -1,12 +1,13 @@
-//! The rounds of a member, as a sans-I/O state machine: it takes bytes and a clock, and returns bytes, a deadline and
-//! an outcome.
+//! The rounds of a member, as a sans-I/O state machine: its inputs are bytes and the time, and its outputs are bytes, a
+//! deadline and an outcome.
 //!
-//! The protocol sends the segments of a vector in order, with at most a window of them in flight; each result releases
-//! the next ones. The worker is responsible for the recovery of lost packets: when it notices a gap in the results, or
-//! silence, it sends a Help. The switch answers with the results that it has and names the contributions that it lacks;
-//! only those are retransmitted.
+//! The protocol sends the segments of a vector in order, with at most a window of them in flight; each result makes
+//! room in the window for further segments. The worker is responsible for the recovery of lost packets: if it detects a
+//! gap in the results, or receives none for some time, it sends a Help. The switch answers with the results that it has
+//! and names the contributions that it lacks. Only these contributions are retransmitted.
 //!
-//! Contributions and sums belong to the caller. A contribution must not change until its round has ended.
+//! The buffers for contributions and sums belong to the caller. A contribution must not change until its round has
+//! ended.
 
 use core::ops::Range;
 
@@ -30,7 +31,8 @@ use super::window::Window;
 
 pub use super::membership::Membership;
 
-/// Number of segments by which results may be reordered before a gap counts as a loss: one super-frame.
+/// Number of segments by which results may arrive out of order before a gap counts as a loss: the size of a
+/// super-frame.
 const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
 /// Reason why a round did not end with a sum.
@@ -38,14 +40,15 @@ const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 pub enum Failure {
     /// The switch does not know this member: its lease expired, or the switch was restarted.
     Forgotten,
-    /// The switch does not readmit this member; holds the reason and the expected value (see [`Status`]).
+    /// The switch does not readmit this member. The values are the reason and the expected value (see [`Status`]).
     JoinRefused(Status, u32),
-    /// The others continued without this member, which has rejoined and may continue at this round. It lacks the sums
-    /// before that round.
+    /// The other members continued without this one, which has rejoined and may continue at the given round. It lacks
+    /// sums before that round.
     Missed(Round),
     /// The job is halted.
     Halted,
-    /// The round is over, because the other contributions reached the threshold; the worker may continue at this round.
+    /// The round has ended without this member's contribution, because the other contributions reached the threshold.
+    /// The worker may continue at the given round.
     StaleRound(Round),
     /// The switch refused a contribution.
     Refused(Status),
@@ -59,7 +62,7 @@ pub(crate) enum Part {
     /// The member sends a finished sum, with the number of gradients in each of its segments, to the members that lack
     /// it.
     Supplies,
-    /// The member waits for a sum that others supply.
+    /// The member waits for a sum that other members supply.
     Awaits,
 }
 
@@ -85,7 +88,7 @@ pub struct WorkerCounters {
     pub retransmitted: u64,
     /// Number of Helps sent.
     pub helps: u64,
-    /// Number of datagrams that had no effect: repeated or late results, and unknown packets.
+    /// Number of datagrams that had no effect: duplicate or late results, and unrecognised packets.
     pub ignored: u64,
 }
 
@@ -98,14 +101,15 @@ pub(super) struct WorkerProtocol {
     layout: VectorLayout,
     membership: MembershipState,
     next_round: Round,
-    /// Whether others supply the sum of the next round.
+    /// Whether other members supply the sum of the next round.
     awaits: bool,
     /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
-    /// Whether the member actually has these sums. A member that joins late learns the history before a round that
-    /// others may still have to finish, and has no learner state to share before it has finished a round itself.
+    /// Whether the member has received these sums, and does not merely know their history. When a member joins late, it
+    /// learns the history before a round that other members may not have finished yet. It has no learner state to share
+    /// until it has finished a round itself.
     has_history: bool,
-    /// History before the last sum, as long as the caller's `sums` still hold that sum; otherwise zero.
+    /// History before the last sum, if the caller's `sums` still contain that sum; otherwise zero.
     previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
@@ -130,20 +134,20 @@ struct Progress {
     remaining: u32,
     /// First segment that has never been sent.
     unsent: u32,
-    /// Number of segments sent and without a result.
+    /// Number of segments that were sent and have no result yet.
     in_flight: u32,
     /// Number of segments that wait to be retransmitted.
     resend: u32,
-    /// One more than the highest segment with a result.
+    /// One more than the highest index of a segment with a result.
     frontier: u32,
-    /// Segment below which all gaps have been requested.
+    /// Index of the segment below which all gaps have been requested.
     asked: u32,
-    /// Whether losses have already narrowed the window during this silence.
+    /// Whether the window has already been narrowed during the current silence.
     narrowed: bool,
-    /// Number of timeouts since the last result.
+    /// Number of consecutive timeouts without a result.
     silences: u32,
-    /// Number of segments without a result when the probe in progress was sent. A probe requests a single segment; if
-    /// no result arrives before its Ack, all segments in flight are requested.
+    /// Value of `remaining` when the probe in progress was sent; `None` if there is no probe. A probe requests a single
+    /// segment. If no result arrives before the Ack of the probe, all segments in flight are requested.
     probed: Option<u32>,
 }
 
@@ -205,8 +209,8 @@ impl WorkerProtocol {
         if self.data_keys.is_some() { DATA_TAG_LEN_BYTES } else { 0 }
     }
 
-    /// Returns whether the member is already at the position at which `membership` begins. If so, the caller already
-    /// knows which sums it lacks, and may have contributed to the round.
+    /// Returns whether the member is already at the position at which `membership` begins. If so, the caller needs no
+    /// further notice of the sums that it lacks, and it may already have contributed to the round.
     pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
@@ -229,7 +233,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Continues at the next round without the sums before it.
+    /// Continues at the next round, although the member lacks sums before it.
     fn adopt(&mut self, history: u64) {
         let beginning = self.chain.begin(self.membership.get().boot, self.job, self.next_round);
         self.history = history;
@@ -237,7 +241,7 @@ impl WorkerProtocol {
         self.previous = 0;
     }
 
-    /// Returns the position to report in a Join to a switch that has forgotten this member; `None` if the member does
+    /// Returns the position to report in a Join to a switch that no longer knows this member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self) -> Option<ResumeRepr> {
         self.membership.resume(Position {
@@ -254,7 +258,7 @@ impl WorkerProtocol {
     }
 
     /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one; `None` if it is not known.
+    /// longer one. Returns `None` if it is not, or if the number is unknown.
     pub(super) fn turn(&self) -> Option<u32> {
         (self.chain == Chain::Part && self.history != 0).then(|| history::turn(self.history))
     }
@@ -289,7 +293,8 @@ impl WorkerProtocol {
         self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
-    /// Sends the last sum to the members that lack it, in a round before the caller's next one.
+    /// Begins to send the last sum to the members that lack it. This takes one round, which precedes the caller's next
+    /// round.
     pub(super) fn begin_supplying(&mut self, now: Instant) {
         self.begin(now, Part::Supplies);
     }
@@ -326,7 +331,7 @@ impl WorkerProtocol {
         self.current = None;
     }
 
-    /// Returns the outcome of the round; each outcome is returned only once.
+    /// Returns the outcome of the round, or `None` if the round has not ended. Each outcome is returned only once.
     pub(super) fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
@@ -336,7 +341,7 @@ impl WorkerProtocol {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// Handles a series of results of `stride` bytes each, and stores them in `sums`.
+    /// Handles a series of results of `stride` bytes each, and stores their floats in `sums`.
     pub(super) fn handle_results(&mut self, now: Instant, payload: &[u8], stride: usize, sums: &mut [f32]) {
         let before = self.remaining();
         for bytes in payload.chunks(stride.max(1)) {
@@ -364,8 +369,8 @@ impl WorkerProtocol {
     }
 
     /// Returns the range of segments to which the next results are likely to belong, in order. None of these segments
-    /// has a result, and the contents of the sums there are no longer needed. Returns `None` if there are no such
-    /// segments.
+    /// has a result yet, so the corresponding ranges of the sums may be overwritten. Returns `None` if there are no
+    /// such segments.
     pub(super) fn expected_segments(&self) -> Option<Range<u32>> {
         let progress = self.current.filter(|progress| progress.part == Part::Contributes)?;
         let (first, end) = (progress.frontier, self.layout.segment_count());
@@ -379,8 +384,9 @@ impl WorkerProtocol {
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Handles results whose floats are already in place: `segs` are the Segs of packets of `stride` bytes, the last of
-    /// `last_len` bytes, for the segments of [`Self::expected_segments`]. Returns how many of them were as expected.
+    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of packets of
+    /// `stride` bytes, the last of `last_len` bytes, for the segments of [`Self::expected_segments`]. Returns the
+    /// number of results that were for the expected segments.
     pub(super) fn handle_scattered(
         &mut self,
         now: Instant,
@@ -420,7 +426,7 @@ impl WorkerProtocol {
         self.ask_for_gaps();
     }
 
-    /// After a silence, asks for the results of segments in flight.
+    /// After a silence, requests the results of segments in flight.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
@@ -441,7 +447,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Asks for the results of all segments in flight.
+    /// Requests the results of all segments in flight.
     fn ask_for_all(&mut self) {
         let Some(progress) = self.current else { return };
         self.helps.clear();
@@ -449,7 +455,7 @@ impl WorkerProtocol {
         self.helps.extend(missing.map(|range| range_of(progress.round, range)));
     }
 
-    /// Puts the next packets into `frame`; returns their class and the length of each in bytes.
+    /// Writes the next packets into `frame`. Returns their class and the length of each packet in bytes.
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,
@@ -492,13 +498,13 @@ impl WorkerProtocol {
         true
     }
 
-    /// Returns whether a result with that Seg is awaited.
+    /// Returns whether a result with this Seg is still expected.
     fn accepts(&self, seg: Seg) -> bool {
         self.current.is_some_and(|progress| progress.round == seg.round)
             && !self.received.get(seg.index.get())
     }
 
-    /// Notes that the result of a segment is in the sums.
+    /// Records that the result of a segment is in the sums.
     fn note_result(&mut self, seg: Seg) {
         let Some(progress) = &mut self.current else { return };
         if progress.part == Part::Contributes {
@@ -551,8 +557,9 @@ impl WorkerProtocol {
         self.outcome = Some(Err(failure));
     }
 
-    /// Continues at a later round after the switch reports that the job is no longer at the member's round. If nothing
-    /// was summed in between, repeats the contribution under the new number; otherwise the round fails.
+    /// Continues at a later round after the switch reports that the job is no longer at the member's round. If no
+    /// vector was summed in the meantime, the contribution is repeated under the new number; otherwise, the round
+    /// fails.
     fn go_on_at(&mut self, now: Instant, round: Round, history: u64) {
         if round.is_before(self.next_round) {
             return;
@@ -631,8 +638,8 @@ impl WorkerProtocol {
         }
     }
 
-    /// Ends a probe when its Ack arrives. If no result has arrived in the meantime, results are lost or other members
-    /// are late.
+    /// Ends a probe after its Ack has arrived. If no result arrived before the Ack, either results were lost or other
+    /// members have not contributed yet.
     fn end_probe(&mut self) {
         let Some(progress) = &mut self.current else { return };
         if progress.probed.take() == Some(progress.remaining) {
@@ -640,7 +647,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Narrows the window, at most once for each silence or gap.
+    /// Narrows the window, at most once per silence or gap.
     fn narrow(&mut self) {
         if let Some(progress) = &mut self.current
             && !progress.narrowed
@@ -650,8 +657,8 @@ impl WorkerProtocol {
         }
     }
 
-    /// Asks for the segments in a gap. A gap well below the highest result is a loss, because results arrive in the
-    /// order of the segments.
+    /// Requests the results that are missing in gaps. A gap that lies well below the highest result is treated as a
+    /// loss, because results normally arrive in the order of the segments.
     fn ask_for_gaps(&mut self) {
         let Some(progress) = self.current else { return };
         let below = progress.frontier.saturating_sub(REORDER_SEGMENTS + 1).min(progress.unsent);
@@ -689,7 +696,7 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Writes segments that have never been sent, as many as the window allows.
+    /// Writes as many segments that have never been sent as the window allows.
     fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;
@@ -713,8 +720,8 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Appends a data packet. Returns false if the super-frame is full: in bytes, in packets, or because it ends with a
-    /// shorter packet.
+    /// Appends a data packet. Returns false if the super-frame is full: it has reached its maximum number of bytes or
+    /// packets, or its last packet is shorter than the others.
     fn append(&self, progress: &Progress, index: u32, vector: &[f32], frame: &mut Frame) -> bool {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };

@@ -14,7 +14,8 @@ use super::join::{JoinError, JoinOptions};
 use super::joining::instance;
 use super::link::Link;
 
-/// Request id of Joins that only query. It distinguishes their answers from those to ordinary Joins.
+/// Request id of Joins that serve only as queries. It distinguishes the answers to them from the answers to other
+/// Joins.
 pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 
 /// Asks the switch about a job without joining it.
@@ -26,13 +27,13 @@ pub(super) struct Query<'a> {
     key_refused: Option<bool>,
 }
 
-/// Answer of the switch to a query about a job.
+/// Information about a job, from the answer of the switch to a query.
 struct JobAnswer {
     status: Status,
     expected: u32,
     parts: u8,
     history: u64,
-    /// Address of a worker of the job, if the job has begun.
+    /// Address of a worker of the job; `None` if the job has not begun.
     peer: Option<SocketAddrV4>,
 }
 
@@ -41,8 +42,8 @@ impl<'a> Query<'a> {
         Self { link, options, key_refused: None }
     }
 
-    /// Queries the switch and returns the address of a worker of the job, if the job has begun. `part` states whether
-    /// the vector is one part of a longer vector.
+    /// Queries the switch and returns the address of a worker of the job, or `None` if the job has not begun. `part`
+    /// states whether the vector is one part of a longer vector.
     pub(super) fn peer(
         &mut self,
         part: bool,
@@ -53,19 +54,20 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the number of parts into which the switch divides long vectors. A switch that does not support parts
-    /// refuses the query as Malformed; it counts as having one part.
+    /// refuses the query with the status Malformed, and the result is then 1.
     pub(super) fn parts(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<usize, JoinError> {
         Ok(self.ask(true, keep_waiting)?.parts.into())
     }
 
-    /// Returns the number of sums that the job of a part had before the round at which a newcomer would begin, modulo
+    /// Returns the number of sums that the job of a part had before the round at which a new worker would begin, modulo
     /// 2^24; `None` if there is no such job.
     pub(super) fn turn(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<Option<u32>, JoinError> {
         let answer = self.ask(true, keep_waiting)?;
         Ok(self.accept(answer)?.filter(|answer| answer.history != 0).map(|answer| turn(answer.history)))
     }
 
-    /// Returns the answer of the switch, or `None` if the switch does not know the job.
+    /// Returns the answer of the switch if it concerns a job that the switch knows, or `None` if the switch does not
+    /// know the job.
     fn accept(&self, answer: JobAnswer) -> Result<Option<JobAnswer>, JoinError> {
         let JobAnswer { status, expected, .. } = answer;
         match status {
@@ -120,7 +122,8 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Returns the Ack in a datagram, if the datagram is one, and the id of the request that it answers.
+/// Parses a datagram as an Ack. Returns the id of the request that the Ack answers and the Ack, or `None` if the
+/// datagram is not an Ack.
 pub(super) fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     if class != Class::Control {
         return None;

@@ -1,4 +1,4 @@
-//! Requests of a member: their ids, and the job and key that all of them share.
+//! Requests of a member: their ids, and the job and key that are common to all of them.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use super::auth::Authenticator;
 use super::bitmap::Bitmap;
 use super::timer::RetryTimer;
 
-/// Maximum number of ranges that one expired timer asks for; the others wait for the next expiry.
+/// Maximum number of ranges that are requested when a timer expires. Further ranges are requested at the next expiry.
 pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
 
 /// Question that a member asks about segments.
@@ -18,16 +18,16 @@ pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
 pub(super) enum Question {
     /// Asks for results.
     Help,
-    /// Asks whether contributions have arrived.
+    /// Question whether contributions have arrived.
     Confirm,
 }
 
-/// Allocator of request ids, and the fields that all requests share.
+/// Allocator of request ids, and the fields that are common to all requests.
 #[derive(Debug)]
 pub(super) struct Requests {
     job: u32,
     next: u32,
-    /// Authenticator, if the job has a key.
+    /// Authenticator; `None` if the job has no key.
     authenticator: Option<Authenticator>,
 }
 
@@ -37,7 +37,7 @@ impl Requests {
         Self { job, next: 1, authenticator: None }
     }
 
-    /// Authenticates all packets from now on.
+    /// Sets the authenticator. From then on, all packets are authenticated.
     pub(super) fn set_key(&mut self, authenticator: Authenticator) {
         self.authenticator = Some(authenticator);
     }
@@ -46,19 +46,19 @@ impl Requests {
         self.authenticator.as_ref()
     }
 
-    /// Returns an id that no earlier request of this member had; never zero.
+    /// Allocates an id that differs from those of all earlier requests of this member and is not zero.
     pub(super) fn take_id(&mut self) -> u32 {
         let id = self.next;
         self.next = id.wrapping_add(1).max(1);
         id
     }
 
-    /// Returns the id of the next request.
+    /// Returns the id that the next request will have.
     pub(super) fn next_id(&self) -> u32 {
         self.next
     }
 
-    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
+    /// Writes a control packet into `buffer`. If `request` is zero, the packet requests no answer.
     pub(super) fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         let repr = ControlRepr { job: self.job, request, body };
         buffer.resize(repr.buffer_len(), 0);
@@ -69,8 +69,8 @@ impl Requests {
         (Class::Control, buffer.len())
     }
 
-    /// Writes a Help or a Confirm for those segments of a range that are not in `present`. `timer` measures the round
-    /// trip of the answer.
+    /// Writes a Help or a Confirm for those segments of a range that are not in `present`. `timer` records the time, to
+    /// measure the round trip when the answer arrives.
     pub(super) fn emit_question(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Requests {
     }
 }
 
-/// Returns a range of segments of a round in its wire representation.
+/// Returns the wire representation of a range of segments of a round.
 pub(super) fn range_of(round: Round, segments: Range<u32>) -> RangeRepr {
     RangeRepr { round, first: segments.start, count: segments.end - segments.start }
 }

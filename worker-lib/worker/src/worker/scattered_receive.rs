@@ -1,7 +1,8 @@
 //! Reception of results directly into the sum.
 //!
 //! Results usually arrive in the order of the segments, so their positions in the sum are known in advance. The kernel
-//! writes their floats there directly; packets that turn out to be something else are reassembled.
+//! writes their floats directly to these positions. Packets that turn out not to be the expected results are
+//! reassembled.
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES};
 use iswitch_socket::Received;
 
-/// Maximum number of buffers: a Seg and floats for each datagram, and one for the rest.
+/// Maximum number of buffers: two for each datagram (its Seg and its floats), and one for the bytes that remain.
 const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
 
 /// Received datagrams: this struct holds their Segs, and the sum holds their floats.
@@ -22,8 +23,8 @@ pub(super) struct ScatteredReceive {
 
 impl ScatteredReceive {
     /// Calls `receive` with a buffer for a Seg and one for the floats of each segment, in order. `places` are the
-    /// destinations of the floats: `segment_floats` for each segment but the last, which may have fewer. Bytes that do
-    /// not fit go into `rest`.
+    /// destinations of the floats: `segment_floats` floats for each segment except the last, which may have fewer.
+    /// Bytes that do not fit in these buffers are written to `rest`.
     ///
     /// # Errors
     /// Returns the errors of `receive`.
@@ -84,8 +85,8 @@ impl ScatteredReceive {
         self.received.len - self.received.stride * self.count().saturating_sub(1)
     }
 
-    /// Returns the Segs of the datagrams if all have the length of a full segment, so that all parts are in place;
-    /// otherwise returns an empty slice. The last datagram may be shorter.
+    /// Returns the Segs of the datagrams if all have the length of a full segment, in which case all floats are at
+    /// their destinations. Otherwise, returns an empty slice. The last datagram may be shorter.
     pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
         let is_laid_out = match self.count() {
             0 => false,
@@ -95,7 +96,7 @@ impl ScatteredReceive {
         if is_laid_out { &self.segs[..self.count()] } else { &[] }
     }
 
-    /// Reassembles the bytes of the datagrams from number `from` on.
+    /// Reassembles the bytes of the datagrams, beginning with datagram number `from`.
     pub(super) fn gather(
         &self,
         from: usize,

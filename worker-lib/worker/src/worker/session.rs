@@ -1,10 +1,10 @@
-//! A worker's membership from the first Join to the last round, as a sans-I/O state machine: it takes bytes and a
-//! clock, and returns bytes, a deadline and outcomes.
+//! A worker's membership from the first Join to the last round, as a sans-I/O state machine: its inputs are bytes and
+//! the time, and its outputs are bytes, a deadline and outcomes.
 //!
-//! The session joins, waits until the job is complete, and takes part in rounds. If the switch forgets the worker,
-//! because the switch was restarted or the lease expired, the session rejoins and reports what it has summed. Usually
-//! the round in progress is then repeated, and the caller notices only the delay. If the others have continued in the
-//! meantime, the round ends with [`Failure::Missed`].
+//! The session joins, waits until the job is complete, and takes part in rounds. If the switch no longer knows the
+//! worker, because it was restarted or the lease expired, the session rejoins and reports which sums it has. Usually
+//! the round in progress is then repeated, and the caller notices only the delay. If the other workers have continued
+//! in the meantime, the round ends with [`Failure::Missed`].
 
 use core::net::SocketAddrV4;
 use core::ops::Range;
@@ -27,27 +27,29 @@ pub use super::enrolment::{JoinProgress, SessionConfig};
 #[derive(Debug)]
 pub struct Session {
     enrolment: Enrolment,
-    /// Whether the member sends the last sum to the members that lack it; the caller's round waits meanwhile.
+    /// Whether the member is sending the last sum to the members that lack it. The caller's round waits until this is
+    /// complete.
     is_supplying: bool,
     /// Protocol of the rounds; `None` until the switch has admitted the worker.
     protocol: Option<WorkerProtocol>,
     /// Sum of the last round, and results of the round in progress: `[gradient_len]`.
     sums: Vec<f32>,
-    /// Whether the caller waits for a round.
+    /// Whether the caller is waiting for a round.
     is_wanted: bool,
-    /// Round at which the worker continues after it missed rounds, if the caller does not know that yet.
+    /// Round at which the worker continues after it missed rounds. `None` if no rounds were missed, or if the caller
+    /// has been notified.
     missed: Option<Round>,
     outcome: Option<Result<Finished, Failure>>,
     /// Id of the caller's request that awaits its Ack, and the status in the Ack once it has arrived.
     request: Option<(u32, Option<Status>)>,
-    /// Number of control packets that did not come from the switch.
+    /// Number of control packets that were rejected because they were malformed or not authentic.
     forged: u64,
     /// Buffer for [`Self::poll_transmit`].
     frame: Frame,
 }
 
 impl Session {
-    /// Creates a worker that begins to join.
+    /// Creates a worker and begins to join.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
         Self {
             enrolment: Enrolment::new(config, now),
@@ -63,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Sets the key of the job: only packets that were authenticated with it are accepted.
+    /// Sets the key of the job. From then on, only packets that were authenticated with this key are accepted.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
         self.enrolment.set_key(authenticator);
@@ -107,7 +109,7 @@ impl Session {
         WorkerCounters { ignored: counters.ignored + self.forged, ..counters }
     }
 
-    /// Returns how many times the switch has forgotten this worker and readmitted it.
+    /// Returns the number of times that the switch has readmitted this worker after it no longer knew the worker.
     pub fn rejoins(&self) -> u64 {
         self.enrolment.rejoins()
     }
@@ -119,13 +121,14 @@ impl Session {
     }
 
     /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one (requirement T-6); `None` if it is not known. Parts with the same number are at the same vector.
+    /// longer one (requirement T-6). Returns `None` if it is not, or if the number is unknown. Parts for which this
+    /// number is equal are at the same vector.
     pub fn turn(&self) -> Option<u32> {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
     }
 
-    /// Returns the round at which the worker continues if it has missed rounds and no call has reported that; the next
-    /// round then begins without such a report.
+    /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues. The
+    /// call counts as the report, so the next round begins without a failure.
     pub fn take_missed(&mut self) -> Option<Round> {
         self.missed.take()
     }
@@ -165,7 +168,7 @@ impl Session {
         }
     }
 
-    /// Returns the outcome of the round; each outcome is returned only once.
+    /// Returns the outcome of the round, or `None` if the round has not ended. Each outcome is returned only once.
     pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
@@ -185,12 +188,13 @@ impl Session {
     }
 
     /// Returns the group that the switch has offered. The driver subscribes to this group and then calls
-    /// [`Self::subscribed`]. On `None`, the driver leaves its current group.
+    /// [`Self::subscribed`]. If the result is `None`, the driver leaves its current group.
     pub fn group(&self) -> Option<SocketAddrV4> {
         self.enrolment.wanted_group()
     }
 
-    /// Records that packets of a group arrive from now on; the driver passes them on with [`Path::Group`].
+    /// Records that the driver receives packets of a group from now on. It must pass these packets to
+    /// [`Self::handle_arrival`] with [`Path::Group`].
     pub fn subscribed(&mut self, group: SocketAddrV4) {
         self.enrolment.group().subscribed(group);
     }
@@ -200,7 +204,7 @@ impl Session {
         self.handle_arrival(now, Path::Unicast, class, payload, stride);
     }
 
-    /// Works like [`Self::handle_datagrams`], for a packet that arrived on either path.
+    /// Works like [`Self::handle_datagrams`], but for packets that arrived on the path `path`.
     pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
         match class {
@@ -243,9 +247,9 @@ impl Session {
         }
     }
 
-    /// Returns whether the last Join was granted a second time with a different result. One of the two answers then
-    /// comes from an earlier run of a switch whose parent did not change; only another Join shows which answer is
-    /// valid.
+    /// Returns whether the last Join has been granted twice, with different results. In this case, one of the two
+    /// answers originates from an earlier run of a switch whose parent was not restarted, and only another Join shows
+    /// which answer is valid.
     fn is_contradicted(&self, repr: &ControlRepr<'_>) -> bool {
         let (ControlBody::Ack(ack), Some(membership)) = (&repr.body, self.membership()) else { return false };
         let is_granted = (ack.action, ack.status, ack.formed) == (Action::Join, Status::Success, true);
@@ -255,7 +259,8 @@ impl Session {
     }
 
     /// Returns the part of the sums in which the floats of the next results are likely to belong, segment after
-    /// segment. A caller that receives into it must call [`Self::handle_received`] next.
+    /// segment. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
+    /// method.
     pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
         let range = self.receive_range()?;
         self.sums.get_mut(range)
@@ -267,7 +272,7 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Works like [`Self::handle_arrival`], with the same result, but through the code path that the driver uses.
+    /// Works like [`Self::handle_arrival`], with the same effect, but uses the same code path as the driver.
     pub fn handle_scattered(
         &mut self,
         now: Instant,
@@ -285,7 +290,7 @@ impl Session {
         self.handle_received(now, path, class, &scattered, &rest);
     }
 
-    /// Handles data that was received into [`Self::receive_buffer`]; `rest` holds what did not fit there.
+    /// Handles data that was received into [`Self::receive_buffer`]; `rest` contains the bytes that did not fit in it.
     pub(super) fn handle_received(
         &mut self,
         now: Instant,
@@ -310,8 +315,8 @@ impl Session {
         }
     }
 
-    /// Writes the next packets into `buffer`; returns their class and the length of each in bytes. `contribution`
-    /// (`[gradient_len]`) must not change until the round has ended.
+    /// Writes the next packets into `buffer`. Returns their class and the length of each packet in bytes, or `None` if
+    /// there is nothing to send. `contribution` (`[gradient_len]`) must not change until the round has ended.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -332,7 +337,7 @@ impl Session {
         if self.is_supplying { &self.sums } else { contribution }
     }
 
-    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector; see
+    /// Works like [`Self::poll_transmit`], but may leave the floats in the vector instead of copying them; see
     /// [`Self::source`].
     pub(super) fn poll_frame(
         &mut self,
@@ -356,14 +361,15 @@ impl Session {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Allocates an id for a request of the caller and begins to wait for its Ack; returns the id.
+    /// Allocates and returns an id for a request of the caller. From then on, the session waits for the Ack of this
+    /// request.
     pub fn begin_request(&mut self) -> u32 {
         let id = self.enrolment.requests().take_id();
         self.request = Some((id, None));
         id
     }
 
-    /// Returns the status in the Ack of the caller's request, once the Ack has arrived.
+    /// Returns the status in the Ack of the caller's request, or `None` if the Ack has not arrived.
     pub fn take_acknowledgement(&mut self) -> Option<Status> {
         let status = self.request?.1?;
         self.request = None;
@@ -374,7 +380,7 @@ impl Session {
         self.enrolment.config()
     }
 
-    /// Returns whether the member takes part in the caller's rounds, rather than supplying a sum.
+    /// Returns whether the member takes part in the caller's rounds, rather than supplying a sum to other members.
     fn is_in_rounds(&self) -> bool {
         self.enrolment.is_member() && !self.is_supplying
     }
@@ -445,14 +451,14 @@ impl Session {
         }
     }
 
-    /// If the caller waits for a round, starts that round.
+    /// If the caller is waiting for a round, starts that round.
     fn start_round(&mut self, now: Instant) {
         if let Some(protocol) = self.protocol.as_mut().filter(|_| self.is_wanted) {
             protocol.begin_round(now);
         }
     }
 
-    /// Acts on the outcome of the protocol, if there is one.
+    /// If the protocol has an outcome, processes it.
     fn follow(&mut self, now: Instant) {
         let Some(outcome) = self.protocol.as_mut().and_then(WorkerProtocol::take_outcome) else { return };
         let has_supplied = core::mem::take(&mut self.is_supplying);

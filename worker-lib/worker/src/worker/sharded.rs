@@ -1,6 +1,6 @@
 //! Aggregation of one vector over several switches, each of which sums a part of it.
 //!
-//! Several `iswitchd` processes on several machines share the load without knowledge of each other: every worker sends
+//! Several `iswitchd` processes on several machines share the load without knowing about each other: every worker sends
 //! the first part of its vector to the first switch, the second part to the second, and so on. Within one machine, the
 //! threads of one `iswitchd` do the same for every [`Worker`].
 
@@ -16,7 +16,7 @@ use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Roun
 /// A worker of one job at several switches.
 ///
 /// The worker behaves like a [`Worker`] whose switch has as many threads as there are switches: a round is finished
-/// when each switch has summed its part, and after an error all parts continue with the same vector.
+/// when each switch has summed its part, and after an error, all parts continue with the same vector.
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, ShardedWorker};
@@ -34,8 +34,8 @@ pub struct ShardedWorker {
 
 impl ShardedWorker {
     /// Joins the job at each of the switches, as [`Worker::join`] does at one. All workers must name the switches in
-    /// the same order. Switches for which there is no segment are not used. The options `switch` and `shares_state` are
-    /// ignored.
+    /// the same order. If there are more switches than segments, the remaining switches are not used. The options
+    /// `switch` and `shares_state` are ignored.
     ///
     /// # Errors
     /// Returns the errors of [`Worker::join`], [`JoinError::NoSwitch`] if `switches` is empty, and

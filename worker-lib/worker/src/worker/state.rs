@@ -1,9 +1,9 @@
-//! Transfer of a learner's state between workers: a worker that joins late gets the weights that the others have.
+//! Transfer of a learner's state between workers: a worker that joins late gets the weights of the other workers.
 //!
 //! Every worker that shares its state listens on TCP, at the address and port number of its UDP socket. The switch
-//! gives this address to workers that join. A newcomer first asks a peer to get ready; from then on the peer keeps a
+//! gives this address to workers that join. A newcomer first asks a peer to prepare. From then on, the peer keeps a
 //! copy of its state at each round boundary. Only then does the newcomer join and fetch the copy of the round at which
-//! it starts. In any other order, both could end up waiting for each other.
+//! it starts. In any other order, the two workers could wait for each other forever.
 //!
 //! ```text
 //! newcomer                          peer
@@ -34,28 +34,29 @@ const MAGIC: [u8; 8] = *b"iswstat1";
 const GREETING_LEN_BYTES: usize = MAGIC.len() + 4;
 /// Maximum number of newcomers that are served at the same time.
 const MAX_NEWCOMERS: usize = 4;
-/// Number of copies that are kept: the one of the round in progress, and the one before.
+/// Number of copies that are kept: that of the round in progress and that of the previous round.
 const KEPT: usize = 2;
 /// Largest state that is accepted, in bytes.
 const MAX_STATE_LEN_BYTES: u64 = 1 << 34;
-/// Timeout of each step of the exchange: a peer may compute for a long time before it reaches a round boundary.
+/// Timeout of each step of the exchange: it is long because a peer may compute for a long time before it reaches a
+/// round boundary.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
-/// Minimum transfer rate of a state, in bytes per second: the limit for a transfer is the time that it takes at this
-/// rate, plus [`STEP_TIMEOUT`].
+/// Minimum transfer rate of a state, in bytes per second: a transfer times out after the time that it would take at
+/// this rate, plus [`STEP_TIMEOUT`].
 const MIN_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Reason why the state could not be fetched.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum StateError {
-    /// The connection failed, or the peer was silent for two minutes.
+    /// The connection failed, or a step of the exchange took longer than two minutes.
     Io {
         /// Address of the peer.
         peer: SocketAddrV4,
         /// Underlying error.
         source: io::Error,
     },
-    /// The peer is already past that round.
+    /// The peer no longer has the state before the requested round.
     TooLate {
         /// Address of the peer.
         peer: SocketAddrV4,
@@ -84,13 +85,13 @@ impl Error for StateError {
     }
 }
 
-/// A server that gives the state of a learner to newcomers.
+/// A server from which newcomers fetch the state of a learner.
 #[derive(Debug)]
 pub struct StateServer {
     shared: Arc<Shared>,
     address: SocketAddr,
     refusals: Arc<RefusalCounters>,
-    /// Closing this socket stops the thread.
+    /// Socket that stops the server's thread when it is closed.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
@@ -113,7 +114,7 @@ impl Shared {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `find` returns a value, the server is closed, or the step times out.
+    /// Waits until `find` returns a value, the server is closed, or [`STEP_TIMEOUT`] expires.
     fn wait_for<T>(&self, mut find: impl FnMut(&Copies) -> Option<T>) -> io::Result<T> {
         let mut found = None;
         let waiting = |copies: &mut Copies| {
@@ -129,8 +130,9 @@ impl Shared {
 impl StateServer {
     /// Begins to listen.
     ///
-    /// A single thread serves all connections that have not greeted, whose number is bounded. Each newcomer of the job
-    /// has its own thread, with at most four at a time.
+    /// A single thread handles all connections that have not sent their greeting yet; the number of these connections
+    /// is limited. Each newcomer of the job is then served by a separate thread. At most four newcomers are served at a
+    /// time.
     ///
     /// # Errors
     /// Fails if the address is in use, or the thread cannot be created.
@@ -153,13 +155,13 @@ impl StateServer {
         self.address
     }
 
-    /// Returns the number of refused connections: those that did not come from a newcomer of the job, and those of
-    /// newcomers beyond the four that are served at the same time.
+    /// Returns the number of refused connections: connections that did not come from a newcomer of the job, and
+    /// connections of newcomers while four others were being served.
     pub fn refusals(&self) -> Refusals {
         self.refusals.read()
     }
 
-    /// Keeps a copy of the state before `round`, if a newcomer may need it.
+    /// Keeps a copy of the state before `round`, if a newcomer is being served and may therefore need it.
     pub fn publish(&self, round: u32, state: impl FnOnce() -> Vec<u8>) {
         if self.shared.lock().newcomers == 0 {
             return;
@@ -237,7 +239,7 @@ fn admit(
 struct Newcomer(Arc<Shared>);
 
 impl Newcomer {
-    /// Takes one of the slots for newcomers; returns `None` if all are taken.
+    /// Reserves one of the slots for newcomers. Returns `None` if all slots are in use.
     fn new(shared: &Arc<Shared>) -> Option<Self> {
         let mut copies = shared.lock();
         if copies.newcomers >= MAX_NEWCOMERS {
@@ -275,7 +277,8 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     write_all_within(&mut stream, &copy, STEP_TIMEOUT + transfer)
 }
 
-/// Reads four bytes within `limit` in total: the timeout of the socket alone restarts with each byte.
+/// Reads a number of four bytes, and fails if this takes longer than `limit` in total. The socket's timeout alone would
+/// not suffice, because it restarts with each read.
 fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
     let deadline = Instant::now() + limit;
     let mut bytes = [0; 4];
@@ -292,7 +295,7 @@ fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// Writes all bytes within `limit` in total.
+/// Writes all bytes, and fails if this takes longer than `limit` in total.
 fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     let mut sent = 0;
@@ -308,8 +311,8 @@ fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io
     Ok(())
 }
 
-/// Returns the time until a deadline. Returns an error once the deadline has passed, because a socket timeout of zero
-/// means no timeout.
+/// Returns the time until a deadline, for use as a socket timeout. Fails if the deadline has passed, because a socket
+/// timeout of zero would mean no timeout.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -327,7 +330,7 @@ pub struct ReadyPeer {
 }
 
 impl ReadyPeer {
-    /// Asks a worker to get ready, and waits until it is ready.
+    /// Asks a worker to prepare for a transfer of its state, and waits until it is ready.
     pub fn prepare(peer: SocketAddrV4, job: u32) -> Result<Self, StateError> {
         let failed = |source| StateError::Io { peer, source };
         let mut stream = TcpStream::connect_timeout(&peer.into(), STEP_TIMEOUT).map_err(failed)?;
@@ -342,7 +345,7 @@ impl ReadyPeer {
         Ok(Self { peer, stream })
     }
 
-    /// Fetches the state before a round.
+    /// Fetches the peer's state before round `round`.
     pub fn fetch(mut self, round: u32) -> Result<Vec<u8>, StateError> {
         let peer = self.peer;
         let state = self.read_state(round).map_err(|source| StateError::Io { peer, source })?;

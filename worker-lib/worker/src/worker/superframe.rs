@@ -1,4 +1,4 @@
-//! Super-frames: consecutive data packets for one offloaded send.
+//! Super-frames: consecutive data packets that are sent in one system call and segmented by the kernel or the device.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -11,8 +11,9 @@ use iswitch_protocol::limits::{
 use iswitch_protocol::wire::emit_seg;
 use iswitch_protocol::{ElementType, Seg, VectorLayout};
 
-/// Appends the packet of a segment of `vector`, as elements of a type, and with a tag if there is a key for it. Returns
-/// false if the super-frame is full: in bytes, in packets, or because it ends with a shorter packet.
+/// Appends the packet of a segment of `vector`, with elements of the given type, and with a tag if there is a key for
+/// tags. Returns false if the super-frame is full: it has reached its maximum number of bytes or packets, or its last
+/// packet is shorter than the others.
 pub(crate) fn push_segment(
     layout: &VectorLayout,
     seg: Seg,
@@ -41,20 +42,20 @@ pub(crate) fn push_segment(
 /// Number of floats in a cache line.
 const LINE_FLOATS: usize = 16;
 
-/// Brings floats into the cache, several lines at once. The kernel copies with an instruction that waits for one line
-/// after another; if the lines are in memory, this takes several times as long.
+/// Loads floats into the cache, several lines at a time. The instruction with which the kernel copies waits for each
+/// line in turn, so copying from memory would take several times as long.
 pub(crate) fn warm(floats: &[f32]) {
     let bits = floats.iter().step_by(LINE_FLOATS).fold(0, |bits, x| bits | x.to_bits());
     std::hint::black_box(bits);
 }
 
-/// Packets of one send: either complete, or without their floats, which remain in the vector until the kernel copies
-/// them.
+/// Packets of one send: the packets are either complete or lack their floats, which then remain in the vector until the
+/// kernel copies them.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    /// All bytes of the packets, or only their Segs.
+    /// All bytes of the packets, or only their Segs if the floats remain in the vector.
     bytes: Vec<u8>,
-    /// Ranges of the vector that hold the floats after each Seg; empty if the floats are in `bytes`.
+    /// For each Seg, the range of the vector that contains the packet's floats. Empty if the floats are in `bytes`.
     floats: Vec<Range<usize>>,
 }
 
@@ -79,12 +80,12 @@ impl Frame {
         &mut self.bytes
     }
 
-    /// Returns the bytes of all packets if the frame holds them, including the floats.
+    /// Returns the bytes of all packets if the packets are complete, and otherwise `None`.
     pub(crate) fn complete_bytes(&self) -> Option<&[u8]> {
         self.floats.is_empty().then_some(&self.bytes)
     }
 
-    /// Works like [`push_segment`].
+    /// Works like [`push_segment`], but may leave the floats in the vector.
     pub(crate) fn push(
         &mut self,
         layout: &VectorLayout,
@@ -112,12 +113,12 @@ impl Frame {
         true
     }
 
-    /// Brings the floats into the cache; see [`warm`].
+    /// Loads the floats of the packets into the cache; see [`warm`].
     pub(crate) fn warm(&self, vector: &[f32]) {
         self.floats.iter().for_each(|range| warm(&vector[range.clone()]));
     }
 
-    /// Returns the Seg and the floats of each packet; nothing if the packets are complete.
+    /// Returns the Seg and the floats of each packet. The iterator is empty if the packets are complete.
     pub(crate) fn packets<'a>(&'a self, vector: &'a [f32]) -> impl Iterator<Item = [IoSlice<'a>; 2]> {
         let heads = self.bytes.chunks_exact(SEG_LEN_BYTES);
         let bodies = self.floats.iter().map(|range| bytemuck::cast_slice(&vector[range.clone()]));

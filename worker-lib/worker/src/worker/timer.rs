@@ -1,18 +1,20 @@
-//! The retransmission timer, which decides when silence is taken for a loss.
+//! The retransmission timer, which determines after how long a silence counts as a loss.
 
 use core::time::Duration;
 
 use iswitch_protocol::Instant;
 
-/// Shortest silence that is taken for a loss. A Help costs 24 bytes, so an unnecessary one does no harm.
+/// Shortest silence that counts as a loss. A Help costs 24 bytes, so an unnecessary one does no harm.
 pub const MIN_TIMEOUT: Duration = Duration::from_millis(2);
-/// Longest pause between two Helps. It bounds how long a round stays stuck after the network has recovered.
+/// Longest pause between two Helps. It limits the time for which a round remains blocked after the network has
+/// recovered.
 const MAX_TIMEOUT: Duration = Duration::from_millis(250);
-/// Maximum number of times that the first timeout of a silence is doubled beyond what the measured round trips suggest.
+/// Maximum number of times that the first timeout of a silence is doubled relative to the timeout that follows from the
+/// measured round trips.
 const MAX_DOUBLINGS: u32 = 3;
 
-/// A retransmission timer similar to RFC 6298: the mean round trip plus four times its deviation, doubled while nothing
-/// arrives.
+/// A retransmission timer similar to RFC 6298: the timeout is the mean round trip plus four times its deviation, and is
+/// doubled each time it expires.
 ///
 /// The round trip is measured between a Help and its Ack, because that Ack does not depend on other workers.
 #[derive(Clone, Copy, Debug)]
@@ -20,11 +22,12 @@ pub(crate) struct RetryTimer {
     smoothed_round_trip: Duration,
     deviation: Duration,
     timeout: Duration,
-    /// Number of consecutive silences that ended before a round trip was measured.
+    /// Number of silences since the last measurement of a round trip. Each of them ended before its Help was
+    /// acknowledged.
     unmeasured: u32,
-    /// Whether the timer has expired and no round trip has been measured since.
+    /// Whether the timer has expired since the last measurement of a round trip.
     is_unanswered: bool,
-    /// The latest question that measures a round trip, and the time when it was sent.
+    /// Id of the latest question, whose round trip is being measured, and the time at which it was sent.
     question: Option<(u32, Instant)>,
     deadline: Instant,
 }
@@ -47,8 +50,8 @@ impl RetryTimer {
     /// Restarts the timer when a round begins or a result arrives.
     ///
     /// If silences repeatedly end before the Acks of their last Helps arrive, the timeout is too short for the queues
-    /// on the path. Without a longer timeout, no Ack would ever answer the last Help, and no round trip would be
-    /// measured. A single such silence may be due to a lost Ack and changes nothing.
+    /// on the path. If the timeout were not increased, the latest Help would never be the one that an Ack answers, and
+    /// no round trip would be measured. A single such silence may be due to a lost Ack and changes nothing.
     pub(crate) fn restart(&mut self, now: Instant) {
         self.unmeasured += u32::from(core::mem::take(&mut self.is_unanswered));
         let doublings = self.unmeasured.saturating_sub(1).min(MAX_DOUBLINGS);
@@ -59,7 +62,7 @@ impl RetryTimer {
         self.deadline = now.plus(self.timeout);
     }
 
-    /// Returns whether the timer has expired; if so, doubles the timeout.
+    /// Returns whether the timer has expired. If it has, doubles the timeout.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if now < self.deadline {
             return false;
@@ -76,7 +79,7 @@ impl RetryTimer {
         self.question = Some((id, now));
     }
 
-    /// Processes an answer; returns whether it answers the latest question.
+    /// Processes the answer to question `id`. Returns whether this is the latest question.
     pub(crate) fn note_answer(&mut self, now: Instant, id: u32) -> bool {
         let sent = self.question.take_if(|(asked, _)| *asked == id);
         if let Some((_, sent)) = sent {
@@ -85,7 +88,7 @@ impl RetryTimer {
         sent.is_some()
     }
 
-    /// Processes a measured round trip: updates exponential averages with the weights of RFC 6298.
+    /// Processes a measured round trip: updates the exponential moving averages with the weights of RFC 6298.
     fn measure(&mut self, round_trip: Duration) {
         self.is_unanswered = false;
         self.unmeasured = 0;

@@ -18,7 +18,7 @@ use super::query::Query;
 use super::state::{ReadyPeer, StateServer};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
-/// Number of times that a query for the state of a job is repeated with a different division of the vector.
+/// Maximum number of times that a query about a job is repeated with a different division of the vector.
 const QUERIES_ADAPTED: u32 = 3;
 
 /// A worker that has joined a job.
@@ -26,8 +26,8 @@ const QUERIES_ADAPTED: u32 = 3;
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
-/// learns the number of parts when it joins. The calling thread drives the parts; if the machine has cores to spare,
-/// further threads help for the duration of a call ([`JoinOptions::threads`]).
+/// learns the number of parts when it joins. The calling thread drives the parts. If the machine has spare cores,
+/// further threads drive some of the parts for the duration of a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -42,7 +42,7 @@ const QUERIES_ADAPTED: u32 = 3;
 pub struct Worker {
     parts: Parts,
     division: Division,
-    /// The whole sum, if there are several parts: `[gradient_len]`.
+    /// The whole sum (`[gradient_len]`) if there are several parts.
     sum: Vec<f32>,
     /// Server from which newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
@@ -56,8 +56,8 @@ impl Worker {
         Self::join_while(options, &mut || true)
     }
 
-    /// Works like [`Self::join`], but only as long as `keep_waiting` returns true. `keep_waiting` is called at least
-    /// every half second, and when a signal arrives.
+    /// Works like [`Self::join`], but waits only as long as `keep_waiting` returns true. `keep_waiting` is called at
+    /// least every half second, and when a signal arrives.
     ///
     /// # Errors
     /// Returns the errors of [`Self::join`], and [`JoinError::Interrupted`] if `keep_waiting` returns false.
@@ -82,7 +82,7 @@ impl Worker {
     /// Works like [`Self::join`]. If the job has already begun, also fetches the learner state of another worker: the
     /// state that the other worker passed to [`Self::publish_state`] before the round at which this worker starts.
     ///
-    /// A worker that has missed rounds uses this function as well; it must drop its old [`Worker`] first.
+    /// A worker that has missed rounds must also use this function, after it has dropped its old [`Worker`].
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
@@ -130,10 +130,10 @@ impl Worker {
     }
 
     /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
-    /// round. If a worker is about to join, `state` is called; it must return everything that a replica of the learner
-    /// needs before that round, and the result must not be empty.
+    /// round. If another worker is about to join, `state` is called. It must return everything that a replica of the
+    /// learner needs before this round, and the result must not be empty.
     ///
-    /// The call costs nothing unless a worker is about to join.
+    /// If no worker is about to join, the call costs practically nothing.
     pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
         if let Some(server) = &self.state {
             server.publish(self.parts.round().get(), state);
@@ -162,13 +162,15 @@ impl Worker {
         self.parts.counters()
     }
 
-    /// Returns how many times the switch has forgotten this worker and readmitted it. Each part of a divided vector
-    /// counts separately, because the switch may readmit the worker to them in different rounds.
+    /// Returns the number of times that the switch has readmitted this worker after it no longer knew the worker. If
+    /// the vector is divided, the readmissions to each part are counted separately, because they may occur in different
+    /// rounds.
     pub fn rejoins(&self) -> u64 {
         self.parts.iter().map(Part::rejoins).sum()
     }
 
-    /// Pins the threshold H of the job from the next round on; zero lets H follow the number of members again.
+    /// Pins the threshold H of the job, starting with the next round. If `threshold` is zero, H again follows the
+    /// number of members.
     pub fn set_threshold(&mut self, threshold: u16) -> Result<(), AggregateError> {
         self.request(|_| ControlBody::SetH { threshold })
     }
@@ -190,8 +192,9 @@ impl Worker {
         self.request(|_| ControlBody::Halt)
     }
 
-    /// Closes `count` segments of an open round, beginning with segment `first`, with the contributions that they have.
-    /// Each part has its own round numbers; `round` is the number of a round of the first part.
+    /// Ends the summation of `count` segments of an open round, beginning with segment `first`: their results are sent
+    /// with the contributions received so far. Each part has separate round numbers; `round` is the number in the first
+    /// part.
     pub fn force_broadcast(&mut self, round: u32, first: u32, count: u32) -> Result<(), AggregateError> {
         let own = self.parts.round();
         let size = usize::from(self.segment_floats());
@@ -214,7 +217,8 @@ impl Worker {
         self.each(|part| forgotten_is_done(part.request(ControlBody::Leave)))
     }
 
-    /// Ends the worker without notice, as if its process were killed: the switch expels it when its lease expires.
+    /// Ends the worker without sending a Leave, as if its process had been killed. The switch expels it when its lease
+    /// expires.
     pub fn abandon(mut self) {
         self.leaves_on_drop = false;
     }
@@ -235,8 +239,8 @@ impl Worker {
         self.parts.iter_mut().map(action).fold(Ok(()), Result::and)
     }
 
-    /// Works like [`GradientAggregator::reduce`], but only as long as `keep_waiting` returns true. `keep_waiting` is
-    /// called at least every quarter of a second, and when a signal arrives.
+    /// Works like [`GradientAggregator::reduce`], but waits only as long as `keep_waiting` returns true. `keep_waiting`
+    /// is called at least every quarter of a second, and when a signal arrives.
     ///
     /// # Errors
     /// Returns the errors of [`GradientAggregator::reduce`], and [`AggregateError::Interrupted`] if `keep_waiting`
@@ -260,13 +264,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets the timeouts of all subsequent rounds, and of the attempts to rejoin before them.
+    /// Sets the timeouts of all subsequent rounds, and of the attempts to rejoin that may precede them.
     pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.division.set_timeouts(timeouts);
     }
 
     /// Sums a vector that the caller has already checked: it has the right length, and contains no NaN or infinity
-    /// unless those are allowed. [`Self::copy_sum`] returns the sum.
+    /// unless the options permit these. [`Self::copy_sum`] returns the sum.
     pub(super) fn reduce_checked(
         &mut self,
         contribution: &[f32],
@@ -278,7 +282,7 @@ impl Worker {
         Ok(Round { number: round.get(), contributors: fewest, uniform: fewest == most })
     }
 
-    /// Brings all parts to the same vector, if the switches have admitted this worker again at different ones.
+    /// Gets all parts to the same vector, if the switches have readmitted this worker at different vectors.
     ///
     /// # Errors
     /// Fails with [`AggregateError::MissedRounds`] if the worker lacks sums; the error names the round at which all
@@ -313,14 +317,15 @@ impl Worker {
         self.parts.copy_sum(to);
     }
 
-    /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment holds.
+    /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment
+    /// contains.
     pub fn scale_segments(&self, vector: &mut [f32]) {
         self.parts.iter().for_each(|part| part.scale_segments(vector));
     }
 }
 
-/// Returns the error of a round that did not begin because its parts are at different vectors. If they are still
-/// apart after the timeout, the next call tries again.
+/// Returns the error of a round that did not begin because its parts are at different vectors. If only the timeout
+/// prevented the alignment, the next call tries again.
 fn give_up_alignment(error: JoinError) -> Result<(), AggregateError> {
     Err(match error {
         JoinError::PartsApart { .. } => return Ok(()),

@@ -44,7 +44,7 @@ impl Values<'_> {
         }
     }
 
-    /// Returns a part of the vector.
+    /// Returns the range `range` of the vector.
     pub(super) fn slice(&mut self, range: Range<usize>) -> Values<'_> {
         match self {
             Self::F32(floats) => Values::F32(&mut floats[range]),
@@ -82,7 +82,7 @@ impl Values<'_> {
         }
     }
 
-    /// Replaces all floats with `floats` (`[len]`), rounded to the type of the vector.
+    /// Replaces all floats with `floats` (`[len]`), rounded to the element type of the vector.
     pub(super) fn round_from(&mut self, floats: &[f32]) {
         let element = self.element();
         match self {
@@ -95,7 +95,8 @@ impl Values<'_> {
     }
 }
 
-/// Rejects floats of 16 bits with a NaN or an infinity, whose exponent bits are all set.
+/// Rejects 16-bit floats that contain a NaN or an infinity, which are recognised by their exponent bits: all of them
+/// are set.
 fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateError> {
     let exponent: u16 = if element == ElementType::Bf16 { 0x7f80 } else { 0x7c00 };
     let Some(index) = first_outside(halves, |half| half & exponent != exponent) else { return Ok(()) };
@@ -104,7 +105,8 @@ fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateErr
     Err(AggregateError::NonFinite { index, value: value[0] })
 }
 
-/// Converts the error of a part of a vector that begins at `start`, so that its index refers to the whole vector.
+/// Adapts an error for a part of a vector that begins at index `start`, so that the index in the error refers to the
+/// whole vector.
 fn after(start: usize, error: AggregateError) -> AggregateError {
     match error {
         AggregateError::NonFinite { index, value } => {

@@ -1,10 +1,10 @@
 //! The window: the number of segments that may be in flight.
 //!
-//! Too small a window leaves the path idle; a window larger than the capacity of the path fills queues and caches, and
-//! causes losses when they overflow. The window therefore follows the measured capacity of the path: twice the product
-//! of the highest rate and the shortest round trip of the last rounds, as in BBR (Cardwell et al., ACM Queue 14(5),
-//! 2016). Without losses, the window is never smaller than a path within a rack needs. Losses halve the window, and
-//! results widen it again.
+//! A window that is too small leaves the path idle. A window that is larger than the capacity of the path fills queues
+//! and caches, and causes losses when the queues overflow. The window therefore follows the measured capacity of the
+//! path: twice the product of the highest rate and the shortest round trip in the last rounds, as in BBR (Cardwell et
+//! al., ACM Queue 14(5), 2016). Without losses, the window is never smaller than a path within a rack needs. Losses
+//! halve the window, and results widen it again.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,21 +12,22 @@ use std::collections::VecDeque;
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::MAX_SUPERFRAME_DATAGRAMS;
 
-/// Smallest window, after many losses.
+/// Minimum window, which is reached after many losses.
 pub(crate) const MIN_WINDOW: u32 = 4;
-/// Smallest window on a path without losses: eight super-frames. On paths within a machine or a rack, this keeps the
-/// workers and the switch busy and fits in their caches.
+/// Minimum window on a path without losses: eight super-frames. On paths within a machine or a rack, a window of this
+/// size keeps the workers and the switch busy and fits in their caches.
 const SHORT_PATH_WINDOW: u32 = 8 * MAX_SUPERFRAME_DATAGRAMS as u32;
-/// Number of rounds over which the highest rate and the shortest round trip are taken.
+/// Number of most recent rounds from which the highest rate and the shortest round trip are determined.
 const ROUNDS: usize = 8;
 /// Maximum number of segments in a super-frame.
 const FULL_FRAME: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Number of segments in the first and the last super-frame on a slow path.
 const MIN_FRAME: u32 = 4;
-/// Transmission time of a full super-frame above which a path is slow: many times the processor time of a super-frame.
+/// Transmission time of a full super-frame above which a path counts as slow. It is many times the processor time that
+/// a super-frame takes.
 const SLOW_FRAME: Duration = Duration::from_micros(300);
-/// Ratio of the window to the measured capacity of the path. While the window limits the rate, it doubles from round to
-/// round.
+/// Ratio of the window to the measured capacity of the path. As long as the window limits the rate, the window doubles
+/// with each round.
 const GAIN: f64 = 2.0;
 
 /// Measurements of one round.
@@ -46,7 +47,8 @@ pub(crate) struct Window {
     /// Limit derived from losses.
     after_losses: u32,
     seen: VecDeque<Seen>,
-    /// Send operations whose segments have no result yet: for each, the number of segments sent by then, and the time.
+    /// Send operations whose segments have no result yet: for each of them, the total number of segments sent up to and
+    /// including it, and the time.
     marks: VecDeque<(u32, Instant)>,
     shortest: Option<Duration>,
     /// Time at which the first results of the round arrived, and their number.
@@ -72,7 +74,7 @@ impl Window {
         self.granted.min(self.path).min(self.after_losses)
     }
 
-    /// Sets the limit that a switch grants after the member is admitted again.
+    /// Sets the limit that a switch grants when it readmits the member.
     pub(crate) fn grant(&mut self, granted: u32) {
         self.granted = granted;
         self.after_losses = self.after_losses.min(granted);
@@ -84,12 +86,12 @@ impl Window {
         (self.shortest, self.first) = (None, None);
     }
 
-    /// Notes that `segments` segments of the round have been sent so far.
+    /// Records that `segments` segments of the round have been sent so far.
     pub(crate) fn note_sent(&mut self, now: Instant, segments: u32) {
         self.marks.push_back((segments, now));
     }
 
-    /// Notes that `results` segments of the round have a result so far.
+    /// Records that `results` segments of the round have a result so far.
     pub(crate) fn note_results(&mut self, now: Instant, results: u32) {
         while let Some((_, sent)) = self.marks.front().copied().filter(|(segments, _)| *segments <= results) {
             self.marks.pop_front();
@@ -100,7 +102,7 @@ impl Window {
         self.after_losses = (self.after_losses + self.after_losses.div_ceil(8)).min(self.granted);
     }
 
-    /// Ends the measurements of a round in which all segments have a result.
+    /// Ends the measurements of a round of `segments` segments, all of which now have a result.
     pub(crate) fn end_round(&mut self, now: Instant, segments: u32) {
         let (Some(round_trip), Some((begin, results))) = (self.shortest, self.first) else { return };
         let seconds = now.since(begin).as_secs_f64();
@@ -120,17 +122,17 @@ impl Window {
         }
     }
 
-    /// Returns the highest rate of the last rounds; zero if there is none.
+    /// Returns the highest rate of the last rounds, in segments per second; zero if none has been measured.
     fn segments_per_s(&self) -> f64 {
         self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max)
     }
 
-    /// Returns the number of segments to send in one super-frame when `sent` segments have been sent and `left` are
-    /// left.
+    /// Returns the number of segments to send in one super-frame after `sent` segments have been sent, when `left`
+    /// segments remain.
     ///
-    /// A super-frame saves processor time, but the receiver forwards none of its segments before all of it has arrived.
-    /// If the link is the bottleneck, a round therefore begins and ends with smaller super-frames, so that the links to
-    /// and from the switch are busy simultaneously for longer.
+    /// A super-frame saves processor time, but the receiver does not forward any of its segments until the whole
+    /// super-frame has arrived. If the link is the bottleneck, a round therefore begins and ends with smaller
+    /// super-frames, so that the links to and from the switch are busy at the same time for longer.
     pub(crate) fn frame_segments(&self, sent: u32, left: u32) -> u32 {
         let rate = self.segments_per_s();
         let is_slow = rate > 0.0 && f64::from(FULL_FRAME) / rate > SLOW_FRAME.as_secs_f64();

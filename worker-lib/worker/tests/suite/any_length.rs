@@ -1,4 +1,4 @@
-//! Tests of one worker that sums vectors of many lengths.
+//! Tests of workers that sum vectors of many lengths.
 
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Barrier};
@@ -15,7 +15,7 @@ fn switch() -> EmbeddedSwitch {
     EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
 }
 
-/// Runs the same function on each of several workers.
+/// Joins several workers and runs the same function on each of them.
 fn on_each<T: Send + 'static>(
     address: SocketAddrV4,
     workers: u16,

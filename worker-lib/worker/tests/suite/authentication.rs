@@ -56,7 +56,7 @@ impl Pair {
         pair
     }
 
-    /// Delivers packets in both directions until neither side has any left to send.
+    /// Delivers packets in both directions until neither side has packets left to send.
     fn run(&mut self) {
         let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 5000);
         let from = Endpoint { port: PortId(0), peer, local: peer, peer_mac: [0; 6], local_mac: [0; 6] };
@@ -102,7 +102,8 @@ fn forged_ack(status: Status, action: Action, boot: u64) -> ControlBody<'static>
     })
 }
 
-/// Returns the packets that a sender without the key can forge: unsigned, or signed with another key, in any session.
+/// Returns the packets that a sender without the key can forge: packets of any session that are unsigned or signed with
+/// a different key.
 fn forgeries() -> Vec<(Class, Vec<u8>)> {
     let mut bodies = vec![ControlBody::Halt];
     for action in [Action::Join, Action::Help, Action::Ack, Action::Leave] {

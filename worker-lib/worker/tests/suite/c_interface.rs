@@ -36,7 +36,7 @@ fn the_c_header_is_up_to_date() {
     );
 }
 
-/// Returns the directory of the shared library: that of the test binary, or its parent.
+/// Returns the directory of the shared library: either the directory of the test binary or its parent.
 fn library_dir() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let candidates = [deps.clone(), deps.parent().unwrap().to_owned()];
@@ -44,10 +44,9 @@ fn library_dir() -> PathBuf {
     found.expect("cargo builds the cdylib together with the tests")
 }
 
-/// Returns whether a program is installed. If it is not, prints to standard error which test is skipped.
+/// Returns whether a program is installed. If it is not, prints a line to standard error that names the skipped test.
 ///
-/// # Panics
-/// Panics if the program is missing and all tests are required.
+/// # Panics Panics if the program is missing and `ISWITCH_REQUIRE_ALL_TESTS` is set.
 fn has(program: &str, skipped: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;
@@ -60,7 +59,7 @@ fn has(program: &str, skipped: &str) -> bool {
 }
 
 /// Returns a command that runs a program under Memcheck, which finds invalid memory accesses of the program and of the
-/// library. Without valgrind, the command runs the program directly.
+/// library. If valgrind is not installed, the command runs the program directly.
 fn checked(program: &Path) -> Command {
     if !has("valgrind", "Memcheck of the C interface") {
         return Command::new(program);
@@ -70,15 +69,15 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Returns the compiler command that an example states in its introduction.
+/// Returns the compiler command that is stated in the introductory comment of an example.
 fn compiler_line(source: &Path) -> String {
     let text = std::fs::read_to_string(source).unwrap();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(" *   "));
     lines.find(|line| line.starts_with("cc ")).expect("the example must state how to compile it").to_owned()
 }
 
-/// Compiles an example with the command in its introduction and runs it as two workers. Returns the output of each
-/// worker, or nothing if no C compiler is installed.
+/// Compiles an example with the command in its introductory comment and runs it as two workers. Returns the output of
+/// each worker, or an empty vector if no C compiler is installed.
 fn run_example(name: &str) -> Vec<String> {
     if !has("cc", &format!("the C example {name}")) {
         return Vec::new();

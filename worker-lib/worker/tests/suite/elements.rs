@@ -41,7 +41,8 @@ fn contribution(rank: usize, round: usize, at: usize) -> f32 {
     ((rank * 29 + round * 7 + at * 3) % 128) as f32 / 8.0
 }
 
-/// Returns an element of a sum. The sum itself is exact in binary32, in any order, but not in bfloat16.
+/// Returns the expected value of an element of the sum. Before it is rounded to the type of the results, the sum is
+/// exact in binary32 in any order of addition; in bfloat16, it is not.
 fn sum(elements: ElementTypes, round: usize, at: usize) -> f32 {
     let exact = (0..usize::from(WORKERS)).map(|rank| contribution(rank, round, at)).sum();
     rounded(elements.results(), exact)

@@ -1,4 +1,5 @@
-//! Results through the group of a job, over the loopback interface: the sums stay exact, and every member is served.
+//! Delivery of results through the group of a job, over the loopback interface. The sums must be exact, and all members
+//! must receive them.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,8 +40,8 @@ fn hearing(snapshot: &Snapshot, job: u32) -> usize {
     status(snapshot, job).members.iter().filter(|member| member.hears_group).count()
 }
 
-/// Runs rounds on all members of a job, each with its own options, as long as `goes_on` returns true for the state of
-/// the switch. Checks each element of each sum. Returns the last state.
+/// Runs rounds on the members of a job, each of which has separate options, as long as `goes_on` returns true for the
+/// state of the switch. Checks each element of each sum. Returns the last state of the switch.
 fn run(
     switch: &EmbeddedSwitch,
     members: Vec<JoinOptions>,
@@ -69,7 +70,7 @@ fn run(
     })
 }
 
-/// Takes part in rounds until one of the members ends the job with its first element.
+/// Takes part in rounds until the first element of a sum, in which a member signals the end of the job, is not zero.
 fn member(options: JoinOptions, rank: u32, is_over: &AtomicBool) {
     let mut worker = Worker::join(options).unwrap();
     let mut vector = vec![0.0; LEN as usize];
@@ -93,7 +94,8 @@ fn member(options: JoinOptions, rank: u32, is_over: &AtomicBool) {
     }
 }
 
-/// Returns a condition that holds until `expected` members of a job hear its group and results were sent to the group.
+/// Returns a condition that is true until `expected` members of a job receive packets of its group and at least 1000
+/// packets have been sent to the group.
 fn until_heard(job: u32, expected: usize) -> impl Fn(&Snapshot) -> bool {
     move |snapshot| {
         let has_job = snapshot.jobs.iter().any(|status| status.job == job);

@@ -1,5 +1,5 @@
-//! Ring and parameter server over real sockets: sums are exact, all workers get the same bits, and errors name the
-//! problem.
+//! Ring and parameter server over real sockets: sums are exact, all workers get the same bits, and errors state the
+//! cause.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -61,7 +61,7 @@ fn ring(
     listeners.into_iter().enumerate().map(join).collect()
 }
 
-/// Starts a server in a thread, which ends when the workers have left.
+/// Starts a server in a separate thread, which exits when the workers have left.
 fn served(
     workers: u16,
     gradient_len: u32,
@@ -82,7 +82,7 @@ fn served(
     (0..workers).map(join).collect()
 }
 
-/// Returns whole numbers that differ in each round; their sums are exact in any order.
+/// Returns a whole number that differs from round to round. Sums of these numbers are exact in any order of addition.
 fn exact(rank: usize, round: usize, at: usize) -> f32 {
     ((rank + 1) * (at % 1000 + 1) + round) as f32
 }
@@ -177,8 +177,8 @@ fn a_slow_worker_gets_the_last_sum_after_another_has_left() {
     assert_eq!(serving.join().unwrap().unwrap(), 1);
 }
 
-/// Treats a port as a port scanner does: connects and closes; connects and stays silent; connects and sends other data,
-/// or the beginning of a valid greeting. Returns the connections that stay open.
+/// Imitates a port scanner. One connection is closed immediately, one stays silent, and others send unrelated data or
+/// the beginning of a valid greeting. Returns the connections that stay open.
 fn scan(address: SocketAddrV4) -> Vec<TcpStream> {
     drop(TcpStream::connect(address).unwrap());
     ["", "GET / HTTP/1.0\r\n\r\n", "iSW", "iSW1\x09\x00"]

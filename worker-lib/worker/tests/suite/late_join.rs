@@ -14,7 +14,8 @@ use iswitch_switch::Config;
 
 const LEN: usize = 3000;
 
-/// Log shared by all workers of a job: when to end, and the weights of each worker before each round.
+/// Log that is shared by all workers of a job. It states when to end, and contains the weights of each worker before
+/// each round.
 #[derive(Default)]
 struct Log {
     last_round: AtomicU32,

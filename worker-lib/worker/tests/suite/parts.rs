@@ -24,7 +24,8 @@ fn restart(address: SocketAddrV4, threads: usize, config: Config) -> EmbeddedSwi
     EmbeddedSwitch::start(address, &options).unwrap()
 }
 
-/// Returns options with which the workers drive their parts from one, two and three threads in turn.
+/// Returns the options of a worker. Successive calls set the number of threads that drive the parts to one, two and
+/// three in turn.
 fn options(switch: SocketAddrV4, workers: u16, len: u32) -> JoinOptions {
     static WORKERS: AtomicUsize = AtomicUsize::new(0);
     let threads = 1 + WORKERS.fetch_add(1, Ordering::Relaxed) % 3;
@@ -192,7 +193,8 @@ fn a_job_of_whole_vectors_admits_a_worker_that_knows_parts_and_the_reverse_is_re
     assert_eq!(error.to_string(), expected.to_string());
 }
 
-/// Contributes to every round until `is_over` is set, and checks that the sums of all parts belong to the same round.
+/// Contributes to every round until the job ends after `is_over` is set, and checks that the sums of all parts belong
+/// to the same round.
 fn contribute(worker: &mut Worker, is_over: &AtomicBool, rounds: &AtomicU32) {
     // The last float tells all workers whether one of them has finished.
     let len = worker.gradient_len();

@@ -46,7 +46,7 @@ impl LocalGradient for Quadratic {
     }
 }
 
-/// Gradient descent with momentum. Its state is not part of the model, but is the same on all workers.
+/// Gradient descent with momentum. The momentum is not part of the model, but it is identical on all workers.
 struct Descent {
     velocity: Vec<f32>,
     updates_left: u64,

@@ -1,4 +1,4 @@
-//! Workers rejoin after their switch has been restarted, and every sum is exact.
+//! Workers rejoin after a restart of their switch, and every sum is exact.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ fn join(address: SocketAddrV4) -> Worker {
     Worker::join(options).unwrap()
 }
 
-/// Runs one worker and checks that each of its sums contains each contribution of that round once.
+/// Runs one worker and checks that each of its sums contains each contribution of its round exactly once.
 fn run(rank: u16, address: SocketAddrV4, rounds: u32, done: &AtomicU32) -> Worker {
     let mut worker = join(address);
     for round in 0..rounds {

@@ -1,5 +1,5 @@
 //! Tests of those worker requirements of SPEC.md that no other test covers, in the order of its sections. A scripted
-//! switch answers the state machines of both modes on a virtual clock.
+//! switch communicates with the state machines of both modes, on a virtual clock.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -24,7 +24,7 @@ const LEASE_MS: u32 = 400;
 const SEGMENTS: u32 = 300;
 /// Number of segments that a member may have in flight.
 const WINDOW: u16 = 200;
-/// Retransmission timeouts that F-2 permits.
+/// Retransmission timeouts that requirement F-2 permits.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_millis(250);
 
 /// Packet of the member.
@@ -32,7 +32,7 @@ const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(2)..=
 enum Sent {
     /// Contribution of a segment.
     Segment(u32),
-    /// Help or Confirm for these segments.
+    /// Help or Confirm that names these segments.
     Question {
         id: u32,
         segments: Vec<u32>,
@@ -43,10 +43,10 @@ enum Sent {
     Other(Action),
 }
 
-/// Help without segments that asks for no answer.
+/// Help without segments that requests no answer.
 const HEARTBEAT: Sent = Sent::Question { id: 0, segments: Vec::new() };
 
-/// State machine of either mode.
+/// State machine of a worker in either mode.
 enum Protocol {
     Synchronous(Box<Session>),
     Asynchronous(Box<AsyncProtocol>),
@@ -123,7 +123,7 @@ impl Member {
         member
     }
 
-    /// Returns all packets that the member sends now.
+    /// Returns all packets that the member has to send at the current time.
     fn send(&mut self) -> Vec<Sent> {
         let (mut sent, mut buffer) = (Vec::new(), Vec::new());
         loop {
@@ -146,7 +146,7 @@ impl Member {
         }
     }
 
-    /// Advances the clock to the next deadline; returns the time that has passed.
+    /// Advances the clock to the next deadline; returns the time by which the clock has advanced.
     fn wait(&mut self) -> Duration {
         let deadline = match &self.protocol {
             Protocol::Synchronous(session) => session.poll_timeout(),
@@ -176,7 +176,7 @@ impl Member {
         self.handle(Class::Control, &emitted(request, body));
     }
 
-    /// Delivers the Ack of a Help or Confirm, which names those of its segments that the switch lacks.
+    /// Delivers the Ack of a Help or Confirm, which names those of its segments that the switch lacks (`missing`).
     fn receive_answer(&mut self, action: Action, question: &Sent, missing: &[u32]) {
         let Sent::Question { id, segments } = question else { panic!("{question:?} is not a question") };
         let round = match &self.protocol {
@@ -202,8 +202,8 @@ impl Member {
         }
     }
 
-    /// Waits until the member asks a question, and returns it; checks that the timeout is in range and that the member
-    /// sends nothing else.
+    /// Advances the clock until the member sends a question, and returns the question. Checks that the elapsed time is
+    /// within [`TIMEOUTS`] and that the member sends nothing else.
     fn question_after_silence(&mut self) -> Sent {
         let passed = self.wait();
         assert!(TIMEOUTS.contains(&passed), "the member asked after {passed:?}");
@@ -213,7 +213,7 @@ impl Member {
         }
     }
 
-    /// Returns the times between the Joins that the member sends in a period.
+    /// Returns the intervals between the Joins that the member sends during `period`.
     fn join_intervals(&mut self, period: Duration) -> Vec<Duration> {
         let (mut intervals, begin) = (Vec::new(), self.now);
         while self.now.since(begin) < period {
@@ -224,7 +224,7 @@ impl Member {
     }
 }
 
-/// Returns the segments whose contributions the member sent, in this order.
+/// Returns the segments whose contributions the member sent, in the order in which they were sent.
 fn indices(sent: &[Sent]) -> Vec<u32> {
     let index = |sent: &Sent| if let Sent::Segment(index) = sent { Some(*index) } else { None };
     sent.iter().filter_map(index).collect()
@@ -235,7 +235,7 @@ fn segments_of(question: &Sent) -> &[u32] {
     segments
 }
 
-/// Section 4, M-12, for a worker. The tests of the switch core cover a child switch.
+/// Section 4, M-12, for a worker. (For a child switch, this requirement is covered by the tests of the switch core.)
 #[test]
 fn a_worker_repeats_its_join_until_the_job_is_complete() {
     for mode in [Mode::Synchronous, Mode::Asynchronous] {
@@ -256,7 +256,7 @@ fn a_worker_repeats_its_join_until_the_job_is_complete() {
     }
 }
 
-/// Section 4, M-12: the first packet of a worker that does not contribute yet, over a socket.
+/// Section 4, M-12: the first packet, over a real socket, of a worker that does not contribute yet.
 #[test]
 fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     let switch = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -311,7 +311,7 @@ fn a_gap_counts_as_a_loss_once_a_result_more_than_64_segments_higher_has_arrived
     assert_eq!(questions, [[5]]);
 }
 
-/// Section 6, F-2: the two ways in which a question about one segment leads to a question about all segments.
+/// Section 6, F-2: the two cases in which a question about one segment leads to a question about all segments.
 #[test]
 fn the_first_silence_causes_a_help_for_one_segment_and_then_for_all() {
     let in_flight: Vec<_> = (1..=u32::from(WINDOW)).collect();

@@ -8,8 +8,8 @@ use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 /// Starts a switch at the address of one that was dropped.
 ///
-/// A program that another test of this process starts inherits the socket of the dropped switch until its `exec`, so
-/// the address may stay in use for a moment.
+/// If another test in this process starts a program, the child process holds the socket of the dropped switch until its
+/// `exec`. The address may therefore remain in use for a moment.
 pub(crate) fn restart_at(address: SocketAddrV4) -> EmbeddedSwitch {
     let begun = Instant::now();
     loop {

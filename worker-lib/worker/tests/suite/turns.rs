@@ -1,5 +1,6 @@
-//! The agreement of parts in a deterministic world: real sessions and real switch cores, a virtual clock, and a network
-//! that loses, repeats and reorders packets. The switches of one or both parts restart.
+//! Tests that the parts of a vector stay in agreement in a deterministic simulation: real sessions and real switch
+//! cores, a virtual clock, and a network that loses, duplicates and reorders packets. The switches of one or both parts
+//! restart.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -17,10 +18,10 @@ const SEGMENT_FLOATS: u16 = 2;
 /// Number of floats in each part: five segments.
 const LEN: u32 = 9;
 const SEEDS: u64 = 150;
-/// Steps of the world after which a seed counts as stuck.
+/// Number of simulation steps after which a run counts as stuck.
 const MAX_STEPS: u32 = 200_000;
 
-/// Pseudo-random numbers (xorshift), the same on every machine.
+/// Pseudo-random number generator (xorshift) whose output is the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -36,7 +37,7 @@ impl Random {
     }
 }
 
-/// Packet in flight from a member to its switch, or back.
+/// Packet in flight, from a member to its switch or in the opposite direction.
 #[derive(Clone)]
 struct Packet {
     part: usize,
@@ -47,7 +48,7 @@ struct Packet {
     stride: usize,
 }
 
-/// A worker: its sessions, the call that it is in, and the parts that have finished it.
+/// A worker: its sessions, its current call, and the parts that have finished this call.
 struct Member {
     sessions: Vec<Session>,
     call: u32,
@@ -116,7 +117,7 @@ impl World {
         Member { sessions, call: 0, done: [false; PARTS], is_in_call: false }
     }
 
-    /// Collects what all nodes send.
+    /// Collects the packets that all nodes send.
     fn collect(&mut self) {
         let now = self.now();
         let mut sent = Vec::new();
@@ -178,7 +179,7 @@ impl World {
         }
     }
 
-    /// Begins and ends calls, and checks every sum and every turn.
+    /// Begins and ends the calls of the members, and checks every sum and every turn.
     fn follow(&mut self) {
         let now = self.now();
         for member in &mut self.members {

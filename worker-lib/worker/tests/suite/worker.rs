@@ -21,7 +21,7 @@ fn options(address: SocketAddrV4, workers: u16) -> JoinOptions {
     JoinOptions { workers_timeout: Some(SOON), ..JoinOptions::new(address, workers, LEN) }
 }
 
-/// Joins `workers` members concurrently, as if from different machines.
+/// Joins `workers` members concurrently, each from a separate thread. `change` modifies the options of each.
 fn join_all(address: SocketAddrV4, workers: u16, change: fn(&mut JoinOptions)) -> Vec<Worker> {
     let joining: Vec<_> = (0..workers)
         .map(|_| {

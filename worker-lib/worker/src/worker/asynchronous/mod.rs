@@ -1,10 +1,11 @@
-//! A member of an asynchronous job, as a sans-I/O state machine: it takes bytes and a clock, and returns bytes, a
-//! deadline, sums and outcomes.
+//! A member of an asynchronous job, as a sans-I/O state machine: its inputs are bytes and the time, and its outputs are
+//! bytes, a deadline, sums and outcomes.
 //!
-//! The member sends one vector at a time, whenever the caller has one, and learns from a Confirm which aggregate took
-//! it. Independently of that, it receives the sums in the order of their numbers and without gaps, so that all members
-//! that apply them have the same weights. If the switch forgets the member, the member rejoins and reports which sums
-//! it has; a vector in progress is then lost, because it is unknown whether it was summed.
+//! The member sends one vector at a time, whenever the caller submits one, and learns from the answer to a Confirm
+//! which aggregate contains it. Independently of sending, it receives the sums in the order of their numbers and
+//! without gaps, so that all members that apply them have the same weights. If the switch forgets the member, the
+//! member rejoins and reports which sums it has; a vector in progress then counts as lost, because the member cannot
+//! know whether it was summed.
 
 mod receiver;
 mod sender;
@@ -31,8 +32,8 @@ use sender::Sender;
 
 pub use udp::{Admission, AsyncWorker};
 
-/// Maximum number of digests that wait to be sent. The limit is not reached in practice, because the network is faster
-/// than the computation of digests.
+/// Maximum number of digests that wait to be sent. In practice, the limit is not reached, because digests are sent
+/// faster than they are computed.
 const MAX_PENDING_DIGESTS: usize = 8;
 
 /// The sum of one aggregate.
@@ -51,24 +52,24 @@ pub struct Sum {
 pub enum Submission {
     /// The vector is part of this aggregate.
     Admitted(Round),
-    /// The vector is in no aggregate, or its outcome is unknown: the job was reset or halted, or the switch has
-    /// forgotten this member.
+    /// The vector is in no aggregate, or its outcome is unknown: the job was reset or halted, or the switch no longer
+    /// knew this member.
     Lost,
 }
 
 /// A difference between the weights of two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// Number of the aggregate after which the weights differ.
+    /// Number of the aggregate after whose application the weights differ.
     pub aggregate: Round,
-    /// Id of the member whose digest was the first for that aggregate.
+    /// Id of the member that sent the first digest for that aggregate.
     pub member: u16,
 }
 
 /// Counters of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AsyncCounters {
-    /// Number of vectors that aggregates have taken.
+    /// Number of vectors that became part of an aggregate.
     pub admitted: u64,
     /// Number of lost vectors.
     pub lost: u64,
@@ -82,9 +83,9 @@ pub struct AsyncCounters {
     pub confirms: u64,
     /// Number of Helps sent.
     pub helps: u64,
-    /// Number of datagrams that had no effect: repeated or late results, and unknown packets.
+    /// Number of datagrams that had no effect: duplicate or late results, and unrecognised packets.
     pub ignored: u64,
-    /// Number of times that the switch has forgotten this member and readmitted it.
+    /// Number of times that the switch has readmitted this member after it no longer knew the member.
     pub rejoins: u64,
 }
 
@@ -110,15 +111,16 @@ pub struct AsyncProtocol {
     order_outcome: Option<Status>,
     submission: Option<Submission>,
     divergence: Option<Divergence>,
-    /// Failure that the caller has not taken yet. Later sums are held back until the caller takes it.
+    /// Failure that has not been returned to the caller yet. Later sums are held back until then.
     failure: Option<Failure>,
-    /// Whether the caller has missed sums and has taken none since: it may not have fetched the state from a peer yet.
+    /// Whether the caller has missed sums and has not taken a sum since. In this case, it may not have fetched the
+    /// state from a peer yet.
     lacks_state: bool,
     counters: AsyncCounters,
 }
 
 impl AsyncProtocol {
-    /// Creates a member that begins to join. `config.join` must request asynchronous mode.
+    /// Creates a member and begins to join. `config.join` must request asynchronous mode.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
         Self {
             enrolment: Enrolment::new(config, now),
@@ -136,7 +138,7 @@ impl AsyncProtocol {
         }
     }
 
-    /// Sets the key of the job: only packets that were authenticated with it are accepted.
+    /// Sets the key of the job. From then on, only packets that were authenticated with this key are accepted.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
         self.enrolment.set_key(authenticator);
@@ -169,15 +171,15 @@ impl AsyncProtocol {
         AsyncCounters { rejoins: self.enrolment.rejoins(), ..self.counters }
     }
 
-    /// Returns whether a vector may be submitted: no vector is in progress, and this member receives and takes the sums
-    /// as fast as the job completes them. A vector from a member that lags behind would only increase the backlog of
-    /// this member, and perhaps of all members.
+    /// Returns whether a vector may be submitted: no vector is in progress, and sums are received and taken as fast as
+    /// the job completes them. If the member lags behind, a further vector would only increase its backlog, and perhaps
+    /// that of other members.
     pub fn is_ready(&self) -> bool {
         let keeps_up = self.receiver.ready_len() <= 1 && !self.receiver.lags();
         self.enrolment.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
     }
 
-    /// Returns whether there is room for results. If not, leave datagrams in the receive buffer until
+    /// Returns whether there is room for results. If there is none, leave datagrams in the receive buffer until
     /// [`Self::take_sum`] makes room.
     pub fn has_room(&self) -> bool {
         self.receiver.has_room()
@@ -189,12 +191,13 @@ impl AsyncProtocol {
         self.sender.begin(now, vector, self.enrolment.requests());
     }
 
-    /// Returns the outcome of the submitted vector; each outcome is returned only once.
+    /// Returns the outcome of the submitted vector; or `None` if it is not known yet. Each outcome is returned only
+    /// once.
     pub fn take_submission(&mut self) -> Option<Submission> {
         self.submission.take()
     }
 
-    /// Returns the next sum in order.
+    /// Returns the next sum in order, or `None` if it is not complete yet.
     pub fn take_sum(&mut self) -> Option<Sum> {
         let sum = self.receiver.take()?;
         self.counters.sums += 1;
@@ -208,14 +211,14 @@ impl AsyncProtocol {
         self.receiver.recycle(vector);
     }
 
-    /// Returns the first aggregate that is not complete at this member.
+    /// Returns the first aggregate whose sum this member has not received completely.
     pub fn next_aggregate(&self) -> Round {
         self.receiver.next()
     }
 
-    /// Returns the reason why the member cannot continue as before; each failure is returned only once, and only after
-    /// the sums that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state
-    /// of a peer; the sums continue at the aggregate that the failure names.
+    /// Returns the reason why the member cannot continue as before; or `None` if there is no failure. Each failure is
+    /// returned only once, and only after all preceding sums have been taken. After [`Failure::Missed`], the caller
+    /// lacks sums and needs the state of a peer; the next sum is that of the aggregate named in the failure.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -226,8 +229,8 @@ impl AsyncProtocol {
         failure
     }
 
-    /// Sends the switch a digest of the weights after an aggregate. If the digest of another member differs,
-    /// [`Self::take_divergence`] reports it.
+    /// Sends the switch a digest of the weights after the application of an aggregate. If it differs from another
+    /// member's digest, [`Self::take_divergence`] reports it.
     pub fn send_digest(&mut self, aggregate: Round, digest: u64) {
         if self.digests.len() == MAX_PENDING_DIGESTS {
             self.digests.pop_front();
@@ -235,15 +238,16 @@ impl AsyncProtocol {
         self.digests.push_back(DigestRepr { round: aggregate, digest });
     }
 
-    /// Returns a difference that the switch has found between the weights of this member and another's; each difference
-    /// is returned only once.
+    /// Returns a difference that the switch has found between the weights of this member and those of another one. Each
+    /// difference is returned only once.
     pub fn take_divergence(&mut self) -> Option<Divergence> {
         self.divergence.take()
     }
 
-    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers; see [`Self::take_order_outcome`].
-    /// Replaces an earlier unanswered order. A Reset applies to the current incarnation of the job, even if it is
-    /// retransmitted during a later one.
+    /// Sends an order (SetH, Reset, Halt or FBcast) and retransmits it until the switch answers; see
+    /// [`Self::take_order_outcome`]. If an earlier order is still unanswered, the new one replaces it. A Reset applies
+    /// only to the incarnation of the job that is current at the time of this call, even if the Reset is retransmitted
+    /// during a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
         let body = match (body, &self.membership) {
             (ControlBody::Reset { .. }, Some(membership)) => {
@@ -286,12 +290,13 @@ impl AsyncProtocol {
     }
 
     /// Returns the group that the switch has offered. The driver subscribes to this group and then calls
-    /// [`Self::subscribed`]. On `None`, the driver leaves its current group.
+    /// [`Self::subscribed`]. If the result is `None`, the driver leaves its current group.
     pub fn group(&self) -> Option<SocketAddrV4> {
         self.enrolment.wanted_group()
     }
 
-    /// Records that packets of a group arrive from now on; the driver passes them on with [`Path::Group`].
+    /// Records that the driver receives packets of a group from now on. It must pass these packets to
+    /// [`Self::handle_arrival`] with [`Path::Group`].
     pub fn subscribed(&mut self, group: SocketAddrV4) {
         self.enrolment.group().subscribed(group);
     }
@@ -301,7 +306,7 @@ impl AsyncProtocol {
         self.handle_arrival(now, Path::Unicast, class, payload, stride);
     }
 
-    /// Works like [`Self::handle_datagrams`], for a packet that arrived on either path.
+    /// Works like [`Self::handle_datagrams`], but for packets that arrived on the path `path`.
     pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
             let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
@@ -319,7 +324,8 @@ impl AsyncProtocol {
         }
     }
 
-    /// Writes the next packets into `buffer`; returns their class and the length of each in bytes.
+    /// Writes the next packets into `buffer`. Returns their class and the length of each packet in bytes, or `None` if
+    /// there is nothing to send.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
         buffer.clear();
         let resume = self.resume();
@@ -342,12 +348,12 @@ impl AsyncProtocol {
             .or_else(|| sender.poll_transmit(now, requests, counters, buffer))
     }
 
-    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
+    /// Writes a control packet into `buffer`. If `request` is zero, the packet requests no answer.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Returns the position to report in a Join to a switch that has forgotten this member.
+    /// Returns the position to report in a Join to a switch that no longer knows this member.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),
@@ -394,8 +400,8 @@ impl AsyncProtocol {
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
     }
 
-    /// Returns whether the job began with the state of the caller and no sum has been received since. If another
-    /// incarnation of the job begins anew, all its members have that state.
+    /// Returns whether the job began with the state of the caller and no sum has been received since. If the job then
+    /// begins anew in another incarnation, all of its members have this initial state.
     fn has_initial_state(&self) -> bool {
         let Some(known) = &self.membership else { return false };
         let SessionConfig { job, .. } = *self.enrolment.config();
@@ -403,7 +409,7 @@ impl AsyncProtocol {
         !self.lacks_state && receiver.history() == history::begin(boot, job, receiver.next())
     }
 
-    /// Gives up the vector in progress, if there is one: as far as is known, no aggregate contains it.
+    /// Gives up the vector in progress, if there is one: as far as this member knows, no aggregate contains it.
     fn lose_vector(&mut self) {
         if self.sender.give_up() {
             self.counters.lost += 1;
@@ -432,7 +438,7 @@ impl AsyncProtocol {
         self.receiver.hold(true);
     }
 
-    /// Handles the refusal of this vector, or of all contributions.
+    /// Handles the switch's refusal of the vector in progress, or of all contributions.
     fn refused(&mut self, failure: Failure) {
         self.lose_vector();
         self.fail(failure);

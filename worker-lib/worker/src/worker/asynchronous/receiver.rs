@@ -14,12 +14,12 @@ use crate::worker::bitmap::Bitmap;
 use crate::worker::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use crate::worker::timer::RetryTimer;
 
-/// Maximum number of incomplete aggregates: the next one, and later ones whose results overtake it.
+/// Maximum number of incomplete aggregates: the next aggregate, and later ones of which results arrive early.
 const INCOMING_AGGREGATES: usize = 4;
-/// Memory for sums that wait for the caller, in bytes. It lets a caller pause, for example to write a checkpoint, for
-/// longer than the switch keeps the sums.
+/// Memory for sums that wait for the caller, in bytes. With this memory, a caller can pause, for example to write a
+/// checkpoint, for longer than the switch keeps the sums.
 const READY_LEN_BYTES: usize = 64 << 20;
-/// Limits on the capacity for sums that wait for the caller, in sums.
+/// Range to which the capacity for sums that wait for the caller is limited, in number of sums.
 const READY_SUMS: RangeInclusive<usize> = 4..=4096;
 
 #[derive(Debug)]
@@ -30,22 +30,22 @@ pub(super) struct Receiver {
     tag_key: Option<TagKey>,
     /// The first aggregate that is not complete.
     next: Round,
-    /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if it is not known.
+    /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if unknown.
     history: u64,
     /// The latest aggregate of which any result was received.
     latest: Round,
     /// Latest aggregate that the switch is known to have finished.
     finished: Round,
-    /// Value of `latest` when the next aggregate was last requested.
+    /// Value of `latest` at the time of the last request for the next aggregate.
     asked_at: Round,
-    /// Incomplete aggregates from `next` on, each at the index that `place_of` returns.
+    /// Aggregates that are incomplete, beginning with `next`. `place_of` returns the index of each.
     incoming: Vec<Incoming>,
     ready: VecDeque<Sum>,
     ready_max: usize,
     spare: Vec<Vec<f32>>,
     helps: VecDeque<RangeRepr>,
     timer: RetryTimer,
-    /// Whether complete sums are held back.
+    /// Whether complete sums are held back instead of being offered to the caller.
     held: bool,
 }
 
@@ -54,7 +54,7 @@ struct Incoming {
     received: Bitmap,
     remaining: u32,
     contributions: u16,
-    /// The sum as received so far, `[gradient_len]`.
+    /// The sum as far as it has been received, `[gradient_len]`.
     sum: Vec<f32>,
 }
 
@@ -97,12 +97,13 @@ impl Receiver {
         }
     }
 
-    /// Sets the key that results must be tagged with from now on; `None` accepts results without tags.
+    /// Sets the key with which results must be tagged from now on. With `None`, results without tags are accepted.
     pub(super) fn set_tag_key(&mut self, key: Option<TagKey>) {
         self.tag_key = key;
     }
 
-    /// Continues at the aggregate `next`. Sums that are ready are kept; incomplete ones are discarded.
+    /// Continues at the aggregate `next`. Complete sums that wait for the caller are kept; incomplete ones are
+    /// discarded.
     pub(super) fn restart(&mut self, now: Instant, next: Round, history: u64, boot: u64) {
         (self.next, self.latest, self.asked_at) = (next, next, next);
         self.finished = next;
@@ -118,7 +119,7 @@ impl Receiver {
         self.next
     }
 
-    /// Returns the history of the sums before the first incomplete aggregate; zero if it is not known.
+    /// Returns the history of the sums before the first incomplete aggregate; zero if unknown.
     pub(super) fn history(&self) -> u64 {
         self.history
     }
@@ -133,13 +134,13 @@ impl Receiver {
         self.held = held;
     }
 
-    /// Returns whether results that arrive now, in order, are kept.
+    /// Returns whether there is room for the results that would arrive next in order.
     pub(super) fn has_room(&self) -> bool {
         self.ready.len() < self.ready_max
     }
 
-    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. This is the only way in
-    /// which a member that receives no results learns that it lags behind.
+    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. A member that receives no
+    /// results can learn only from this that it lags behind.
     pub(super) fn note_begun(&mut self, aggregate: Round) {
         if self.finished.is_before(aggregate.previous()) {
             self.finished = aggregate.previous();
@@ -154,7 +155,7 @@ impl Receiver {
         is_far(self.latest) || is_far(self.finished)
     }
 
-    /// Returns the next sum in order.
+    /// Returns the next sum in order, or `None` if it is not complete.
     pub(super) fn take(&mut self) -> Option<Sum> {
         let sum = self.ready.pop_front()?;
         self.collect();
@@ -208,8 +209,8 @@ impl Receiver {
         true
     }
 
-    /// Acts on new results: moves complete sums to the ready ones, and asks for an aggregate that later results have
-    /// overtaken.
+    /// Processes newly received results: makes complete sums available to the caller, and requests the next aggregate
+    /// if results of later ones have overtaken it.
     pub(super) fn follow(&mut self) {
         self.collect();
         let is_overtaken = self.next.is_before(self.latest) && self.incoming_mut(self.next).remaining > 0;
@@ -225,7 +226,8 @@ impl Receiver {
         self.timer.deadline()
     }
 
-    /// After a silence, asks for the next aggregate: its results may be lost, or it may not be finished yet.
+    /// After a silence, requests the next aggregate, because its results may have been lost (or it may not be finished
+    /// yet).
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expire(now) {
             self.helps.clear();
@@ -233,7 +235,8 @@ impl Receiver {
         }
     }
 
-    /// Writes the next Help into the empty `buffer`; returns its class and length.
+    /// Writes the next Help into `buffer`, which must be empty. Returns its class and length, or `None` if no Help is
+    /// due.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -262,13 +265,14 @@ impl Receiver {
         self.next.is_before(oldest_kept)
     }
 
-    /// Returns the aggregate at which to continue when those before `oldest_kept` are gone: the latest of which any
-    /// result was received. The oldest one could be gone as well by the time it is requested.
+    /// Returns the aggregate at which to continue if the switch no longer keeps those before `oldest_kept`. It is the
+    /// latest one of which any result was received, because the oldest one could have been discarded by the time it is
+    /// requested.
     pub(super) fn latest_from(&self, oldest_kept: Round) -> Round {
         if self.latest.is_before(oldest_kept) { oldest_kept } else { self.latest }
     }
 
-    /// Moves complete sums to the ready ones, in order, while there is room.
+    /// Makes complete sums available to the caller, in order, as long as there is room.
     fn collect(&mut self) {
         let segments = self.layout.segment_count();
         while !self.held && self.has_room() && self.incoming_mut(self.next).remaining == 0 {
@@ -290,7 +294,7 @@ impl Receiver {
         }
     }
 
-    /// Asks for the missing segments of the next aggregate.
+    /// Requests the missing segments of the next aggregate.
     pub(super) fn ask(&mut self) {
         let round = self.next;
         let missing = self.incoming[place_of(round)].received.zero_ranges(self.layout.segment_count());

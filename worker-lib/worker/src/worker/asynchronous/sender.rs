@@ -1,8 +1,8 @@
 //! The vector that a member of an asynchronous job is sending.
 //!
-//! Only the answer to a Confirm shows whether a segment has arrived, because the sums may consist of other members'
-//! vectors. The sender therefore follows each super-frame with a Confirm of its segments. Segments that the switch
-//! lacks are retransmitted; segments that the switch has received make room in the window for the next ones.
+//! Only the answer to a Confirm shows whether a segment has arrived, because a sum does not reveal which members'
+//! vectors it contains. The sender therefore follows each super-frame with a Confirm of its segments. Segments that the
+//! switch lacks are retransmitted; segments that the switch has received make room in the window for the next ones.
 
 use std::collections::VecDeque;
 
@@ -25,20 +25,20 @@ pub(super) struct Sender {
     layout: VectorLayout,
     /// Vector in progress, `[gradient_len]`; valid only while a vector is being sent.
     vector: Vec<f32>,
-    /// Number of the vector in progress, or of the next one.
+    /// Number of the vector in progress or, if there is none, of the next vector.
     number: Round,
     current: Option<Progress>,
-    /// Id of the first request that can concern the current vector.
+    /// Id of the first request that can refer to the current vector.
     first_request: u32,
     window: u32,
     max_window: u32,
     /// Key that tags data packets; `None` if data is not tagged.
     tag_key: Option<TagKey>,
-    /// Segments that the switch has.
+    /// Segments that the switch has received, according to its answers.
     confirmed: Bitmap,
-    /// Segments that the switch lacks.
+    /// Segments that the switch lacks and that must be retransmitted.
     resend: Bitmap,
-    /// Ranges to be confirmed.
+    /// Ranges of segments for which a Confirm is due.
     confirms: VecDeque<RangeRepr>,
     timer: RetryTimer,
 }
@@ -52,7 +52,7 @@ struct Progress {
     in_flight: u32,
     /// Number of segments that wait to be retransmitted.
     resend: u32,
-    /// Whether losses have narrowed the window since the last confirmation.
+    /// Whether the window has been narrowed because of losses since the last confirmation.
     narrowed: bool,
 }
 
@@ -75,7 +75,8 @@ impl Sender {
         }
     }
 
-    /// Resets the sender after the member was admitted: its vectors are numbered from `first` on (requirement V-2).
+    /// Resets the sender after the member was admitted: its vectors are numbered starting from `first` (requirement
+    /// V-2).
     pub(super) fn admitted(&mut self, first: Round, max_window: u32, keys: Option<DataKeys>) {
         self.tag_key = keys.map(|keys| keys.contribution);
         self.current = None;
@@ -98,7 +99,7 @@ impl Sender {
         self.current = Some(Progress { unsent: 0, in_flight: 0, resend: 0, narrowed: false });
     }
 
-    /// Returns whether a request concerns the vector in progress, and not an earlier vector.
+    /// Returns whether a request refers to the vector in progress rather than to an earlier vector.
     pub(super) fn is_about_current(&self, request: u32) -> bool {
         self.current.is_some() && request.wrapping_sub(self.first_request) <= u32::MAX / 2
     }
@@ -116,7 +117,7 @@ impl Sender {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// After a silence, asks the switch about everything that is not confirmed.
+    /// After a silence, sends Confirms for all segments that were sent but not confirmed.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = self.current else { return };
         if !self.timer.expire(now) {
@@ -131,7 +132,8 @@ impl Sender {
         }
     }
 
-    /// Writes the next packets into the empty `buffer`; returns their class and the length of each in bytes.
+    /// Writes the next packets into `buffer`, which must be empty. Returns their class and the length of each packet in
+    /// bytes.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -157,7 +159,7 @@ impl Sender {
         (!buffer.is_empty()).then(|| (Class::Data, full_len.min(buffer.len())))
     }
 
-    /// Handles the Ack of a Confirm; returns the aggregate that took the vector, once it is known.
+    /// Handles the Ack of a Confirm; returns the aggregate that contains the vector as soon as the switch reports it.
     pub(super) fn handle_confirmed(
         &mut self,
         now: Instant,
@@ -230,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Writes segments that have never been sent, as many as the window allows.
+    /// Writes as many segments that have never been sent as the window allows.
     fn emit_fresh(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;

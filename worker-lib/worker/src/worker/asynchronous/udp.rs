@@ -21,7 +21,7 @@ use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
 
-/// Maximum number of datagrams or super-frames that the thread receives before it handles the callers' requests again.
+/// Maximum number of datagrams or super-frames that the thread receives before it turns to the callers' requests.
 const RECEIVES_PER_TURN: usize = 64;
 
 /// Outcome of a submitted vector.
@@ -29,15 +29,15 @@ const RECEIVES_PER_TURN: usize = 64;
 pub struct Admission {
     /// The sequence number that [`AsyncWorker::submit`] returned.
     pub sequence: u64,
-    /// Number of the aggregate that took the vector; `None` if the vector was lost.
+    /// Number of the aggregate that contains the vector; `None` if the vector was lost.
     pub aggregate: Option<u32>,
 }
 
 /// A worker that has joined an asynchronous job. Several threads may use it: for example, one submits vectors and
 /// another takes sums.
 ///
-/// A separate thread (GA, gradient aggregation, in the paper's pipeline) sends and receives. Dropping the worker leaves
-/// the job.
+/// A separate thread (the stage "GA", gradient aggregation, of the paper's pipeline) sends and receives. Dropping the
+/// worker leaves the job.
 ///
 /// ```no_run
 /// use iswitch::JoinOptions;
@@ -62,28 +62,28 @@ pub struct AsyncWorker {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified when a vector may be submitted or the worker is closed.
+    /// Notified when a vector may be submitted or when the worker is closed.
     ready: Condvar,
-    /// Notified when a sum or a failure is available or the worker is closed.
+    /// Notified when a sum or a failure is available or when the worker is closed.
     sums: Condvar,
-    /// Notified when the switch has answered an order or the worker is closed.
+    /// Notified when the switch has answered an order or when the worker is closed.
     answered: Condvar,
-    /// Held by the caller whose order is in progress.
+    /// Mutex that a caller holds while its order is in progress.
     ordering: Mutex<()>,
     wake: UnixStream,
 }
 
-/// State that the callers and the thread exchange.
+/// State that callers and the network thread exchange.
 #[derive(Debug, Default)]
 struct State {
     is_ready: bool,
     is_closed: bool,
     next_sequence: u64,
-    /// Vector on its way from a caller to the thread.
+    /// Vector that a caller has submitted and the network thread has not taken yet.
     outgoing: Option<Vec<f32>>,
     spare: Vec<Vec<f32>>,
     admissions: VecDeque<Admission>,
-    /// The next sum for the caller. At most one: the protocol keeps the others.
+    /// The next sum for the caller. Further sums are kept by the protocol until this one is taken.
     sum: Option<Sum>,
     digests: Vec<DigestRepr>,
     order: Option<ControlBody<'static>>,
@@ -166,8 +166,8 @@ impl AsyncWorker {
         self.shared.lock().counters
     }
 
-    /// Waits until a vector may be submitted: the last one is part of an aggregate, and the sums are taken as fast as
-    /// they arrive.
+    /// Waits until a vector may be submitted: the previous vector is part of an aggregate, and sums are taken as fast
+    /// as they arrive.
     pub fn wait_ready(&self) -> Result<(), AggregateError> {
         let state = self.shared.lock();
         let state = self
@@ -179,7 +179,7 @@ impl AsyncWorker {
     }
 
     /// Submits a vector (`[gradient_len]`) for sending; returns its sequence number among the vectors of this worker.
-    /// Blocks like [`Self::wait_ready`], but does not wait until the vector is sent.
+    /// Blocks like [`Self::wait_ready`], but does not wait until this vector has been sent.
     pub fn submit(&self, vector: &[f32]) -> Result<u64, AggregateError> {
         loop {
             self.wait_ready()?;
@@ -212,8 +212,8 @@ impl AsyncWorker {
         Ok(Some(sequence))
     }
 
-    /// Copies the next sum, in order and without gaps, into `sum` (`[gradient_len]`). Returns the number of the
-    /// aggregate and the number of worker gradients in it.
+    /// Waits for the next sum and copies it into `sum` (`[gradient_len]`). Sums are delivered in order and without
+    /// gaps. Returns the number of the aggregate and the number of worker gradients in the sum.
     ///
     /// After [`AggregateError::MissedRounds`], sums are missing; the caller needs the state of another worker before it
     /// applies the next sum.
@@ -239,19 +239,21 @@ impl AsyncWorker {
         Ok((next.aggregate.get(), next.contributions))
     }
 
-    /// Returns the next outcome of a submitted vector, in order of submission; each outcome is returned only once.
+    /// Returns the next outcome of a submitted vector, in order of submission; or `None` if no further outcome is
+    /// known. Each outcome is returned only once.
     pub fn poll_admission(&self) -> Option<Admission> {
         self.shared.lock().admissions.pop_front()
     }
 
-    /// Sends the switch a digest of the weights after an aggregate, for comparison with those of the other workers. If
-    /// the digests differ, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
+    /// Sends the switch a digest of the weights after the application of an aggregate, for comparison with the other
+    /// workers' digests. If the digests differ, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
     pub fn send_digest(&self, aggregate: u32, digest: u64) {
         self.shared.lock().digests.push(DigestRepr { round: Round::new(aggregate), digest });
         self.shared.wake();
     }
 
-    /// Pins the threshold H of the job from the next aggregate on; zero lets H follow the number of members again.
+    /// Pins the threshold H of the job, starting with the next aggregate. If `threshold` is zero, H again follows the
+    /// number of members.
     pub fn set_threshold(&self, threshold: u16) -> Result<(), AggregateError> {
         self.order(ControlBody::SetH { threshold })
     }
@@ -267,7 +269,7 @@ impl AsyncWorker {
         self.order(ControlBody::Halt)
     }
 
-    /// Closes the worker: all pending and future calls end with [`AggregateError::Closed`].
+    /// Closes the worker: all pending and future calls fail with [`AggregateError::Closed`].
     pub fn close(&self) {
         self.shared.close();
     }
@@ -297,7 +299,7 @@ impl Drop for AsyncWorker {
     }
 }
 
-/// The network thread's side of a worker.
+/// The part of a worker that belongs to the network thread.
 struct Network {
     shared: Arc<Shared>,
     link: Link,
@@ -306,7 +308,7 @@ struct Network {
     buffer: Vec<u8>,
     woken: UnixStream,
     poll: PollSet,
-    /// Sequence number of the vector in progress.
+    /// Sequence number of the vector that is being sent.
     sequence: u64,
 }
 
@@ -360,7 +362,7 @@ impl Network {
         Ok(())
     }
 
-    /// Waits for a datagram, a caller, or the protocol's deadline.
+    /// Waits until a datagram arrives, a caller makes a request, or the protocol's deadline passes.
     fn wait(&mut self) -> io::Result<()> {
         let now = self.link.now();
         let deadline = self.protocol.poll_timeout().unwrap_or(now.plus(self.options.switch_timeout));
@@ -379,7 +381,7 @@ impl Network {
         Ok(())
     }
 
-    /// Takes the callers' requests and passes results to the callers. Returns false if the worker is closed.
+    /// Takes requests from the callers and passes results to them. Returns false if the worker is closed.
     fn exchange(&mut self) -> bool {
         let now = self.link.now();
         let shared = Arc::clone(&self.shared);
@@ -438,7 +440,8 @@ impl Network {
         }
     }
 
-    /// Returns a failure that the caller must get at once, before the sums that precede the failure have been taken.
+    /// Returns a failure that must be reported to the caller immediately, even if sums that precede it have not been
+    /// taken.
     fn urgent_failure(&mut self, now: Instant) -> Option<AggregateError> {
         if let Some(divergence) = self.protocol.take_divergence() {
             let aggregate = divergence.aggregate.get();
