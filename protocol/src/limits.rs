@@ -131,8 +131,8 @@ pub const PROBE_INTERVAL_MS: u64 = 10_000;
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// If a member requests results that were sent to the group in this number of successive rounds of a synchronous job,
-/// it receives results by unicast (requirement B-6).
+/// Number of successive rounds of a synchronous job after which a member that has requested results of each of these
+/// rounds, although they were sent to the group, receives results by unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.

@@ -191,7 +191,7 @@ fn answer<T>(receiver: &Receiver<T>) -> io::Result<T> {
     })
 }
 
-/// The end of the channel to the [`Handle`]s that the loop holds.
+/// The loop's end of the channel through which its [`Handle`]s send questions.
 pub(crate) struct Inquiries {
     questions: Receiver<Question>,
     stop: Arc<AtomicBool>,

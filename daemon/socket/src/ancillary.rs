@@ -13,7 +13,8 @@ const CAPACITY_BYTES: usize = 128;
 
 /// Types that may be copied to and from ancillary data.
 ///
-/// # Safety The type consists of integers without padding, so any sequence of bytes is a valid value.
+/// # Safety
+/// The type consists of integers without padding, so any sequence of bytes is a valid value.
 unsafe trait Plain: Copy {}
 // SAFETY: one integer.
 unsafe impl Plain for u16 {}

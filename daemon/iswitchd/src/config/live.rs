@@ -44,6 +44,7 @@ fn values(count: usize) -> &'static str {
 impl Config {
     /// Returns the settings that differ between this configuration, which is in force, and `new`.
     ///
+    /// # Errors
     /// Fails if one of the changed settings cannot change while the daemon runs.
     pub(crate) fn changes_to(&self, new: &Self) -> Result<Vec<Change>, NotLive> {
         let (old, new_settings) = (self.settings.by_name(), new.settings.by_name());

@@ -158,7 +158,7 @@ impl Queue {
         }
     }
 
-    /// Copies a frame, given as two parts, into the transmit ring which the next [`Self::transmit`] sends.
+    /// Copies a frame, given as two parts, into the transmit ring, from which the next [`Self::transmit`] sends it.
     ///
     /// Before the frame is queued, calls `finish` with it. Returns whether the ring had room for the frame.
     pub(super) fn push(&mut self, parts: [&[u8]; 2], finish: impl FnOnce(&mut [u8])) -> bool {
