@@ -100,13 +100,13 @@ impl Worker {
         Ok(Self { inner, is_closing, switch, rank, world_size })
     }
 
-    /// Replaces `array` with its sum over all workers. Returns the number of workers that contributed to the sum.
+    /// Replaces `array` with its sum over all workers and returns the number of gradients in the sum.
     #[pyo3(signature = (array, *, timeout=None))]
     fn all_reduce_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
         self.reduce(array, false, timeout)
     }
 
-    /// Replaces `array` with its mean over the workers that contributed to the sum. Returns their number.
+    /// Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
     #[pyo3(signature = (array, *, timeout=None))]
     fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
         self.reduce(array, true, timeout)

@@ -1,4 +1,5 @@
-//! Local search for the priorities of a known batch of jobs, which serves as a reference for learned policies.
+//! Local search for good priorities for a batch of jobs that is known in advance. Its result is a reference for learned
+//! policies.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -11,12 +12,12 @@ use iswitch_study::StudyError;
 /// Policy in which each coflow has a fixed priority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticPriorities {
-    /// Key of each coflow, job by job; the coflow with the lowest key is sent first.
+    /// Key of each coflow, job by job. The coflow with the lowest key is sent first.
     pub keys: Vec<f64>,
 }
 
 impl StaticPriorities {
-    /// Creates priorities that order the jobs by critical path, shortest first, and the coflows of a job by their
+    /// Creates priorities that sort the jobs by critical path, shortest first, and the coflows of each job by their
     /// longest path to the end of the job, longest first.
     pub fn by_need(jobs: &[Job]) -> Self {
         let of_job = |job: &Job| {
@@ -67,11 +68,11 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Creates a search that starts from these priorities.
+    /// Creates a search that starts from the given priorities.
     ///
     /// # Errors
-    /// Fails if there are no jobs, if the jobs are not sorted by arrival or do not fit the fabric, or if the number of
-    /// priorities is not the number of coflows.
+    /// Fails if there are no jobs, if the jobs are not sorted by arrival or do not fit the fabric, or if `start` does
+    /// not have one priority for each coflow.
     pub fn new(jobs: &'a [Job], fabric: Fabric, start: StaticPriorities) -> Result<Self, StudyError> {
         let mut first = vec![0];
         first.extend(jobs.iter().scan(0, |sum, job| {
@@ -96,16 +97,16 @@ impl<'a> Search<'a> {
         &self.best
     }
 
-    /// Returns the mean job completion time with the best priorities so far, in seconds.
+    /// Returns the mean job completion time with the best priorities found so far, in seconds.
     pub fn least(&self) -> f64 {
         self.least
     }
 
-    /// Runs one evaluation: moves one coflow, or a whole job, next to another coflow, and keeps the change if the mean
-    /// job completion time decreases.
+    /// Runs one evaluation: moves one coflow, or a whole job, next to another coflow, and keeps the change if it
+    /// reduces the mean job completion time.
     ///
     /// # Errors
-    /// Returns the errors of the simulation. They cannot occur in a search that [`new`](Self::new) accepted.
+    /// Returns the errors of the simulation. None can occur if [`new`](Self::new) accepted the jobs.
     pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), StudyError> {
         let mut other = self.best.clone();
         step(&mut other.keys, &self.first, rng);
@@ -122,8 +123,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Moves a coflow or a job directly before or after a coflow. `first` has the index of each job's first coflow,
-/// followed by the total number of coflows.
+/// Moves a random coflow or job directly before or after another coflow. `first` holds the index of each job's first
+/// coflow, followed by the total number of coflows.
 fn step(keys: &mut [f64], first: &[usize], rng: &mut ChaCha8Rng) {
     let aim = keys[rng.random_range(0..keys.len())];
     let beside = aim + rng.random_range(-0.5..0.5) * (1e-3 * aim.abs()).max(1e-6);

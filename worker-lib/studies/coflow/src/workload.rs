@@ -4,7 +4,7 @@ use iswitch_study::StudyError;
 
 /// Maximum number of ingress ports of a fabric; the maximum number of egress ports is the same.
 pub const PORTS_MAX: usize = 65_536;
-/// Accepted sizes of a flow, in bytes. Larger sizes would overflow in sums; smaller ones would vanish when divided by a
+/// Valid sizes of a flow, in bytes. Sums of larger sizes could overflow; smaller sizes would vanish when divided by a
 /// capacity.
 const SIZES: std::ops::RangeInclusive<f64> = 1e-6..=1e18;
 
@@ -19,14 +19,14 @@ pub struct Flow {
     pub size: f64,
 }
 
-/// Set of flows, which is complete when all its flows are complete.
+/// Set of flows. It is complete when all its flows are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coflow {
-    /// Number of ingress ports of the coflow's fabric.
+    /// Number of ingress ports of the fabric for which the coflow was created.
     ports: usize,
     flows: Vec<Flow>,
-    /// Bytes at each port that has any, in ascending order of ports. The numbers of egress ports follow those of
-    /// ingress ports.
+    /// Ports at which the coflow has bytes to send or receive, in ascending order, and the number of bytes at each. The
+    /// numbers of egress ports follow those of ingress ports.
     loads: Vec<(usize, f64)>,
 }
 
@@ -60,7 +60,8 @@ impl Coflow {
         Ok(Self { ports, flows, loads })
     }
 
-    /// Returns the number of ingress ports of the coflow's fabric, which equals the number of egress ports.
+    /// Returns the number of ingress ports of the fabric for which the coflow was created, which equals the number of
+    /// egress ports.
     pub fn ports(&self) -> usize {
         self.ports
     }
@@ -70,18 +71,19 @@ impl Coflow {
         &self.flows
     }
 
-    /// Returns the bytes at each port that has any. The numbers of egress ports follow those of ingress ports.
+    /// Returns the ports at which the coflow has bytes to send or receive, and the number of bytes at each. The numbers
+    /// of egress ports follow those of ingress ports.
     pub fn loads(&self) -> &[(usize, f64)] {
         &self.loads
     }
 
-    /// Returns the bytes at the coflow's busiest port. Divided by the capacity, this is the isolated time of the coflow
-    /// (its effective bottleneck; Varys, section 4).
+    /// Returns the number of bytes at the coflow's busiest port. Divided by the capacity of a port, this is the
+    /// isolated time of the coflow (its effective bottleneck; Varys, section 4).
     pub fn bottleneck(&self) -> f64 {
         self.loads.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
     }
 
-    /// Returns the number of bytes of all flows.
+    /// Returns the total number of bytes of all flows.
     pub fn size(&self) -> f64 {
         self.flows.iter().map(|flow| flow.size).sum()
     }
@@ -90,9 +92,9 @@ impl Coflow {
 /// Dependencies of a coflow on other coflows of its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
-    /// Coflows of the job that must be complete before this coflow starts.
+    /// Indices of the coflows that must complete before this coflow can start.
     pub starts_after: Vec<usize>,
-    /// Coflows of the job that must be complete before this coflow can be complete.
+    /// Indices of the coflows that must complete before this coflow can complete.
     pub finishes_after: Vec<usize>,
 }
 
@@ -101,13 +103,13 @@ pub struct Dependencies {
 pub struct Job {
     /// Time of arrival, in seconds.
     pub arrival: f64,
-    /// Deadline of the job, in seconds from its arrival.
+    /// Deadline of the job, in seconds from its arrival; `None` if the job has no deadline.
     pub deadline: Option<f64>,
     coflows: Vec<Coflow>,
     dependencies: Vec<Dependencies>,
-    /// For each coflow, the coflows that start only after it is complete.
+    /// For each coflow, the coflows that cannot start before it completes.
     followers: Vec<Vec<usize>>,
-    /// All coflows in topological order.
+    /// Indices of all coflows in topological order.
     order: Vec<usize>,
 }
 
@@ -115,8 +117,8 @@ impl Job {
     /// Creates a job from coflows and their dependencies.
     ///
     /// # Errors
-    /// Fails if there are no coflows, if the number of dependencies differs from the number of coflows, if the arrival
-    /// is not a valid time, if a dependency does not exist, or if dependencies form a cycle.
+    /// Fails if there are no coflows, if the number of dependencies is not the number of coflows, if the arrival is not
+    /// a valid time, if a dependency does not exist, or if the dependencies form a cycle.
     pub fn new(
         arrival: f64,
         coflows: Vec<Coflow>,
@@ -164,12 +166,12 @@ impl Job {
         &self.dependencies
     }
 
-    /// Returns the coflows that start only after `coflow` is complete.
+    /// Returns the coflows that cannot start before `coflow` completes.
     pub fn followers(&self, coflow: usize) -> &[usize] {
         &self.followers[coflow]
     }
 
-    /// Returns all coflows in topological order: none precedes a coflow on which it depends.
+    /// Returns all coflows in topological order: each coflow comes after the coflows on which it depends.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
@@ -190,7 +192,7 @@ impl Job {
 #[derive(Debug, thiserror::Error)]
 #[error("coflows wait for each other: {}", .0.iter().map(usize::to_string).collect::<Vec<_>>().join(" -> "))]
 pub struct Cycle(
-    /// Numbers of the coflows within their job; the first one is repeated at the end.
+    /// Indices of the coflows in the cycle, within their job; the first one is repeated at the end.
     pub Vec<usize>,
 );
 
@@ -200,7 +202,7 @@ impl From<Cycle> for StudyError {
     }
 }
 
-/// Returns a topological order: no coflow precedes a coflow for which it waits.
+/// Returns a topological order, in which each coflow comes after the coflows for which it waits.
 pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
     let mut open: Vec<usize> = waits_for.iter().map(Vec::len).collect();
     let mut before = vec![Vec::new(); waits_for.len()];
@@ -221,7 +223,8 @@ pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
     if order.len() == waits_for.len() { Ok(order) } else { Err(Cycle(cycle(waits_for, &open))) }
 }
 
-/// Returns a cycle among the coflows that still wait.
+/// Returns a cycle among the coflows that cannot be ordered. `open` has, for each coflow, the number of coflows for
+/// which it still waits; coflows with the number 0 have been ordered.
 fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     let mut seen = vec![usize::MAX; open.len()];
     let mut way = Vec::new();

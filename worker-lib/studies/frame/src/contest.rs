@@ -1,4 +1,4 @@
-//! Policies on the command line, and their comparison on the same random inputs (draws).
+//! Policies as named on the command line, and their comparison on the same random inputs (draws).
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -39,12 +39,13 @@ pub const POLICY_HELP: &str = "Policy: its name, or the run directory of a train
 /// Short help of an argument that names several policies.
 pub const POLICIES_HELP: &str = "Policies to compare: names, or run directories of training runs";
 
-/// Policy that is named on the command line.
+/// Policy as named on the command line.
 pub trait Contestant: Sized {
     /// Parses the name of a policy, or the path of a run directory.
     ///
     /// # Errors
-    /// Fails if there is no such policy, or if its checkpoint cannot be read.
+    /// Fails if `text` is neither the name of a policy nor the path of a run directory, or if the checkpoint cannot be
+    /// read.
     fn parse(text: &str) -> anyhow::Result<Self>;
 
     /// Returns the name of the policy in results.
@@ -54,7 +55,7 @@ pub trait Contestant: Sized {
 /// Reads the checkpoint in the run directory `text`. Returns `None` if `text` is not the path of a run directory.
 ///
 /// # Errors
-/// Fails if its checkpoint cannot be read.
+/// Fails if the checkpoint in the run directory cannot be read.
 pub fn saved<S: Study>(text: &str) -> anyhow::Result<Option<Saved<S>>> {
     let path = Path::new(text);
     Ok(if path.join(MODEL_FILE).exists() { Some(Saved::read(path)?) } else { None })
@@ -65,7 +66,7 @@ pub fn directory_name(text: &str) -> String {
     Path::new(text).file_name().map_or(text.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Parses the name of a policy that needs no training; `expected` lists all accepted names.
+/// Parses the name of a policy that needs no training. `expected` lists all valid names for the error message.
 ///
 /// # Errors
 /// Fails if no policy has this name.
@@ -84,7 +85,7 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
 /// Set of policies that run on the same draws, each of which is a numbered random input.
 pub struct Contest<P> {
     policies: Vec<P>,
-    /// Names of the policies, which are all different.
+    /// Names of the policies, all of them distinct.
     pub names: Vec<String>,
 }
 
@@ -102,7 +103,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// Input of the draw, as `prepare` created it.
+    /// Input of the draw, as created by `prepare`.
     pub world: &'a W,
 }
 
@@ -118,7 +119,7 @@ pub struct Series<C, T> {
 }
 
 impl<P: Contestant> Contest<P> {
-    /// Creates a contest of one policy.
+    /// Creates a contest with a single policy.
     ///
     /// # Errors
     /// Fails if the policy does not exist.
@@ -142,17 +143,18 @@ impl<P: Contestant> Contest<P> {
         &self.policies
     }
 
-    /// Returns the index of the baseline policy: `asked` if it is given; otherwise `default` if it is in the contest;
-    /// otherwise the first policy.
+    /// Returns the index of the baseline policy: `asked`, if given; otherwise `default`, if it takes part in the
+    /// contest; otherwise the first policy.
     ///
     /// # Errors
-    /// Fails if `asked` is not in the contest.
+    /// Fails if `asked` does not take part in the contest.
     pub fn baseline(&self, asked: Option<&str>, default: &str) -> anyhow::Result<usize> {
         learner::baseline(asked, default, &self.names, |text| Ok(P::parse(text)?.name()))
     }
 
-    /// Runs all policies on all draws under all conditions. `prepare` creates the input of a draw; `run` runs a policy
-    /// on this input and reports its progress. The results are ordered by condition, then by policy.
+    /// Runs all policies on all draws under all conditions. `prepare` creates the input for a draw under a condition;
+    /// `run` runs a policy on this input and reports the policy's progress. The results are ordered by condition, then
+    /// by policy.
     ///
     /// # Errors
     /// Returns the first error of `prepare` or `run`.
@@ -204,7 +206,8 @@ impl<C, T> Series<C, T> {
         values.map(|values| Mean::of(&values))
     }
 
-    /// Returns, for each draw, the ratio of a value to that of the baseline, or `None` if a run lacks the value.
+    /// Returns, for each draw, a value of this policy's run divided by that of the baseline's run. Returns `None` if
+    /// any run lacks the value.
     pub fn ratios(&self, baseline: &Self, of: impl Fn(&T) -> Option<f64>) -> Option<Vec<f64>> {
         let pairs = self.runs.iter().zip(&baseline.runs);
         pairs.map(|(run, base)| Some(of(run)? / of(base)?)).collect()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use iswitch::AggregateError;
 use iswitch_learn::algorithms::TrainError;
 
-/// Reason why a scenario, a file, a policy or a training run is rejected.
+/// Reason for which a scenario, a file, a policy or a training run is rejected.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
@@ -32,7 +32,7 @@ pub enum StudyError {
         /// Cause of the error.
         reason: String,
     },
-    /// A file cannot be read or written, or its content is invalid as a whole.
+    /// A file cannot be read or written, or its content as a whole is invalid.
     #[error("{}: {reason}", path.display())]
     File {
         /// Path of the file.
@@ -49,7 +49,7 @@ pub enum StudyError {
 }
 
 impl StudyError {
-    /// Creates the error for a value out of its range.
+    /// Creates the error for a value that is out of its range.
     pub fn field(field: impl Into<String>, value: impl Display, expected: impl Into<String>) -> Self {
         Self::Field { field: field.into(), value: value.to_string(), expected: expected.into() }
     }
@@ -112,7 +112,8 @@ pub fn check_range(
     Err(StudyError::field(field, value, expected))
 }
 
-/// Checks that each count is between 1 and its maximum. Each entry of `counts` has the name, the count and the maximum.
+/// Checks that each count is between 1 and its maximum. Each entry of `counts` consists of a name, the count and the
+/// maximum.
 ///
 /// # Errors
 /// Names the first count that is out of range.

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use iswitch_storage::{RealDisk, replace};
 
-/// Writes a file atomically: after a crash it has either the old or the new content.
+/// Writes a file atomically: after a crash, it has either the old or the new content.
 ///
-/// A file that is not regular, such as a pipe or `/dev/stdout`, and a file that is reached through a symbolic link
-/// are written in place, because a new file must not replace them.
+/// Writes in place if the path is not a regular file (but, for example, a pipe or `/dev/stdout`) or if it is a symbolic
+/// link, because such a path must not be replaced with a new file.
 ///
 /// # Errors
 /// Returns the errors of the file system.

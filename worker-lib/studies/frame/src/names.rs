@@ -1,11 +1,11 @@
-//! Names of the values of an enumeration, on the command line and in files.
+//! Names of the variants of an enumeration, on the command line and in files.
 
 use std::fmt::Display;
 
 use crate::StudyError;
 
-/// Returns the value of `all` with the name `text`. `others` describes accepted values that are not in `all`, such as
-/// `, or drill:D:M`.
+/// Returns the element of `all` whose name is `text`. `others` describes accepted values that are not in `all`, such as
+/// `, or drill:D:M`, for the error message.
 ///
 /// # Errors
 /// Fails if no value has this name.

@@ -67,13 +67,13 @@ impl<S: Study> Saved<S> {
     /// Restores the saved state into a fresh training run with the same hyper-parameters.
     ///
     /// # Errors
-    /// Fails if the file is damaged, or if the training run has another task.
+    /// Fails if the file is damaged, or if the task of `training` is not the one of the saved run.
     pub fn restore(&self, training: &mut Training<S>) -> Result<(), StudyError> {
         training.restore(&self.file.reader()?)
     }
 }
 
-/// Reads the records from a checkpoint.
+/// Reads the records of all iterations from a checkpoint.
 pub(crate) fn history<S: Study>(reader: &Reader<'_>) -> Result<Vec<S::Iteration>, TrainError> {
     let broken = |error| reader.refuse(format!("its history: {error}"));
     serde_json::from_str(reader.text("history")?).map_err(broken)

@@ -19,14 +19,14 @@ pub struct Common {
     pub seed: u64,
     /// Number of training iterations, not counting the initial test.
     pub iterations: u64,
-    /// Number of environments or agents per iteration, which are divided among the workers.
+    /// Number of environments or agents in each iteration. They are divided among the workers.
     pub shares: usize,
 }
 
 /// All hyper-parameters of a study. The macro [`common_hyperparameters`](crate::common_hyperparameters) implements
 /// everything except [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
-    /// Name of the hyper-parameter whose value is divided among the workers, such as `environments`.
+    /// Name of the hyper-parameter that gives [`Common::shares`], such as `environments`.
     const SHARES: &'static str;
 
     /// Checks all hyper-parameters.
@@ -42,8 +42,8 @@ pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
     fn set_common(&mut self, common: Common);
 }
 
-/// Implements [`Hyperparameters`] except its `check`, for a type with the fields `seed`, `iterations` and `$shares`,
-/// which is the number that is divided among the workers.
+/// Implements the methods of [`Hyperparameters`] except `check`, for a type with the fields `seed`, `iterations` and
+/// `$shares`, which is the number that is divided among the workers.
 #[macro_export]
 macro_rules! common_hyperparameters {
     ($shares:ident) => {
@@ -59,33 +59,33 @@ macro_rules! common_hyperparameters {
     };
 }
 
-/// Properties of an iteration that the framework needs.
+/// Properties of an iteration that the framework uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Number of the iteration, from 0.
     pub iteration: u64,
     /// Whether the policy was tested after the iteration.
     pub is_tested: bool,
-    /// Value on which all workers must agree, if the iteration has one.
+    /// Value on which all workers must agree; `None` if the iteration has no such value.
     pub result: Option<f64>,
 }
 
-/// Record of one iteration. The names of its fields are keys in the checkpoint and in the outcome.
+/// Record of one iteration. The names of its fields are used as keys in checkpoints and in results.
 pub trait Record: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
-    /// Returns the properties of the iteration that the framework needs.
+    /// Returns the properties of the iteration that the framework uses.
     fn mark(&self) -> Mark;
 
-    /// Returns the record without the duration of the iteration, which differs between runs.
+    /// Returns the record without the duration of the iteration, so that records of different runs can be compared.
     #[must_use]
     fn without_time(self) -> Self;
 }
 
-/// Progress report from within an iteration.
+/// Report on the progress within an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Current activity, such as `simulating`.
     pub name: &'static str,
-    /// Number of completed units.
+    /// Number of units of this activity that are complete.
     pub done: u64,
     /// Total number of units.
     pub total: u64,
@@ -94,17 +94,17 @@ pub struct Stage {
 /// Receiver of progress reports.
 pub type OnStage<'a> = &'a mut dyn FnMut(Stage);
 
-/// Context of one iteration: the inputs of a study in addition to its own state.
+/// Context of one iteration: the inputs that a study receives in addition to its own state.
 pub struct Step<'a, C> {
     /// Hyper-parameters of the training run.
     pub config: &'a C,
-    /// Number of the iteration; iteration 0 is the test of the policy before any learning.
+    /// Number of the iteration. Iteration 0 tests the policy before any learning.
     pub iteration: u64,
-    /// Group of workers that train together, which sums values over all of them.
+    /// Group of workers that train together; it sums values over these workers.
     pub group: &'a mut Group,
-    /// Parameters of the best policy so far.
+    /// Parameters of the best policy so far; `None` before the first test.
     pub best: Option<&'a [f32]>,
-    /// Flag that another thread sets to end the iteration early.
+    /// Flag by which another thread requests that the iteration ends early.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,
@@ -122,7 +122,8 @@ impl<C: Hyperparameters> Step<'_, C> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Returns whether any worker has been asked to stop. In that case, all workers must abandon the same iteration.
+    /// Returns whether any worker has been asked to stop. If so, all workers must abandon this iteration. All workers
+    /// must therefore call this function at the same point of the iteration.
     ///
     /// # Errors
     /// Fails if the aggregation fails.
@@ -143,21 +144,22 @@ impl<C: Hyperparameters> Step<'_, C> {
     }
 }
 
-/// Study: a task, and a policy that is trained for it.
+/// A study: a task, and a policy that is trained for this task.
 pub trait Study: Sized {
     /// Name of the algorithm in checkpoints.
     const ALGORITHM: &'static str;
     /// Type of the hyper-parameters.
     type Config: Hyperparameters;
-    /// Data on which the policy is trained. Checkpoints contain at most its digest.
+    /// Data on which the policy is trained. Checkpoints do not contain the data, but may contain its digest.
     type Task;
     /// Record of an iteration.
     type Iteration: Record;
-    /// State that an iteration changes. If an iteration is stopped, the framework restores the state before it.
+    /// State that an iteration changes. If an iteration is stopped early, the framework restores the state before that
+    /// iteration.
     type State: Clone;
 
-    /// Returns the number of floats in the vectors that the workers sum. The hyper-parameters have already been
-    /// checked.
+    /// Returns the number of floats in the vectors that the workers sum. The caller must have checked the
+    /// hyper-parameters.
     ///
     /// # Errors
     /// Fails if the hyper-parameters do not describe a valid network.
@@ -175,13 +177,13 @@ pub trait Study: Sized {
     /// Returns the parameters of the current policy.
     fn parameters(&self) -> &[f32];
 
-    /// Runs an iteration together with the other workers. Returns `None` if the iteration was stopped early.
+    /// Runs an iteration together with the other workers. Returns `None` if the iteration was stopped before its end.
     ///
     /// # Errors
     /// Fails if an aggregation fails or the task cannot be simulated.
     fn iterate(&mut self, step: &mut Step<'_, Self::Config>) -> Result<Option<Self::Iteration>, StudyError>;
 
-    /// Returns whether the policy of a new iteration is better than the best one so far.
+    /// Returns whether the policy after iteration `new` is better than the best policy so far.
     fn is_better(config: &Self::Config, new: &Self::Iteration, best: Option<&Self::Iteration>) -> bool;
 
     /// Returns a description of the task for the checkpoint, such as `coflows`.
@@ -190,7 +192,7 @@ pub trait Study: Sized {
     /// Hashes the data that identifies the task.
     fn hash_task(&self, hash: &mut Sha256);
 
-    /// Hashes the state that is identical on all workers, except the parameters and the records.
+    /// Hashes the part of the state that is identical on all workers, other than the parameters and the records.
     fn hash_state(&self, _hash: &mut Sha256) {}
 
     /// Writes the task's digest and the state.
@@ -199,7 +201,7 @@ pub trait Study: Sized {
     /// Reads what [`Self::write`] wrote.
     ///
     /// # Errors
-    /// Fails if the file is damaged or belongs to another task.
+    /// Fails if the file is damaged, or if its task is not that of this study.
     fn read(&mut self, config: &Self::Config, reader: &Reader<'_>) -> Result<(), StudyError>;
 
     /// Writes the parameters of the best policy.
@@ -211,7 +213,7 @@ pub trait Study: Sized {
     /// Fails if the file is damaged or contains no best policy.
     fn read_best(config: &Self::Config, reader: &Reader<'_>) -> Result<Vec<f32>, StudyError>;
 
-    /// Checks a checkpoint before it is used.
+    /// Checks the content of a checkpoint before it is used.
     ///
     /// # Errors
     /// Fails if the file is damaged or does not fit its hyper-parameters.

@@ -1,4 +1,4 @@
-//! CSV files: traces and tables that a study reads, and results that it writes.
+//! CSV files: the traces and tables that a study reads, and the results that it writes.
 //!
 //! Fields may be enclosed in quotation marks. A quoted field may contain separators, and quotation marks if they are
 //! doubled. Lines end with LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around
@@ -22,12 +22,12 @@ pub fn read(path: &Path) -> Result<String, StudyError> {
     Ok(without_mark(&text).to_owned())
 }
 
-/// Returns the text without a byte-order mark.
+/// Returns the text without its byte-order mark, if it has one.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Returns the lines that are not empty, with their line numbers from 1.
+/// Returns the lines that are not empty, each with its line number, counted from 1.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = without_mark(text).lines().enumerate();
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty())
@@ -36,12 +36,12 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Parses a field as a number.
 ///
 /// # Errors
-/// Returns a message if the field is not a number.
+/// Returns an error message that contains `name` if the field is not a number.
 pub fn number<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| format!("{name} is {text:?}, expected a number"))
 }
 
-/// Reader of the records of a text.
+/// Reader of the records in a CSV text.
 pub struct Records<'a> {
     text: &'a str,
     reader: csv::Reader<&'a [u8]>,
@@ -62,8 +62,8 @@ impl<'a> Records<'a> {
         Self { text, reader: builder.from_reader(text.as_bytes()), record: StringRecord::new() }
     }
 
-    /// Returns the next record that is not empty, with the number of its first line, or `None` at the end. Spaces
-    /// around its fields are removed. An error includes the line number.
+    /// Returns the next record that is not empty, with the number of its first line, or `None` at the end of the text.
+    /// Spaces around fields are removed. Errors contain the line number.
     ///
     /// # Errors
     /// Fails if a quotation mark is not closed.
@@ -96,7 +96,7 @@ impl<'a> Records<'a> {
     /// Calls `read` with each remaining record and its line number.
     ///
     /// # Errors
-    /// Returns the first error of the text or of `read`, with `path` and the line number.
+    /// Returns the first error in the text or from `read`, with `path` and the line number.
     pub fn for_each(
         mut self,
         path: &Path,
@@ -110,7 +110,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Returns the column names of a table, which are its first record, with their line number.
+/// Returns the column names of a table, which form its first record, and their line number.
 ///
 /// # Errors
 /// Fails if a quotation mark is not closed.
@@ -120,8 +120,8 @@ pub fn header(text: &str, path: &Path) -> Result<(usize, Vec<String>), StudyErro
     Ok(first.map_or((1, Vec::new()), |(line, record)| (line, record.iter().map(str::to_owned).collect())))
 }
 
-/// Table whose first record names the columns, with the indices of the columns to read. The columns may be in any
-/// order; other columns are ignored.
+/// Table whose first record contains the names of the columns, with the indices of those columns that are to be read.
+/// The columns may be in any order; other columns are ignored.
 pub struct Table<'a, const N: usize> {
     path: &'a Path,
     records: Records<'a>,
@@ -130,16 +130,16 @@ pub struct Table<'a, const N: usize> {
     width: usize,
 }
 
-/// Fields of a record in the columns to read.
+/// Record of a table, of which only the columns to read are accessible.
 pub struct Row<'a, const N: usize> {
-    /// Number of the record's first line, from 1.
+    /// Number of the line on which the record starts, counted from 1.
     pub line: usize,
     names: [&'static str; N],
     fields: [&'a str; N],
 }
 
 impl<'a, const N: usize> Table<'a, N> {
-    /// Creates a table with these columns to read.
+    /// Creates a table of which the columns `names` are to be read.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -155,10 +155,10 @@ impl<'a, const N: usize> Table<'a, N> {
         Ok(Self { path, records: Records::new(text), names, columns, width: header.len() })
     }
 
-    /// Returns the results of `read` for all rows.
+    /// Calls `read` for each row, and returns the results.
     ///
     /// # Errors
-    /// Returns the first error, with the file and the line number.
+    /// Returns the first error, with the path of the file and the line number.
     pub fn rows<T>(
         self,
         mut read: impl FnMut(Row<'_, N>) -> Result<T, String>,
@@ -181,15 +181,15 @@ impl<'a, const N: usize> Table<'a, N> {
 }
 
 impl<const N: usize> Row<'_, N> {
-    /// Returns the text of a column, given by its index among the names.
+    /// Returns the text in a column. `column` is the index of its name in the list of columns to read.
     pub fn text(&self, column: usize) -> &str {
         self.fields[column]
     }
 
-    /// Parses the number of a column, given by its index among the names.
+    /// Parses the number in a column. `column` is the index of its name in the list of columns to read.
     ///
     /// # Errors
-    /// Returns a message if the field is not a number.
+    /// Returns an error message if the field is not a number.
     pub fn number<T: FromStr>(&self, column: usize) -> Result<T, String> {
         number(self.names[column], self.fields[column])
     }
@@ -198,7 +198,7 @@ impl<const N: usize> Row<'_, N> {
 /// Table to be written.
 pub struct Output(Writer<Vec<u8>>);
 
-/// Field that is empty if it has no value.
+/// Value for a field that is empty if the value is `None`.
 pub struct OrEmpty<T>(pub Option<T>);
 
 impl<T: Display> Display for OrEmpty<T> {
@@ -208,7 +208,7 @@ impl<T: Display> Display for OrEmpty<T> {
 }
 
 impl Output {
-    /// Creates a table with these columns, separated by commas.
+    /// Creates a table whose first line is `columns`, the names of the columns separated by commas.
     pub fn new(columns: &str) -> Self {
         let mut table = Self::without_columns();
         table.0.write_record(columns.split(',')).expect("writing to memory succeeds");
@@ -228,7 +228,7 @@ impl Output {
     /// Returns the table as text.
     ///
     /// # Panics
-    /// Never: all fields are UTF-8.
+    /// Never panics, because all fields are UTF-8.
     pub fn into_text(self) -> String {
         let bytes = self.0.into_inner().expect("writing to memory succeeds");
         String::from_utf8(bytes).expect("all fields are UTF-8")

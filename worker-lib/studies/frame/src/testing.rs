@@ -1,4 +1,5 @@
-//! Test support for the studies: policy names, and training runs with one worker or through an embedded switch.
+//! Test support for the studies: checks of policy names, and training runs with a single worker or with several workers
+//! and an embedded switch.
 
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,10 +13,10 @@ use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::{Record, Saved, Study, StudyError, Training};
 
-/// Checks that the name of each policy is parsed as that policy.
+/// Checks that parsing the name of each policy returns that policy.
 ///
 /// # Panics
-/// Panics if a name cannot be parsed or is parsed as another policy.
+/// Panics if a name cannot be parsed, or if it is parsed as a different policy than the one it was taken from.
 pub fn check_names<P>(policies: impl IntoIterator<Item = P>)
 where
     P: Copy + Debug + Display + PartialEq + FromStr<Err = StudyError>,
@@ -29,7 +30,7 @@ where
 /// Creates a training run with a single worker.
 ///
 /// # Errors
-/// Fails if the hyper-parameters or the task are rejected.
+/// Fails if the hyper-parameters or the task are invalid.
 pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<S>, StudyError> {
     let len = Training::<S>::vector_len(&config)?;
     Training::new(config, task, World::ALONE, Box::new(Loopback::alone(len)))
@@ -38,7 +39,7 @@ pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<
 /// Creates a training run with a single worker.
 ///
 /// # Panics
-/// Panics if the hyper-parameters or the task are rejected.
+/// Panics if the hyper-parameters or the task are invalid.
 pub fn alone<S: Study>(config: S::Config, task: S::Task) -> Training<S> {
     try_alone(config, task).expect("the training fits its task")
 }
@@ -58,7 +59,8 @@ pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
     training.history().iter().cloned().map(Record::without_time).collect()
 }
 
-/// Trains with `workers` workers, whose gradients an embedded switch sums. Returns the training run of each worker.
+/// Trains with `workers` workers, whose gradients are summed by an embedded switch. Returns the training run of each
+/// worker.
 ///
 /// # Panics
 /// Panics if a training run fails, or if the final states of the workers differ.
@@ -87,11 +89,11 @@ where
     })
 }
 
-/// Checks that several workers learn exactly the same parameters as one worker, bit for bit, and that training changes
-/// them.
+/// Checks that training with several workers produces exactly the same parameters, bit for bit, as training with one
+/// worker, and that the parameters change during training.
 ///
 /// # Panics
-/// Panics if the parameters differ between the workers and the single worker, or if training does not change them.
+/// Panics if the parameters differ between the workers and the single worker, or if they do not change during training.
 pub fn check_workers<S>(workers: usize, config: &S::Config, task: &S::Task)
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -107,11 +109,11 @@ where
     }
 }
 
-/// Checks that a training run that is saved after `first` iterations and resumed from `directory` ends in the same
-/// state as an uninterrupted one. Saves the final state there, and returns the resumed run.
+/// Checks that a training run that is saved in `directory` after `first` iterations and then resumed reaches the same
+/// final state as an uninterrupted run. Saves this final state in `directory` too, and returns the resumed run.
 ///
 /// # Panics
-/// Panics if the final states differ.
+/// Panics if the final states of the resumed and the uninterrupted run differ.
 pub fn check_resumption<S>(config: &S::Config, task: &S::Task, first: usize, directory: &Path) -> Training<S>
 where
     S: Study<Task: Clone>,
@@ -133,11 +135,11 @@ where
     resumed
 }
 
-/// Checks that a stopped iteration has no effect: a training run that continues after it ends in the same state as one
-/// that was not stopped.
+/// Checks that an iteration that is stopped early has no effect: a training run that continues after the stop reaches
+/// the same final state as a run that was not stopped.
 ///
 /// # Panics
-/// Panics if the states differ.
+/// Panics if the final states of the two runs differ.
 pub fn check_stop<S>(config: &S::Config, task: &S::Task)
 where
     S: Study<Task: Clone>,

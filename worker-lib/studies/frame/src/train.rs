@@ -1,4 +1,4 @@
-//! Command `train` of a study.
+//! The command `train` of a study.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,7 +59,7 @@ type Iteration<C> = <<C as Command>::Study as Study>::Iteration;
 pub trait Command {
     /// The study that is trained.
     type Study: Study;
-    /// Input that is read before the hyper-parameters are known.
+    /// Input that is read before the hyper-parameters are determined.
     type Input;
     /// Result of a training run.
     type Outcome: Outcome;
@@ -68,23 +68,24 @@ pub trait Command {
     const NAME: &'static str;
     /// Names of the training curves.
     const CHARTS: &'static [&'static str];
-    /// Text that follows the printed command for resuming a training run, such as `, with the same files`; empty if the
-    /// run directory is sufficient.
+    /// Text that is appended to the printed command for resuming a training run, such as `, with the same files`; empty
+    /// if the run directory contains all that is needed.
     const RESUMED_WITH: &'static str;
 
     /// Returns the arguments common to all studies.
     fn common(&self) -> &TrainingArgs;
 
-    /// Returns the kind of the policy, which is part of the run directory's name.
+    /// Returns the kind of the policy, which becomes part of the name of the run directory.
     fn kind(&self) -> String;
 
-    /// Reads the input on which the hyper-parameters or the task depend.
+    /// Reads the input on which the hyper-parameters or the task depend. `saved` is the checkpoint of the run to
+    /// resume, if any.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
     fn input(&self, saved: Option<&Saved<Self::Study>>) -> anyhow::Result<Self::Input>;
 
-    /// Returns the hyper-parameters of a new training run, before those common to all studies are set.
+    /// Returns the hyper-parameters of a new training run. The caller then sets those that are common to all studies.
     ///
     /// # Errors
     /// Fails if the arguments contradict each other.
@@ -99,7 +100,7 @@ pub trait Command {
     /// Returns the points of the curves, in the order of [`Self::CHARTS`].
     fn charts(record: &Iteration<Self>) -> Vec<Option<f64>>;
 
-    /// Describes an iteration, and the best one so far, in one line.
+    /// Returns a one-line description of an iteration, and of the best one so far.
     fn describe(record: &Iteration<Self>, best: Option<&Iteration<Self>>) -> String;
 
     /// Returns the result of a training run.
@@ -112,14 +113,14 @@ pub trait Command {
     fn draw(training: &Training<Self::Study>, out: &Path) -> anyhow::Result<()>;
 }
 
-/// Result of a training run. The names of its fields are keys of the JSON object.
+/// Result of a training run. The names of its fields are keys of the JSON output.
 pub trait Outcome: Serialize {
-    /// Describes the result as text, if at least one iteration is complete. `seconds` is the duration of the training
+    /// Returns the result as text, or `None` if no iteration is complete. `seconds` is the duration of the training
     /// run.
     fn text(&self, seconds: f64) -> Option<String>;
 }
 
-/// Inputs of a training run, after the defaults and the checkpoint have been applied.
+/// Inputs of a training run, after defaults and the checkpoint have been taken into account.
 struct Job<C: Command> {
     config: Config<C>,
     task: Task<C>,
@@ -153,7 +154,9 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     learner::start((run, group), &role, &out, len, |world| job.work(args.common(), world, len))
 }
 
-/// Returns the hyper-parameters of the training run: the saved ones, or the preset modified by the arguments.
+/// Returns the hyper-parameters of the training run. For a resumed run, these are the ones in the checkpoint, except
+/// that the arguments may change the number of iterations; otherwise, they are those of the preset as modified by the
+/// arguments.
 fn config<C: Command>(
     args: &C,
     input: &C::Input,
@@ -244,7 +247,7 @@ fn train<C: Command>(
     Ok(())
 }
 
-/// Prints the result of a training run and of its aggregation.
+/// Prints the result of a training run and the statistics of its aggregations.
 fn print<O: Outcome>(outcome: &O, sums: &Aggregation, is_json: bool) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct Object<'a, O> {

@@ -46,7 +46,8 @@ impl<S: Study> Training<S> {
     /// Creates a training run before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///
     /// # Errors
-    /// Fails if a hyper-parameter is out of range, or if the task or the aggregator does not fit.
+    /// Fails if a hyper-parameter is out of range, if the task does not fit the hyper-parameters, or if the length of
+    /// the aggregator's vectors is not [`Self::vector_len`].
     pub fn new(
         config: S::Config,
         task: S::Task,
@@ -71,7 +72,7 @@ impl<S: Study> Training<S> {
         &self.config
     }
 
-    /// Returns the study with its current policy.
+    /// Returns the study, which contains the current policy.
     pub fn study(&self) -> &S {
         &self.study
     }
@@ -81,13 +82,12 @@ impl<S: Study> Training<S> {
         self.group.world()
     }
 
-    /// Returns the aggregator of the training run.
+    /// Returns the aggregator that sums the vectors of the workers.
     pub fn aggregator(&self) -> &dyn GradientAggregator {
         self.group.aggregator()
     }
 
-    /// Returns a flag that ends the current iteration early when it is set. The results of that iteration are
-    /// discarded.
+    /// Returns a flag. Setting it ends the current iteration early, and the results of that iteration are discarded.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -97,13 +97,13 @@ impl<S: Study> Training<S> {
         &self.history
     }
 
-    /// Returns the record of the iteration with the best test result so far.
+    /// Returns the record of the iteration with the best test result so far, or `None` before the first test.
     pub fn best(&self) -> Option<&S::Iteration> {
         let best = self.best.as_ref()?;
         self.history.iter().find(|record| record.mark().iteration == best.iteration)
     }
 
-    /// Returns the parameters of the policy with the best test result so far.
+    /// Returns the parameters of the policy with the best test result so far, or `None` before the first test.
     pub fn best_parameters(&self) -> Option<&[f32]> {
         self.best.as_ref().map(|best| best.parameters.as_slice())
     }
@@ -113,8 +113,8 @@ impl<S: Study> Training<S> {
         self.history.len() as u64 > self.config.common().iterations
     }
 
-    /// Runs the next iteration together with the other workers. The first iteration tests the policy before any
-    /// learning. Returns `None` if the iteration was stopped early.
+    /// Runs the next iteration together with the other workers. The first iteration only tests the policy before any
+    /// learning. Returns `None` if the iteration was stopped before its end.
     ///
     /// # Errors
     /// Fails if an aggregation fails, or if the workers were started with different settings.
@@ -122,7 +122,7 @@ impl<S: Study> Training<S> {
         self.advance_with(&mut |_| {})
     }
 
-    /// Runs the next iteration as [`Self::advance`] does, and reports progress within it.
+    /// Runs the next iteration as [`Self::advance`] does, and reports the progress within it to `on_stage`.
     ///
     /// # Errors
     /// Returns the errors of [`Self::advance`].
@@ -153,7 +153,7 @@ impl<S: Study> Training<S> {
         Ok(self.history.last())
     }
 
-    /// Returns a digest of the state that is identical on all workers.
+    /// Returns a digest of the part of the state that is identical on all workers.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
         hash.update(bytemuck::cast_slice::<f32, u8>(self.study.parameters()));
@@ -183,7 +183,7 @@ impl<S: Study> Training<S> {
         serde_json::to_string(&self.config).expect("hyper-parameters can be written as JSON")
     }
 
-    /// Saves the state after the last complete iteration. This state is identical on all workers.
+    /// Saves the state after the last complete iteration. It is identical on all workers.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -203,7 +203,7 @@ impl<S: Study> Training<S> {
         }
     }
 
-    /// Restores what [`Self::save`] wrote; see [`Saved`](crate::Saved).
+    /// Restores the state that [`Self::save`] wrote; see [`Saved`](crate::Saved).
     pub(crate) fn restore(&mut self, reader: &Reader<'_>) -> Result<(), StudyError> {
         self.study.read(&self.config, reader)?;
         self.history = history::<S>(reader)?;

@@ -1,6 +1,6 @@
 //! Parameters with their optimiser, and sums over all workers.
 //!
-//! Workers sum integers, so the result is identical, bit for bit, for any number of workers.
+//! Workers sum integers, so that the result is identical, bit for bit, for any number of workers.
 
 use crate::StudyError;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
@@ -26,12 +26,13 @@ impl Weights {
         Self { adam: Adam::new(parameters.len(), ADAM_EPSILON), parameters }
     }
 
-    /// Returns a zero gradient in the integer representation that the workers sum.
+    /// Returns a zero gradient in the fixed-point representation that the workers sum.
     pub fn no_gradient(&self) -> Vec<i128> {
         vec![0; self.parameters.len()]
     }
 
-    /// Applies an optimiser step for the gradient that is the sum of `numbers` over all workers.
+    /// Sums `numbers`, this worker's part of the gradient in fixed-point representation, over all workers, and applies
+    /// an optimiser step for the sum.
     ///
     /// # Errors
     /// Fails if the aggregation fails.
@@ -63,7 +64,7 @@ impl Weights {
     }
 }
 
-/// Totals over the episodes of all workers.
+/// Totals of several values over the episodes of all workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals<const N: usize>([i128; N]);
 
@@ -79,7 +80,7 @@ impl<const N: usize> Totals<N> {
         add_fixed(&mut self.0, numbers);
     }
 
-    /// Sums the totals over all workers.
+    /// Returns the totals over all workers.
     ///
     /// # Errors
     /// Fails if the aggregation fails.

@@ -1,4 +1,5 @@
-//! Placement as a service: a scheduler asks over JSON lines which GPUs a job should get.
+//! Placement as a service. A scheduler sends requests as lines of JSON, each of which asks on which GPUs a job should
+//! run.
 //!
 //! | request | answer |
 //! |---|---|
@@ -18,10 +19,10 @@
 //! | `node` | node of the GPU according to the scheduler; an error if it differs from the agent's |
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
-//! An empty list of GPUs means that the job should not start now: too few GPUs are free, or the policy waits for other
-//! GPUs. The `id` of a request is optional and is returned unchanged. The agent keeps no state between requests except
-//! the policy's random generator: once the scheduler has assigned GPUs to a job, its next request must report them as
-//! busy.
+//! An empty list of GPUs means that the job should not start now, either because too few GPUs are free or because the
+//! policy waits for other GPUs. The `id` of a request is optional and is returned unchanged. Between requests, the
+//! agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a job, its next
+//! request must report them as busy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -37,7 +38,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Maximum length of a request's entry for a GPU, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
-/// Maximum length of the rest of a request, in bytes: enough for several thousand jobs.
+/// Maximum length of a request without its GPU entries, in bytes: enough for several thousand jobs.
 const REST_LEN_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -51,8 +52,8 @@ struct Request {
     id: Option<Json>,
 }
 
-/// Entry of a request for one GPU. The number types are wider than the allowed ranges, so that an error for a value out
-/// of range can name its field.
+/// Entry for one GPU in a request. Its number types are wider than the valid ranges, so that the error for a value out
+/// of range can name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GpuEntry {
@@ -98,11 +99,11 @@ pub(super) enum Use {
     Free,
     Busy,
     Failed,
-    /// The GPU works, but gets no further jobs.
+    /// The GPU works, but must not get any further jobs.
     Draining,
 }
 
-/// State of a GPU as reported in a request.
+/// State of a GPU as reported in a request, with the agent's own values for omitted fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     pub(super) used: Use,
@@ -110,7 +111,7 @@ pub(super) struct Given {
     pub(super) rate: f64,
     /// Age in years.
     pub(super) age: f64,
-    /// Time until the GPU is free or repaired, in seconds; infinite if unknown.
+    /// Time until the GPU becomes free or is repaired, in seconds; infinite if unknown.
     pub(super) left: f64,
 }
 
@@ -124,11 +125,11 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Creates an agent for the policy `placer` with the name `name`. `failures` supplies the rates and ages that a
-    /// request omits, and `options` the costs of restarts and checkpoints.
+    /// Creates an agent that uses the policy `placer`, which is called `name` in answers. `failures` supplies the rates
+    /// and ages that a request omits, and `options` the costs of restarts and checkpoints.
     ///
     /// # Errors
-    /// Fails if the failures and the cluster have different numbers of GPUs, or an option is out of range.
+    /// Fails if `failures` and the cluster have different numbers of GPUs, or if an option is out of range.
     pub fn new(
         name: String,
         placer: Box<dyn Placer>,
@@ -145,13 +146,13 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Returns the state of a GPU for which a request gives only the use; all other values are the agent's own.
+    /// Returns the state of a GPU of which a request gives only the use. All other values are the agent's own.
     pub(super) fn known(&self, gpu: usize, used: Use) -> Given {
         let rate = self.failures.estimate(gpu, 0.0, 0) * YEAR;
         Given { used, rate, age: self.failures.ages()[gpu], left: f64::INFINITY }
     }
 
-    /// Answers one line; neither the request nor the answer includes the line ending.
+    /// Answers a request. Neither the request nor the answer includes the line ending.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
@@ -249,7 +250,7 @@ impl Agent {
         Ok(Given { used, rate, age, left })
     }
 
-    /// Returns the GPUs for a job, or an empty list if the job should wait.
+    /// Returns the GPUs on which to start a job, or an empty list if the job should wait.
     fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, StudyError> {
         let scenario = self.scenario(given, job)?;
         let mut state = State::new(&scenario);
@@ -277,8 +278,8 @@ impl Agent {
         Ok(picks)
     }
 
-    /// Returns a scenario with the requested job, one job for each busy GPU that becomes free at a known time, and one
-    /// job that holds all other busy GPUs.
+    /// Returns a scenario for a request. It contains the requested job, one job for each busy GPU that becomes free at
+    /// a known time, and one job that occupies all other busy GPUs.
     fn scenario(&self, given: &[Given], job: Job) -> Result<Scenario, StudyError> {
         let mut jobs = vec![job];
         let mut kept = 0;
@@ -298,10 +299,10 @@ impl Agent {
     }
 }
 
-/// Number of the requested job in the scenario.
+/// Index of the requested job in the scenario.
 const ASKED: usize = 0;
 
-/// Gives the GPUs that are not free to the jobs that [`Agent::scenario`] has created for them.
+/// Assigns the GPUs that are not free to the jobs that [`Agent::scenario`] has created for them.
 fn occupy(state: &mut State<'_>, given: &[Given]) {
     state.queue.push(ASKED);
     state.progress[ASKED].phase = Phase::Waiting;

@@ -39,26 +39,28 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 ///   The algorithm for rooted trees, which delays paths of a job, is not implemented.
 ///
 /// The implementation is based on the published abstract and the structure of the algorithm. The text of the paper was
-/// not available, so the constants (powers of two, the divisor of the maximum delay) may differ from the paper's.
+/// not available, so the constants (the base of the powers and the divisor of the maximum delay) may differ from those
+/// of the paper.
 ///
-/// Each simulated run needs a new instance, which holds the plan of the run.
+/// Each simulated run needs a new instance of this type, which holds the plan of the run.
 #[derive(Clone, Debug)]
 pub struct ShafieeGhaderi {
     rng: ChaCha8Rng,
-    /// Group of each coflow and its start within the group, if the coflow's job has been planned.
+    /// For each coflow, its group and its start time within the group; `None` if the job of the coflow has not been
+    /// planned.
     plan: Vec<Option<(f64, f64)>>,
 }
 
-/// Ratio of the maximum load of a port to the maximum delay.
+/// Ratio of the maximum load of a port to the maximum delay of a schedule.
 const DELAY_DIVISOR: f64 = 2.0;
 
 impl ShafieeGhaderi {
-    /// Creates the policy with random delays from this seed.
+    /// Creates the policy. `seed` determines the random delays.
     pub fn new(seed: u64) -> Self {
         Self { rng: stream(seed, Purpose::Actions, 0), plan: Vec::new() }
     }
 
-    /// Plans jobs that have arrived and are not complete.
+    /// Plans `jobs`, which must have arrived and must not be complete.
     fn plan(&mut self, state: &State<'_>, jobs: &[usize]) {
         let loads: Vec<_> = jobs.iter().map(|job| job_loads(state, *job)).collect();
         let paths: Vec<_> = jobs.iter().map(|job| state.path_left(*job)).collect();
@@ -103,9 +105,9 @@ impl Policy for ShafieeGhaderi {
     }
 }
 
-/// Divides the items of an order into groups by powers of two. An item's sum is its path plus the maximum port load of
-/// all items up to and including it. In the first group, sums are less than twice the smallest sum of all items; in the
-/// second, less than four times; and so on. No group is empty.
+/// Divides the items of an order into groups by powers of two. The sum of an item is its path plus the maximum port
+/// load of all items up to and including it. The first group holds the items whose sum is less than twice the smallest
+/// sum; the second, less than four times; and so on. Empty groups are omitted.
 fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: usize) -> Vec<Vec<usize>> {
     let mut totals = vec![0.0; ports];
     let mut busiest: f64 = 0.0;
@@ -128,7 +130,7 @@ fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: us
     grouped.into_values().collect()
 }
 
-/// Returns the maximum total load of a port.
+/// Returns the greatest total load of any port.
 fn greatest<'a>(loads: impl Iterator<Item = &'a Vec<(usize, f64)>>, ports: usize) -> f64 {
     let mut totals = vec![0.0; ports];
     loads.flatten().for_each(|(port, load)| totals[*port] += load);

@@ -19,19 +19,20 @@ pub enum PolicySpec {
     FifoJob,
     /// Least coflow first.
     Lcf,
-    /// Smallest effective bottleneck first, with MADD: Varys.
+    /// Smallest effective bottleneck first, with MADD rates: Varys.
     Sebf,
-    /// Sincronia's order, with greedy rates.
+    /// Coflows in Sincronia's order, with greedy rates.
     Bssi,
-    /// Aalo, which does not know sizes: D-CLAS with strict priority between queues.
+    /// Aalo, which does not use the sizes of coflows: D-CLAS with strict priority between queues.
     Aalo,
-    /// Jobs by the shortest remaining critical path.
+    /// Jobs in ascending order of their remaining critical path.
     JobSrpt,
-    /// Jobs by their remaining critical path, or by the remaining time at their busiest port if that is longer.
+    /// Jobs in ascending order of their remaining critical path or, if longer, their remaining time at their busiest
+    /// port.
     JobSebf,
     /// Jobs in Sincronia's order.
     JobBssi,
-    /// Delay and merge: jobs in groups, with coflows merged after random delays.
+    /// Delay and merge: jobs in groups, with their coflows ordered by merged schedules with random delays.
     ShafieeGhaderi,
 }
 
@@ -41,7 +42,7 @@ impl PolicySpec {
         Self::iter()
     }
 
-    /// Creates a fresh policy. `capacity` is the capacity of a port, in bytes per second.
+    /// Creates a fresh instance of the policy. `capacity` is the capacity of a port, in bytes per second.
     pub fn build(self, capacity: f64) -> Box<dyn Policy> {
         let by_key = |key| Box::new(ByKey::new(key)) as Box<dyn Policy>;
         match self {

@@ -1,20 +1,21 @@
 //! Progressive filling: max-min fair rates of flows that share ports (Bertsekas and Gallager, "Data Networks", section
 //! 6.5.2), with weights.
 //!
-//! The result is a level for each port. The rate of a flow is its weight multiplied by the lower of the levels of its
-//! two ports, so no rate is stored for a flow.
+//! The result is a level for each port. The rate of a flow is its weight multiplied by the lower of its two ports'
+//! levels, so rates need not be stored for each flow.
 
 use super::table::Table;
 
-/// Relative difference below which two levels count as equal.
+/// Relative difference up to which two levels count as equal.
 const EQUAL: f64 = 1e-12;
-/// Fraction of the original sum of weights below which the rounding errors of subtraction would matter.
+/// Ratio of the current to the original sum of weights below which the sum is recomputed, because the rounding errors
+/// of repeated subtraction would matter.
 const CANCELLED: f64 = 1e-4;
-/// Number of rounds after which bottlenecks are found by comparing the ports of each flow. Coflows whose flows connect
-/// most of their ports rarely need more rounds.
+/// Number of rounds after which bottlenecks are found by comparing the two ports of each flow instead of the two sides
+/// of the fabric. If the flows of a coflow connect most of its ports, more rounds are rarely needed.
 const ROUNDS_OF_SIDES: usize = 12;
 
-/// Weight of a flow as a function of its remaining seconds. The weight of a complete flow is 0.
+/// Weight of a flow as a function of its remaining time in seconds. The weight of a complete flow is 0.
 pub(super) trait Weight: Copy {
     /// Whether all flows that are not complete have the same weight.
     const IS_EQUAL: bool;
@@ -26,7 +27,7 @@ pub(super) trait Weight: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Same;
 
-/// The weight of a flow is its remaining seconds.
+/// The weight of a flow is its remaining time in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remaining;
 
@@ -53,12 +54,12 @@ pub(super) struct Member<'a, P> {
     pub(super) ports: P,
 }
 
-/// Mapping from the ports of a table to port numbers, for the duration of a filling.
+/// Mapping from the ports of a table to the port numbers used in a filling.
 pub(super) trait Ports: Copy {
     fn number(self, local: usize) -> usize;
 }
 
-/// Mapping in which the port numbers are those of the table.
+/// Identity mapping: ports have the same numbers in the filling as in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local;
 
@@ -83,7 +84,8 @@ impl<P: Ports> Member<'_, P> {
         self.table.ingress() + self.table.egress()
     }
 
-    /// Calls `visit` for each flow at a port, with the flow's other port, numbered as in `table`, and its weight.
+    /// Calls `visit` for each flow at port `local`, with the other port of the flow, numbered as in `table`, and the
+    /// weight of the flow.
     fn for_each_at<W: Weight>(self, local: usize, mut visit: impl FnMut(usize, f64)) {
         if local < self.table.ingress() {
             let (to, left) = self.table.row(local);
@@ -99,29 +101,30 @@ impl<P: Ports> Member<'_, P> {
 /// State of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The level of the port is not known.
+    /// The level of the port has not been determined.
     Open,
     /// The port has become a bottleneck in the current round.
     New,
-    /// The port is a bottleneck, or has no capacity.
+    /// The port is a bottleneck from an earlier round, or has no capacity.
     Fixed,
 }
 
-/// Computation of max-min fair rates, with its buffers. All lists are by port.
+/// Computation of max-min fair rates, with its buffers. Each list has one entry for each port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
     phases: Vec<Phase>,
-    /// 1 for an open port, otherwise 0. Multiplication by it replaces a branch that is hard to predict.
+    /// 1 for an open port, otherwise 0. Multiplying by this mask avoids a branch that is hard to predict.
     masks: Vec<f64>,
-    /// Sum of the weights of the flows without a bottleneck.
+    /// Sum of the weights of those flows at the port whose bottleneck has not been found.
     weights: Vec<f64>,
-    /// Value of each entry of `weights` when it was last computed without subtraction.
+    /// Value of `weights` when it was last computed as a sum, before subtractions.
     summed: Vec<f64>,
-    /// Rate per unit of weight: for an open port, the rate at which it would be busy; for a bottleneck, its final rate.
+    /// Rate per unit of weight: for an open port, the rate at which the port would be fully used; for a bottleneck, its
+    /// final rate.
     levels: Vec<f64>,
-    /// Lowest level of the open ports with which each port shares a flow.
+    /// For each port, the lowest level of the open ports with which it shares a flow, or a lower bound on it.
     lowest: Vec<f64>,
-    /// Total rate of the flows whose bottleneck is the port.
+    /// Total rate of the flows for which the port is the bottleneck.
     pinned: Vec<f64>,
 }
 
@@ -132,18 +135,20 @@ impl Filling {
         &self.levels
     }
 
-    /// Returns, for each port, the total rate of the flows whose bottleneck it is, as a share of the port.
+    /// Returns, for each port, the total rate of the flows for which it is the bottleneck, as a share of the port's
+    /// capacity.
     pub(super) fn pinned(&self) -> &[f64] {
         &self.pinned
     }
 
-    /// Computes the max-min fair rates of the flows whose ports both have at least `least` free, and subtracts them
-    /// from the free capacities. The first `ingress` ports are ingress ports. Returns whether any flow has a rate.
+    /// Computes the max-min fair rates of those flows whose two ports each have at least `least` of their capacity
+    /// free, and subtracts the rates from the free capacities. The first `ingress` ports are ingress ports. Returns
+    /// whether any flow has a rate.
     ///
-    /// A port whose level does not exceed that of any port with which it shares a flow is the bottleneck of its flows,
-    /// and fixes their rates. There is always such a port, and usually there are many, so few rounds are necessary; the
-    /// textbook algorithm has one round for each port. A flow is visited only when the weights are summed and when one
-    /// of its ports becomes a bottleneck.
+    /// If the level of a port is not above that of any port with which it shares a flow, the port is the bottleneck of
+    /// all its flows and determines their rates. There is always such a port, and usually there are many, so few rounds
+    /// are necessary, whereas the textbook algorithm has one round for each port. A flow is visited only when weights
+    /// are summed and when one of its ports becomes a bottleneck.
     pub(super) fn fill<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: &(impl Iterator<Item = Member<'a, P>> + Clone),
@@ -217,8 +222,8 @@ impl Filling {
         self.summed.copy_from_slice(&self.weights);
     }
 
-    /// Computes the level of each open port. Returns whether open ports may share flows: if all ports on one side are
-    /// fixed, they cannot, and any sums of weights above 0 are rounding errors.
+    /// Computes the level of each open port. Returns whether there may be flows between open ports. There are none if
+    /// all ports on one side are fixed; sums of weights above 0 are then rounding errors.
     fn set_levels(&mut self, free: &[f64], ingress: usize) -> bool {
         let mut has_flows = [false; 2];
         for (port, free) in free.iter().enumerate() {
@@ -232,8 +237,8 @@ impl Filling {
         has_flows == [true; 2]
     }
 
-    /// Sets the lowest level on the other side of the fabric for each port, which is a lower bound on the lowest level
-    /// of the ports with which the port shares a flow.
+    /// Sets, for each port, the lowest level among all open ports on the other side of the fabric. This is a lower
+    /// bound on the lowest level of the ports with which the port shares a flow.
     fn lowest_of_sides(&mut self, ingress: usize) {
         let least = |range: std::ops::Range<usize>| {
             range.filter(|port| self.weights[*port] > 0.0).map(|port| self.levels[port])
@@ -245,7 +250,7 @@ impl Filling {
         self.lowest[ingress..].fill(of_ingress);
     }
 
-    /// Sets the lowest level of the open ports with which each port shares a flow.
+    /// Sets, for each port, the lowest level of the open ports with which it shares a flow.
     fn lowest_of_flows<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: impl Iterator<Item = Member<'a, P>>,
@@ -269,7 +274,8 @@ impl Filling {
         }
     }
 
-    /// Subtracts the rates and weights of the flows of the new bottlenecks from the open ports.
+    /// Fixes the rates of the flows at the new bottlenecks, and subtracts these rates and the weights of the flows from
+    /// the open ports.
     fn fix<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: impl Iterator<Item = Member<'a, P>> + Clone,
@@ -309,8 +315,8 @@ impl Filling {
         }
     }
 
-    /// Recomputes the sums of weights of which only a small fraction is left, so that they are free of the rounding
-    /// errors of subtraction.
+    /// Recomputes those sums of weights of which only a small fraction is left, to remove the rounding errors of
+    /// subtraction.
     fn sum_cancelled<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
         let is_cancelled = |weight: f64, summed: f64| weight < CANCELLED * summed;
         let Self { phases, masks, weights, summed, .. } = self;

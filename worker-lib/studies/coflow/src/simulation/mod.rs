@@ -1,10 +1,10 @@
-//! Simulation of a fabric over time. Flows are fluid; rates change when a coflow becomes ready, when a coflow ends, or
-//! at a time that a policy has requested.
+//! Simulation of a fabric over time. Flows are fluid. Rates change when a coflow becomes ready, when a coflow or a
+//! number of flows end, or at a time that a policy has requested.
 //!
-//! Each flow has its own rate. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are sent at rates
-//! in proportion to their remaining bytes, so they end together (minimum allocation for desired duration; Varys,
-//! section 5.3). The flows of all coflows, in the same order, then get the capacity that is left at both of their ports
-//! (backfilling). No flow waits while both of its ports have free capacity.
+//! Each flow has its own rate. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are first sent at
+//! rates in proportion to their remaining bytes, so that they end together (minimum allocation for desired duration;
+//! Varys, section 5.3). Then the flows of all coflows, in the same order, get the capacity that is left at both of
+//! their ports (backfilling). No flow waits while both of its ports have free capacity.
 
 mod fill;
 mod run;
@@ -21,9 +21,9 @@ use run::Run;
 pub(crate) use sending::Sending;
 pub(crate) use sharing::Allocation;
 
-/// Minimum share of a port that is allocated. Smaller shares would only add events.
+/// Minimum share of a port that is allocated to a flow. Smaller shares would cause events without a noticeable effect.
 const SHARE_MIN: f64 = 1e-6;
-/// Remaining part of a coflow below which the coflow counts as fully sent.
+/// Remaining fraction of a coflow below which the coflow counts as fully sent.
 const LEFT_MIN: f64 = 1e-9;
 
 /// Model of the rates of flows.
@@ -36,8 +36,8 @@ pub enum Rates {
     /// Each flow has its own rate, and no flow waits while both of its ports have free capacity.
     #[default]
     Backfill,
-    /// All flows of a coflow are sent at rates in proportion to their remaining bytes, or not at all. A coflow waits if
-    /// any of its ports is busy, and the capacity that it leaves at its other ports stays unused.
+    /// All flows of a coflow are sent at rates in proportion to their remaining bytes, or none is sent. A coflow waits
+    /// if any of its ports is busy, and the remaining capacity of the ports at which it is sent is not used.
     Blocking,
 }
 
@@ -62,32 +62,33 @@ impl Fabric {
 /// Coflow of a job in a simulation.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// Number of the coflow's job.
+    /// Index of the coflow's job.
     pub job: usize,
-    /// Number of the coflow within the job.
+    /// Index of the coflow within the job.
     pub index: usize,
-    /// Seconds that the coflow needs at full rate, at each port where it has flows.
+    /// Ports at which the coflow has flows, and the time that it needs at each of them at full rate, in seconds.
     pub loads: Vec<(usize, f64)>,
     /// Greatest of the loads, in seconds.
     pub bottleneck: f64,
-    /// Remaining time at the port where it is longest, in seconds.
+    /// Remaining time at the port at which the coflow has the most left to send, in seconds.
     pub bottleneck_left: f64,
-    /// Size of all flows together, in seconds at the full rate of one port.
+    /// Total size of all flows, as the time to send them at the full rate of one port, in seconds.
     pub size: f64,
-    /// Minimum time from the start of the coflow to the end of the job, along the longest path, in seconds.
+    /// Minimum time from the start of the coflow to the end of the job, which is the time along the longest path, in
+    /// seconds.
     pub path: f64,
     /// Fraction of the coflow's bytes that remain to be sent, from 1 down to 0.
     pub left: f64,
-    /// Time at which the coflow became ready, in seconds.
+    /// Time at which the coflow became ready, in seconds; `None` if it is not ready yet.
     pub ready: Option<f64>,
-    /// Time at which the coflow was complete, in seconds.
+    /// Time at which the coflow completed, in seconds; `None` if it is not complete yet.
     pub complete: Option<f64>,
 }
 
-/// State of a simulation, which policies see.
+/// State of a simulation, as visible to policies.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
-    /// All jobs. Policies must ignore jobs that have not arrived.
+    /// All jobs, including those that have not arrived, which policies must ignore.
     pub jobs: &'a [Job],
     /// All coflows of all jobs.
     pub stages: Vec<Stage>,
@@ -129,8 +130,8 @@ impl<'a> State<'a> {
         Self { jobs, stages, first, fabric, ports: 2 * fabric.ports, time: 0.0, sendings }
     }
 
-    /// Returns the number of seconds that a coflow still needs at full rate, at each port where it has flows. All are 0
-    /// once the coflow is fully sent.
+    /// Returns the ports at which a coflow has flows, and the time that it still needs at each of them at full rate, in
+    /// seconds. All times are 0 once the coflow is fully sent.
     pub fn needs(&self, stage: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let sending = self.sendings[stage].as_ref();
         let rest = if sending.is_none() { self.stages[stage].loads.as_slice() } else { &[] };
@@ -139,7 +140,7 @@ impl<'a> State<'a> {
         of_sending.chain(rest.iter().map(move |(port, load)| (*port, load * left)))
     }
 
-    /// Adds to `shares` (`[ports]`) the part of each port's capacity that a coflow uses at the start of the current
+    /// Adds to `shares` (`[ports]`) the share of each port's capacity that a coflow uses at the start of the current
     /// interval.
     pub fn add_port_shares(&self, stage: usize, shares: &mut [f64]) {
         if let Some(sending) = &self.sendings[stage] {
@@ -168,36 +169,36 @@ impl<'a> State<'a> {
     }
 }
 
-/// Time interval during which rates were not recomputed. If a flow ends within the interval, its rate becomes 0; the
-/// sum of such rates is at most 1 % of the total rate.
+/// Time interval in which rates are not recomputed. If a flow ends within the interval, its rate becomes 0; the rates
+/// of all such flows add up to at most 1 % of the total rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     /// Start of the interval, in seconds.
     pub begin: f64,
     /// End of the interval, in seconds.
     pub end: f64,
-    /// Coflows that were sent, each with the fraction of its bytes that was sent per second at the start of the
-    /// interval.
+    /// Coflows that are sent, and for each of them the fraction of its bytes that is sent per second at the start of
+    /// the interval.
     pub rates: &'a [(usize, f64)],
 }
 
 /// Result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Completion time of each coflow, in seconds from the moment at which it was ready.
+    /// Completion time of each coflow, in seconds from the time at which the coflow became ready.
     pub coflow_times: Vec<f64>,
     /// Completion time of each job, in seconds from its arrival.
     pub job_times: Vec<f64>,
-    /// Time at which the last job was complete, in seconds.
+    /// Time at which the last job completed, in seconds.
     pub makespan: f64,
-    /// Number of times that rates were computed.
+    /// Number of times that rates were recomputed.
     pub decisions: u64,
 }
 
 /// Simulates jobs, which must be sorted by arrival, until all are complete.
 ///
 /// # Errors
-/// Fails if the jobs are not sorted, or if a coflow was created for a fabric of another size.
+/// Fails if the jobs are not sorted, or if a coflow was created for a fabric with another number of ports.
 pub fn simulate(
     jobs: &[Job],
     fabric: Fabric,

@@ -1,4 +1,4 @@
-//! Events of a simulation: arrivals, and ends of coflows and flows.
+//! Events of a simulation: arrivals of jobs, and the ends of coflows and flows.
 
 use super::{Allocation, Fabric, Outcome, Sending, Stage, State};
 use crate::policy::Policy;
@@ -12,15 +12,15 @@ pub(super) struct Run<'a> {
     arrived: usize,
     /// Number of jobs that are not complete, whether or not they have arrived.
     pub(super) open: usize,
-    /// Coflows that are ready and not complete.
+    /// Coflows that are ready but not complete.
     active: Vec<usize>,
-    /// Number of incomplete coflows that must be complete before each coflow starts.
+    /// For each coflow, the number of incomplete coflows that must complete before it can start.
     waiting: Vec<usize>,
     /// Number of coflows of each job that are not complete.
     left: Vec<usize>,
     /// Coflows that are not fully sent, in the order that the policy chose.
     order: Vec<usize>,
-    /// Coflows with a rate, and the fraction of their bytes that they send per second.
+    /// Coflows that are being sent, and for each of them the fraction of its bytes that is sent per second.
     pub(super) rates: Vec<(usize, f64)>,
     allocation: Allocation,
     decisions: u64,
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the number of seconds, at most `limit`, until rates must be recomputed.
+    /// Returns the number of seconds until rates must be recomputed, at most `limit`.
     pub(super) fn next_event(&mut self, limit: f64) -> f64 {
         let State { jobs, sendings, time, .. } = &self.state;
         let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - time);

@@ -7,60 +7,64 @@ use super::fill::Filling;
 use super::table::Table;
 use crate::workload::Coflow;
 
-/// Coflow that is being sent. All flows are sent at a common rate, which is proportional to their remaining bytes; some
-/// flows also have an individual rate, which is added to it.
+/// Coflow that is being sent. All its flows are sent at the common rate, which is a fraction of their remaining bytes
+/// per second. In addition, a flow may have an individual rate, which is added to the common one.
 ///
-/// The common rate reduces the remaining bytes of all flows by the same factor. This factor is stored once, so an event
-/// costs time only for the ports of the coflow and for the flows with an individual rate, not for all flows. Individual
-/// rates are stored as one level for each port.
+/// The common rate reduces the remaining bytes of all flows by the same factor. The factor is stored only once, so the
+/// cost of an event depends on the number of ports and of flows with an individual rate, but not on the total number of
+/// flows. Individual rates are stored as one level for each port.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
-    /// Ports where the coflow has flows. The numbers of egress ports follow those of ingress ports.
+    /// Ports at which the coflow has flows. The numbers of egress ports follow those of ingress ports.
     ports: Arc<[u32]>,
-    /// Remaining seconds at full rate at each port of `ports`.
+    /// Remaining time at each of `ports`, in seconds at full rate.
     needs: Vec<f64>,
-    /// Needs when they were last computed as sums over flows, minus the amount sent at the common rate since then.
+    /// Values of `needs` when they were last computed as sums over flows, minus what has been sent at the common rate
+    /// since then.
     summed: Vec<f64>,
-    /// Number of flows at each port of `ports` that are not complete.
+    /// Number of incomplete flows at each of `ports`.
     counts: Vec<u32>,
-    /// Remaining seconds of all flows together at the full rate of one port.
+    /// Remaining time of all flows together, in seconds at the full rate of one port.
     size: f64,
-    /// Flows. Copies of this value share the table until a flow gets an individual rate.
+    /// Flows. Clones of this value share the table until one of them changes an individual flow.
     table: Arc<Table>,
     scale: f64,
     /// Fraction of the remaining bytes of each flow that the common rate sends per second.
     common: f64,
-    /// Individual rates of flows, if any flow has one.
+    /// Individual rates of the flows; `None` if no flow has one.
     own: Option<Own>,
-    /// Buffers of individual rates that are not in use; the next individual rates reuse them.
+    /// Unused buffers, kept for the next individual rates.
     spare: Option<Own>,
 }
 
 /// Individual rates of flows. Each list has one entry for each port of the coflow.
 #[derive(Clone, Debug, Default)]
 struct Own {
-    /// Whether flows at a busy port have equal rates instead of rates in proportion to their remaining bytes.
+    /// Whether the flows at a busy port have equal rates; otherwise, their rates are in proportion to their remaining
+    /// bytes.
     is_equal: bool,
-    /// Level of each port: the rate of a flow per second of its remaining time, or the rate of a flow if `is_equal`.
-    /// The level of a flow is the lower of the levels of its two ports, or 0 if the flow has no individual rate.
+    /// Level of each port. The level of a flow is the lower of the levels of its two ports, or 0 if the flow has no
+    /// individual rate. If `is_equal`, the rate of a flow is its level; otherwise, it is its level multiplied by its
+    /// remaining time.
     levels: Vec<f64>,
     /// Total individual rate of the flows at each port, as a share of the port.
     used: Vec<f64>,
-    /// For each port, the part of a flow that is sent until the next event if the flow has the level of the port.
+    /// For each port, the amount that a flow with the level of this port sends until the next event.
     parts: Vec<f64>,
-    /// Total individual rate of the flows that have the level of a port, as a share of the port.
+    /// For each port, the total individual rate of the flows whose level is that of the port, as a share of the port.
     pinned: Vec<f64>,
     /// Total individual rate of all flows.
     rate: f64,
 }
 
-/// Ratio of a need to an earlier sum below which the rounding errors of subtraction would matter.
+/// Ratio of a need to the sum from which it was reduced, below which the need is recomputed, because the rounding
+/// errors of subtraction would matter.
 const CANCELLED: f64 = 1e-7;
-/// Relative tolerance of the time at which a flow ends; flows whose times differ by less end in one event.
+/// Relative difference between the end times of flows up to which the flows end in the same event.
 const TOGETHER: f64 = 1e-9;
 
 impl Sending {
-    /// Creates the state of a coflow of which no bytes have been sent. `capacity` is in bytes per second.
+    /// Creates the state of a coflow before any of its bytes are sent. `capacity` is in bytes per second.
     pub(crate) fn new(coflow: &Coflow, capacity: f64) -> Self {
         let loads = coflow.loads();
         let table = Table::new(coflow, capacity);
@@ -86,17 +90,18 @@ impl Sending {
         }
     }
 
-    /// Returns the remaining seconds at full rate at each port where the coflow has flows.
+    /// Returns the ports at which the coflow has flows, and the remaining time at each of them, in seconds at full
+    /// rate.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.ports.iter().map(|port| *port as usize).zip(self.needs.iter().copied())
     }
 
-    /// Returns the remaining seconds at the busiest port.
+    /// Returns the remaining time at the busiest port, in seconds at full rate.
     pub(crate) fn length(&self) -> f64 {
         self.needs.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Returns the remaining seconds of all flows together at the full rate of one port.
+    /// Returns the remaining time of all flows together, in seconds at the full rate of one port.
     pub(crate) fn size(&self) -> f64 {
         self.size
     }
@@ -114,19 +119,19 @@ impl Sending {
         }
     }
 
-    /// Sets the common rate, as the fraction of each flow's remaining bytes that is sent per second.
+    /// Sets the common rate: the fraction of each flow's remaining bytes that is sent per second.
     pub(super) fn send(&mut self, common: f64) {
         self.common = common;
     }
 
-    /// Returns the flows, with the indices of ports in [`Self::ports`].
+    /// Returns the flows. Their ports are indices of [`Self::ports`].
     pub(super) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Gives flows individual rates in addition to the common rate, as found by a filling of this coflow alone.
-    /// `before` and `after` are the free parts of the coflow's ports before and after the filling. If `is_equal`, rates
-    /// do not depend on the remaining bytes of flows.
+    /// Gives flows individual rates in addition to the common rate. The rates are the result of `filling`, which must
+    /// cover only this coflow. `before` and `after` are the free shares of the coflow's ports before and after the
+    /// filling. If `is_equal`, rates do not depend on the remaining bytes of flows.
     pub(super) fn set_own(&mut self, filling: &Filling, (before, after): (&[f64], &[f64]), is_equal: bool) {
         let mut own = self.spare.take().unwrap_or_default();
         own.is_equal = is_equal;
@@ -140,7 +145,8 @@ impl Sending {
         self.own = Some(own);
     }
 
-    /// Gives all flows individual rates, from a filling of equal weights over the ports of the fabric.
+    /// Gives all flows individual rates. The rates are the result of `filling`, which must cover all ports of the
+    /// fabric and give all flows equal weights.
     pub(super) fn set_own_of_all(&mut self, filling: &Filling) {
         let mut own = self.spare.take().unwrap_or_default();
         own.is_equal = true;
@@ -165,17 +171,17 @@ impl Sending {
         self.own = Some(own);
     }
 
-    /// Returns the ports where the coflow has flows, in ascending order.
+    /// Returns the ports at which the coflow has flows, in ascending order.
     pub(super) fn ports(&self) -> &[u32] {
         &self.ports
     }
 
-    /// Returns the rate of all flows together, as a multiple of the capacity of a port.
+    /// Returns the total rate of all flows, as a multiple of the capacity of a port.
     pub(super) fn rate(&self) -> f64 {
         self.size * self.common + self.own.as_ref().map_or(0.0, |own| own.rate)
     }
 
-    /// Adds the rate at each port to `shares` (`[ports]`), as a share of the port.
+    /// Adds the coflow's rate at each port, as a share of the port, to `shares` (`[ports]`).
     pub(super) fn add_shares(&self, shares: &mut [f64]) {
         for (port, need) in self.needs() {
             shares[port] += need * self.common;
@@ -185,9 +191,9 @@ impl Sending {
         }
     }
 
-    /// Returns the number of seconds until all flows are complete at their current rates. For flows that end before
-    /// `horizon` seconds because of their individual rates, appends the seconds until the end and the rate to `ends`.
-    /// Flows that end together are appended as one entry.
+    /// Returns the number of seconds until all flows are complete at their current rates. Also appends an entry to
+    /// `ends` for the flows that end within `horizon` seconds because of their individual rates: the number of seconds
+    /// until the end, and the rate. Flows that end at the same time share an entry.
     pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
         let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
         let Some(own) = &self.own else { return rest };
@@ -222,7 +228,7 @@ impl Sending {
         last
     }
 
-    /// Sends at the current rates for a number of seconds.
+    /// Sends flows at their current rates for `seconds` seconds.
     pub(crate) fn advance(&mut self, seconds: f64) {
         let keep = 1.0 - self.common * seconds;
         if self.common > 0.0 && keep < LEFT_MIN {
@@ -257,8 +263,8 @@ impl Sending {
         }
     }
 
-    /// Sends at individual rates that do not depend on the sizes of flows, for a number of seconds. Returns the number
-    /// of flows that end. `before` is the scale before these seconds, and `self.scale` the scale after them.
+    /// Sends flows at individual rates that do not depend on their sizes, for `seconds` seconds. Returns the number of
+    /// flows that end. `before` is the scale at the start of this period, and `self.scale` the scale at its end.
     fn send_equally(&mut self, own: &Own, before: f64, seconds: f64) -> usize {
         let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
         let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
@@ -278,10 +284,11 @@ impl Sending {
         self.send_own(parts, |left, part| left - left * part, planned)
     }
 
-    /// Sends at the individual rates of flows. `values` holds one value for each port. `after` takes the remaining time
-    /// of a flow and the lower of the values of its two ports, and returns the time that remains afterwards. `planned`
-    /// takes the time and the ports of a flow, and returns the seconds by which the needs have already been reduced for
-    /// the flow. Returns the number of flows that end.
+    /// Sends flows at their individual rates. `values` holds one value for each port. `after` takes the remaining time
+    /// of a flow and the lower of its two ports' values, and returns the new remaining time. `planned` is called for
+    /// each flow that ends; it takes the flow's previous remaining time and its ports, and returns the number of
+    /// seconds by which the needs of the ports have already been reduced for this flow. Returns the number of flows
+    /// that end.
     fn send_own(
         &mut self,
         values: &[f64],
@@ -315,7 +322,7 @@ impl Sending {
         completed
     }
 
-    /// Computes all needs as sums over flows, without the rounding errors of repeated subtraction.
+    /// Recomputes all needs as sums over flows, to remove the rounding errors of repeated subtraction.
     fn sum_needs(&mut self) {
         self.needs.fill(0.0);
         self.size = 0.0;

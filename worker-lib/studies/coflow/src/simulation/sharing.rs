@@ -5,28 +5,28 @@ use super::sending::Sending;
 use super::{Rates, SHARE_MIN};
 use crate::policy::Sharing;
 
-/// Part of the total rate that may stay unused after flows have ended, until rates are recomputed. Otherwise, a coflow
-/// of thousands of flows would cause thousands of events.
+/// Maximum fraction of the total rate that may remain unused because flows have ended, before rates are recomputed.
+/// Without this tolerance, a coflow of thousands of flows would cause thousands of events.
 pub(super) const UNUSED_MAX: f64 = 0.01;
 
 /// Allocation of rates, and its buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocation {
-    /// Free capacity of each port, as a share of the port.
+    /// Free share of each port.
     free: Vec<f64>,
-    /// Free capacity of each port of one coflow, before and after its flows get individual rates.
+    /// Free share of each port of one coflow, before and after the flows of the coflow get individual rates.
     before: Vec<f64>,
     after: Vec<f64>,
     filling: Filling,
-    /// For each flow that ends before its coflow, the time until its end, in seconds, and its rate.
+    /// For each flow that ends before its coflow does, the number of seconds until its end, and its rate.
     ends: Vec<(f64, f64)>,
     /// Total rate, as a multiple of the capacity of a port.
     total: f64,
 }
 
 impl Allocation {
-    /// Sets the rates of coflows. `order` lists the numbers of the coflows, highest priority first. The fabric has
-    /// `ports` ports, counting both ingress and egress ports.
+    /// Sets the rates of coflows. `order` lists the indices of the coflows, highest priority first. The fabric has
+    /// `ports` ports, including both ingress and egress ports.
     pub(crate) fn share(
         &mut self,
         sendings: &mut [Option<Box<Sending>>],
@@ -53,7 +53,7 @@ impl Allocation {
         self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
     }
 
-    /// Gives each coflow, in order, the highest common rate that the preceding coflows leave free (MADD).
+    /// Gives each coflow in turn the highest common rate that the preceding coflows leave possible (MADD).
     fn send_whole(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         for number in order {
             let sending = of(sendings, *number);
@@ -69,7 +69,7 @@ impl Allocation {
         }
     }
 
-    /// Gives each coflow the highest common rate at which it uses at most an equal share of each of its ports.
+    /// Gives each coflow the highest common rate at which it uses no more than an equal share of each of its ports.
     fn send_equally(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         self.free.fill(0.0);
         for number in order {
@@ -83,7 +83,7 @@ impl Allocation {
         }
     }
 
-    /// Gives the flows of each coflow, in order, all capacity that is still free at both of their ports.
+    /// Gives the flows of each coflow in turn all the capacity that is still free at both of their ports.
     fn backfill<W: Weight>(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         for number in order {
             let sending = of(sendings, *number);
@@ -105,7 +105,7 @@ impl Allocation {
         }
     }
 
-    /// Gives all flows their max-min fair rates, regardless of their coflow.
+    /// Gives all flows their max-min fair rates, regardless of the coflows to which they belong.
     fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         let members = order.iter().filter_map(|number| sendings[*number].as_ref());
         let members = members.map(|it| Member { table: it.table(), ports: it.ports() });
@@ -114,8 +114,8 @@ impl Allocation {
         order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }
 
-    /// Returns the number of seconds, at most `horizon`, until a coflow is fully sent, or until more than
-    /// [`UNUSED_MAX`] of the total rate is unused because flows have ended.
+    /// Returns the number of seconds, at most `horizon`, until a coflow is fully sent or until flows that account for
+    /// more than [`UNUSED_MAX`] of the total rate have ended.
     pub(crate) fn next_end(
         &mut self,
         sendings: &[Option<Box<Sending>>],
@@ -136,7 +136,8 @@ fn of(sendings: &mut [Option<Box<Sending>>], number: usize) -> &mut Sending {
     sendings[number].as_mut().expect("a coflow in the order is being sent")
 }
 
-/// Returns the first time of `ends` at which the total rate of the flows that have ended exceeds a limit.
+/// Returns the earliest time in `ends` by which the flows that have ended account for a total rate of more than
+/// `limit`.
 fn exceeds(mut ends: &mut [(f64, f64)], mut limit: f64) -> f64 {
     let mut last = f64::INFINITY;
     while !ends.is_empty() {

@@ -1,8 +1,8 @@
-//! Flows of a coflow, with access by ingress and by egress port.
+//! Flows of a coflow, which can be accessed by ingress port and by egress port.
 
 use crate::workload::Coflow;
 
-/// Flow at an egress port.
+/// Entry of an egress port for one of its flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// Number of the flow.
@@ -11,14 +11,14 @@ pub(super) struct Entry {
     pub(super) from: u32,
 }
 
-/// Flows of a coflow, sorted by ingress port. Ports are indices of the coflow's ports, ingress ports first. A flow that
-/// is complete stays in the table with 0 bytes until half of the flows are complete, so passes over flows need no
-/// branches.
+/// Flows of a coflow, sorted by ingress port. Ports are indices of the coflow's ports, with ingress ports first. A
+/// complete flow remains in the table with 0 bytes until half of the flows are complete, so that loops over flows need
+/// no branches.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// Egress port of each flow.
     to: Vec<u32>,
-    /// Remaining seconds of each flow at the full rate of a port, divided by the scale of the coflow.
+    /// Remaining time of each flow in seconds at the full rate of a port, divided by the scale of the coflow.
     left: Vec<f64>,
     /// Index of the first flow of each ingress port, followed by the number of flows.
     rows: Vec<u32>,
@@ -31,7 +31,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Creates the table of a coflow of which no bytes have been sent. `capacity` is in bytes per second.
+    /// Creates the table of a coflow before any of its bytes are sent. `capacity` is in bytes per second.
     pub(super) fn new(coflow: &Coflow, capacity: f64) -> Self {
         let ports = coflow.ports();
         let loads = coflow.loads();
@@ -49,7 +49,8 @@ impl Table {
     }
 
     /// Creates a table of flows, which must be sorted by ingress port. Each flow is given as its ingress port, its
-    /// egress port and its remaining seconds. The numbers of egress ports follow those of the `ingress` ingress ports.
+    /// egress port and its remaining time in seconds. The egress ports are numbered from `ingress`, the number of
+    /// ingress ports.
     pub(super) fn of((ingress, egress): (usize, usize), flows: &[(u32, u32, f64)]) -> Self {
         let mut rows = vec![0; ingress + 1];
         let mut columns = vec![0; egress + 1];
@@ -92,13 +93,15 @@ impl Table {
         self.open
     }
 
-    /// Returns the egress ports and the remaining seconds of the flows at an ingress port.
+    /// Returns the egress ports and the remaining times of the flows at an ingress port, in seconds before the scale is
+    /// applied.
     pub(super) fn row(&self, from: usize) -> (&[u32], &[f64]) {
         let range = self.rows[from] as usize..self.rows[from + 1] as usize;
         (&self.to[range.clone()], &self.left[range])
     }
 
-    /// Returns the egress ports and the remaining seconds of the flows at an ingress port.
+    /// Returns the egress ports and the remaining times of the flows at an ingress port, in seconds before the scale is
+    /// applied; the times can be modified.
     pub(super) fn row_mut(&mut self, from: usize) -> (&[u32], &mut [f64]) {
         let range = self.rows[from] as usize..self.rows[from + 1] as usize;
         (&self.to[range.clone()], &mut self.left[range])
@@ -110,12 +113,12 @@ impl Table {
         &self.entries[self.columns[column] as usize..self.columns[column + 1] as usize]
     }
 
-    /// Returns the remaining seconds of a flow.
+    /// Returns the remaining time of a flow, in seconds before the scale is applied.
     pub(super) fn left(&self, flow: u32) -> f64 {
         self.left[flow as usize]
     }
 
-    /// Accounts for flows that have become complete, and whose remaining seconds the caller has set to 0.
+    /// Counts `flows` further flows as complete. The caller must have set their remaining times to 0.
     pub(super) fn complete(&mut self, flows: usize) {
         self.open -= flows;
         if flows > 0 && 2 * self.open < self.left.len() {

@@ -11,7 +11,7 @@ use iswitch_study::table::Records;
 /// Number of columns: arrival, job, task, duration, processors, memory, instances.
 const COLUMNS: usize = 7;
 
-/// Task, with the number and the dependencies that its name encodes.
+/// Task of a job, with the number and the dependencies that are encoded in its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Task {
     line: usize,
@@ -23,8 +23,9 @@ struct Task {
 }
 
 impl Task {
-    /// Parses a name. `R23_22` has number 23 and depends on task 22; other parts between underscores (`_Stg1`) do not
-    /// affect the order. `task_NDU5` and `MergeTask` have no number and no dependencies.
+    /// Parses the name of a task. For example, `R23_22` is task 23 and depends on task 22. Other parts between
+    /// underscores (`_Stg1`) do not affect the order. Names such as `task_NDU5` and `MergeTask` have neither a number
+    /// nor dependencies.
     fn of(name: &str, line: usize) -> Self {
         let mut words = name.split('_');
         let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
@@ -35,7 +36,7 @@ impl Task {
     }
 }
 
-/// Returns the shape of each job, in the order of their first tasks.
+/// Returns the shape of each job. The jobs are ordered by the position of their first task in the file.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
     let mut jobs: Vec<(String, Vec<Task>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

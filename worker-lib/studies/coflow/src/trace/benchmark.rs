@@ -7,7 +7,7 @@ use crate::workload::{Coflow, Flow, PORTS_MAX};
 use iswitch_study::StudyError;
 use iswitch_study::table::{lines, read};
 
-/// Number of bytes of a megabyte in the FB2010 benchmark.
+/// Number of bytes in a megabyte, as the FB2010 benchmark defines it.
 const MEGABYTE: f64 = 1e6;
 
 /// Arrival of a coflow.
@@ -19,7 +19,7 @@ pub struct Arrival {
     pub coflow: Coflow,
 }
 
-/// Trace of individual coflows.
+/// Trace of coflows that do not belong to jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoflowTrace {
     /// Number of ingress ports, equal to the number of egress ports.
@@ -31,16 +31,16 @@ pub struct CoflowTrace {
 impl CoflowTrace {
     /// Reads a file of the coflow benchmark. The first line is `PORTS COFLOWS`. Each further line describes one coflow:
     /// its number, its arrival in milliseconds, the number of mappers and their ports, the number of reducers, and
-    /// `PORT:MEGABYTES` for each reducer. Each mapper sends an equal part of the bytes that a reducer receives.
+    /// `PORT:MEGABYTES` for each reducer. The bytes that a reducer receives are divided equally among the mappers.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or if a line is invalid; the error then names the line.
+    /// Fails if the file cannot be read or if a line is invalid. In the latter case, the error names the line.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path)
     }
 
-    /// Parses the content of a file of the coflow benchmark, as [`Self::read`] does. `path` is the name of the file in
-    /// errors.
+    /// Parses the content of a file of the coflow benchmark, as [`Self::read`] does. `path` is used only in error
+    /// messages.
     ///
     /// # Errors
     /// Fails if a line is invalid; the error names the line.

@@ -37,7 +37,7 @@ struct JobEntry {
     coflows: Vec<CoflowEntry>,
 }
 
-/// Coflow with either a list of flows or a collective operation.
+/// Coflow, described either by a list of flows or by a collective operation.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CoflowEntry {
@@ -69,12 +69,13 @@ impl JobFile {
     /// coflows of the same job by their position; `deadline_s` is measured from the arrival of the job.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or if it is invalid; the error names the job, the coflow and the field.
+    /// Fails if the file cannot be read or if its content is invalid. In the latter case, the error names the job, the
+    /// coflow and the field.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(path, &read(path)?)
     }
 
-    /// Parses the text of a file. `path` appears in errors.
+    /// Parses the content of a file. `path` is used only in error messages.
     ///
     /// # Errors
     /// Fails if the text is invalid.
@@ -92,7 +93,7 @@ impl JobFile {
         Ok(Self { ports, jobs: parsed })
     }
 
-    /// Returns the text of a file with these jobs. All coflows are lists of flows.
+    /// Returns the content of a file with these jobs, in which every coflow is a list of flows.
     pub fn to_text(&self) -> String {
         let content = Content { ports: self.ports, jobs: self.jobs.iter().map(JobEntry::of).collect() };
         serde_json::to_string(&content).expect("finite numbers and lists are valid JSON")

@@ -1,4 +1,4 @@
-//! Shapes of graphs, and their plain file format.
+//! Shapes of job graphs, and their plain-text file format.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub const NODES_MAX: usize = 10_000;
 pub struct Shape {
     /// Number of nodes.
     pub nodes: usize,
-    /// Edges, as `(before, after)`.
+    /// Edges, each as `(before, after)`.
     pub edges: Vec<(usize, usize)>,
 }
 
@@ -23,16 +23,17 @@ impl Shape {
     /// Checks that the nodes of all edges exist and that the graph has no cycle.
     ///
     /// # Errors
-    /// Fails if the number of nodes is out of range, if an edge has a node that does not exist, or if there is a cycle.
+    /// Fails if the number of nodes is out of range, if an edge refers to a node that does not exist, or if there is a
+    /// cycle.
     pub fn check(&self) -> Result<(), StudyError> {
         order(&self.waits_for()?)?;
         Ok(())
     }
 
-    /// Returns the nodes for which each node waits.
+    /// Returns, for each node, the nodes that must precede it.
     ///
     /// # Errors
-    /// Fails if the number of nodes is out of range, or if an edge has a node that does not exist.
+    /// Fails if the number of nodes is out of range, or if an edge refers to a node that does not exist.
     pub(super) fn waits_for(&self) -> Result<Vec<Vec<usize>>, StudyError> {
         if !(1..=NODES_MAX).contains(&self.nodes) {
             return Err(StudyError::field("number of nodes", self.nodes, format!("1 to {NODES_MAX}")));
@@ -58,13 +59,13 @@ impl Shape {
 ///   were cut off.
 ///
 /// # Errors
-/// Fails if the file cannot be read, if a line is invalid, or if dependencies form a cycle; the last two errors name
-/// the line.
+/// Fails if the file cannot be read, if a line is invalid, or if dependencies form a cycle. In the last two cases, the
+/// error names the line.
 pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, StudyError> {
     parse_shapes(&read(path)?, path)
 }
 
-/// Parses the content of a file of shapes, as [`read_shapes`] does. `path` is the name of the file in errors.
+/// Parses the content of a file of shapes, as [`read_shapes`] does. `path` is used only in error messages.
 ///
 /// # Errors
 /// Fails if a line is invalid or if dependencies form a cycle; the error names the line.

@@ -1,5 +1,6 @@
-//! Completion times of small cases, calculated by hand. Ports have a capacity of 1, so sizes are seconds. A flow is
-//! written as its ingress port, its egress port and its size; coflows are A, B and C in this order.
+//! Completion times of small cases, compared with values calculated by hand. Ports have a capacity of 1, so the size of
+//! a flow is also its duration in seconds. A flow is written as its ingress port, its egress port and its size. The
+//! coflows of a case are called A, B and C, in this order.
 
 use iswitch_coflow::policy::PolicySpec;
 use iswitch_coflow::simulation::{Fabric, Rates, simulate};
@@ -24,7 +25,7 @@ fn check_on(fabric: Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], wa
     assert!(got.iter().zip(want).all(is_near), "{policy}: {got:?}, expected {want:?}");
 }
 
-/// Checks the completion time of each coflow, counted from its arrival.
+/// Checks the completion time of each coflow, measured from its arrival.
 fn check(policy: PolicySpec, coflows: &[(f64, Flows<'_>)], want: &[f64]) {
     check_on(Fabric::new(PORTS, 1.0), policy, coflows, want);
 }

@@ -1,5 +1,5 @@
-//! Coflow scheduling: comparison with the figures of an independent program, on the trace of the benchmark if it is
-//! available.
+//! Coflow scheduling, compared with the results of an independent program. The tests use the trace of the benchmark if
+//! it is available.
 use std::path::Path;
 
 use iswitch_coflow::bound::Bound;
@@ -20,7 +20,8 @@ const TRACE: &str = "ISWITCH_COFLOW_TRACE";
 /// Environment variable with the path of the shapes of TPC-H queries, tpch_shapes.txt.
 const SHAPES: &str = "ISWITCH_DAG_SHAPES";
 
-/// Environment variable with the path of tasks of Alibaba's cluster-trace-v2018: sample_tasks.csv of the package spar.
+/// Environment variable with the path of a file of tasks from Alibaba's cluster-trace-v2018, such as sample_tasks.csv
+/// of the package spar.
 const TASKS: &str = "ISWITCH_ALIBABA_TASKS";
 
 fn mean(values: &[f64]) -> f64 {
@@ -127,7 +128,7 @@ fn local_search_improves_its_initial_priorities() {
     assert!(time >= Bound::of(&jobs, fabric).greatest());
 }
 
-/// Returns a batch of jobs with one flow each, all over the same port.
+/// Returns a batch of jobs with one flow each. All flows use the same ports.
 fn at_one_port(seconds: &[f64]) -> Vec<Job> {
     let coflow = |seconds: &f64| Coflow::new(1, vec![Flow { from: 0, to: 0, size: 10.0 * seconds }]).unwrap();
     seconds.iter().map(|seconds| Job::single(0.0, coflow(seconds)).unwrap()).collect()
@@ -234,7 +235,7 @@ fn shapes_of_alibaba_jobs_match_an_independent_program() {
     assert_eq!(shapes.iter().filter(|shape| shape.edges.is_empty()).count(), 4_873);
 }
 
-/// Random number generator of the independent program: splitmix64.
+/// Random number generator of the independent program: SplitMix64.
 struct SplitMix(u64);
 
 impl SplitMix {

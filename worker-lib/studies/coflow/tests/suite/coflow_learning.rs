@@ -79,7 +79,7 @@ fn small(network: NetKind) -> DeepWeaveConfig {
     }
 }
 
-/// Returns hyper-parameters for all kinds of training.
+/// Returns hyper-parameters for each kind of training.
 fn configs() -> [DeepWeaveConfig; 3] {
     let node = small(NetKind::Node);
     let actions = DeepWeaveConfig { explore: Explore::Actions, ..node.clone() };

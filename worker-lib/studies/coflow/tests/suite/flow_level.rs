@@ -1,4 +1,4 @@
-//! Flow-level rates: comparison with the independent program of [`reference`](super::reference).
+//! Rates of individual flows, compared with the independent program of [`reference`](super::reference).
 
 use std::time::Instant;
 
@@ -12,7 +12,8 @@ use proptest::prelude::*;
 
 use super::reference::{RefCoflow, RefFlow, RefRule, completion_times, read};
 
-/// Capacity of a port, in bytes per second. The first queue of Aalo, 10 MB, is 1 s.
+/// Capacity of a port, in bytes per second. With this capacity, the limit of Aalo's first queue, 10 MB, corresponds to
+/// 1 s.
 const CAPACITY: f64 = 10e6;
 
 const RULES: [(PolicySpec, RefRule); 4] = [
@@ -26,7 +27,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the completion times of coflows in the simulator.
+/// Returns the completion times that the simulator computes for coflows.
 fn simulated((ports, capacity): (usize, f64), coflows: &[RefCoflow], policy: PolicySpec) -> Vec<f64> {
     let job = |coflow: &RefCoflow| {
         let flow = |flow: &RefFlow| Flow { from: flow.ingress, to: flow.egress, size: flow.left * capacity };
@@ -38,7 +39,7 @@ fn simulated((ports, capacity): (usize, f64), coflows: &[RefCoflow], policy: Pol
     simulate(&jobs, Fabric::new(ports, capacity), policy.as_mut(), &mut |_, _| {}).unwrap().coflow_times
 }
 
-/// Returns the coflows of a trace for the independent program.
+/// Converts the coflows of a trace to those of the independent program.
 fn of_trace(trace: CoflowTrace) -> Vec<RefCoflow> {
     let coflow = |Arrival { time, coflow }: Arrival| {
         let flow = |flow: &Flow| RefFlow::new(flow.from, flow.to, flow.size / 125e6);

@@ -1,4 +1,4 @@
-//! Tests of coflow scheduling, in one program so that they are linked only once.
+//! Tests of coflow scheduling, built as one program so that they are linked only once.
 
 mod by_hand;
 mod coflow;

@@ -1,12 +1,12 @@
-//! Independent program for flow-level rates. It shares no code with the simulator: it has its own reader of the coflow
-//! benchmark, stores each flow separately, and fills ports one at a time.
+//! Independent program for the rates of individual flows. It shares no code with the simulator: it has its own reader
+//! for files of the coflow benchmark, stores each flow separately, and fills ports one at a time.
 
-/// Flow from an ingress to an egress port, which have separate numbers.
+/// Flow from an ingress to an egress port. Ingress and egress ports are numbered separately.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefFlow {
     pub(super) ingress: usize,
     pub(super) egress: usize,
-    /// Remaining seconds at the full rate of a port.
+    /// Remaining time in seconds at the full rate of a port.
     pub(super) left: f64,
     rate: f64,
 }
@@ -17,14 +17,14 @@ impl RefFlow {
     }
 }
 
-/// Coflow with its arrival, in seconds.
+/// Coflow with its arrival time, in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct RefCoflow {
     pub(super) arrival: f64,
     pub(super) flows: Vec<RefFlow>,
 }
 
-/// Rule of the independent program.
+/// Scheduling rule of the independent program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RefRule {
     /// Max-min fair rates of all flows.
@@ -33,9 +33,9 @@ pub(super) enum RefRule {
     Fifo,
     /// Smallest effective bottleneck first; MADD and backfilling.
     Sebf,
-    /// Ten queues by the seconds that a coflow has sent; the limit of each queue is ten times that of the preceding
-    /// queue. Within a queue, coflows are served first in, first out. The flows of a coflow have fair rates, which
-    /// use all capacity that is available to the coflow.
+    /// Ten queues, by the time in seconds that a coflow's bytes sent so far take at full rate. The limit of each queue
+    /// is ten times that of the preceding one. Within a queue, coflows are served first in, first out. The flows of a
+    /// coflow share all capacity that is available to the coflow at max-min fair rates.
     Aalo {
         /// Limit of the first queue, in seconds at the full rate of a port.
         limit: f64,
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> (usize, Vec<RefCoflow>) {
     (ports, lines.filter(|line| !line.is_empty()).map(coflow).collect())
 }
 
-/// Remaining free part of the ports.
+/// Share of each port that is still free.
 struct Free {
     ingress: Vec<f64>,
     egress: Vec<f64>,
@@ -71,8 +71,8 @@ struct Free {
 
 const NOTHING: f64 = 1e-6;
 
-/// Returns the completion time of each coflow, counted from its arrival. Rates are computed again at every arrival and
-/// at every end of a coflow, and at the end of a flow if `step` seconds have passed since the last computation.
+/// Returns the completion time of each coflow, measured from its arrival. Rates are recomputed whenever a coflow
+/// arrives or ends, and also when a flow ends if at least `step` seconds have passed since the last computation.
 pub(super) fn completion_times(ports: usize, coflows: &[RefCoflow], rule: RefRule, step: f64) -> Vec<f64> {
     let mut coflows = coflows.to_vec();
     let mut done = vec![f64::NAN; coflows.len()];
@@ -120,8 +120,8 @@ fn queue(sent: f64, limit: f64) -> i32 {
     (0..9).find(|queue| sent < limit * 10_f64.powi(*queue)).unwrap_or(9)
 }
 
-/// Returns the longest time that the flows need at any port, at the free part of the port's capacity, or at its full
-/// capacity if `free` is `None`.
+/// Returns the longest time that the flows need at any port. Each port has its free capacity or, if `free` is `None`,
+/// its full capacity.
 fn longest(ports: usize, flows: &[RefFlow], free: Option<&Free>) -> f64 {
     let (mut ingress, mut egress) = (vec![0.0; ports], vec![0.0; ports]);
     for flow in flows {
@@ -174,8 +174,8 @@ fn rates(ports: usize, coflows: &mut [RefCoflow], open: &[usize], rule: RefRule)
     }
 }
 
-/// Adds to the rates of weighted flows: raises them together until a port is busy, fixes the flows of that port, and
-/// repeats with the others.
+/// Adds max-min fair rates to flows with weights: increases all rates together until a port is busy, fixes the rates of
+/// the flows at this port, and repeats with the remaining flows.
 fn fill(flows: &mut [(f64, &mut RefFlow)], free: &mut Free) {
     let ports = free.ingress.len();
     let (mut of_ingress, mut of_egress) = (vec![Vec::new(); ports], vec![Vec::new(); ports]);

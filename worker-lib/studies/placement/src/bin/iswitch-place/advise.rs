@@ -1,4 +1,4 @@
-//! `iswitch place advise`: what a policy would do now with the jobs of Slurm or Kubernetes.
+//! `iswitch place advise`: prints what a policy would do now with the jobs of Slurm or Kubernetes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,7 +92,7 @@ struct Report<'a> {
     left_out: Vec<LeftOut>,
 }
 
-/// Reason for which jobs were left out, and the number of these jobs.
+/// Reason for which jobs were ignored, and their number.
 #[derive(Serialize)]
 struct LeftOut {
     jobs: usize,

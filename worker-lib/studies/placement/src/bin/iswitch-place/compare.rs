@@ -1,4 +1,4 @@
-//! `iswitch place compare`: results of several policies on the same draws.
+//! `iswitch place compare`: compares the results of several policies on the same draws.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

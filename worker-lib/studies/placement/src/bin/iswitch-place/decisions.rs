@@ -1,4 +1,4 @@
-//! Log of the decisions of a policy in a run, and of the failures and completions between them.
+//! Log of the decisions of a policy in a run, and of the failures and job completions between them.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,10 +8,10 @@ use iswitch_study::table::{OrEmpty, Output};
 
 const COLUMNS: &str = "time_s,event,job,gpus,waiting,running,free_gpus";
 
-/// Table with a row for each decision and event of a run, in order of time.
+/// Table with one row for each decision and each event of a run, in chronological order.
 ///
-/// `gpus` has the ids of the GPUs on which a job starts, or the id of the GPU that fails or is repaired. The last three
-/// columns describe the state after the event.
+/// The column `gpus` contains the ids of the GPUs on which a job starts, or the id of the GPU that fails or is
+/// repaired. The last three columns describe the state after the event.
 pub(super) struct Decisions(Output);
 
 impl Decisions {
@@ -39,7 +39,7 @@ impl Decisions {
     }
 }
 
-/// Ids, separated by spaces.
+/// List of ids, displayed with spaces between them.
 struct Ids<'a>(&'a [usize]);
 
 impl Display for Ids<'_> {

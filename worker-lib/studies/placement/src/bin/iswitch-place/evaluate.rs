@@ -1,4 +1,4 @@
-//! `iswitch place evaluate`: results of one policy.
+//! `iswitch place evaluate`: prints the results of one policy.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the Gantt chart of a run, or states why there is none.
+/// Writes the Gantt chart of a run, or prints the reason for which there is none.
 fn draw(path: &Path, gantt: Option<Recorder>, policy: &str) -> anyhow::Result<()> {
     match gantt {
         None => explain_missing("Gantt chart", policy),

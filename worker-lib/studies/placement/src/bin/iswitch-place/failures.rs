@@ -1,4 +1,4 @@
-//! Options for failures of GPUs.
+//! Options that describe failures of GPUs.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use super::rules::Saving;
 /// Default of `--domain-repair`, in seconds: four hours.
 const DOMAIN_REPAIR_S: f64 = 4.0 * 3600.0;
 const SYNTHETIC_GPUS: usize = 20_000;
-/// Random stream of the synthetic GPU lives, which all draws share.
+/// Number of the random stream from which the synthetic GPU lives are generated. All draws share these lives.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
@@ -99,7 +99,8 @@ enum LifeBatch {
 enum Knowledge {
     /// The failure rates
     Rates,
-    /// Each GPU's life history, and the failures observed so far
+    /// Returns the checkpoint setting that applies if no option selects one: Young and Daly's interval, or no
+    /// checkpoints if the failure rates are unknown.
     Lives,
 }
 
@@ -110,7 +111,7 @@ impl FailureArgs {
         if self.failures.is_some() && self.rates.is_none() { Saving::None } else { Saving::YoungDaly }
     }
 
-    /// Returns the random failures of larger failure domains.
+    /// Returns the random failures of nodes, racks and switches.
     pub(super) fn domains(&self) -> Vec<DomainFailures> {
         let rates =
             [(Level::Node, self.node_rate), (Level::Rack, self.rack_rate), (Level::Switch, self.switch_rate)];
@@ -164,7 +165,8 @@ impl FailureArgs {
     }
 }
 
-/// Returns failures at known times. Policies assume the failure rates `rates`, which were estimated beforehand.
+/// Returns failures at known times. The policies assume that the GPUs have the failure rates `rates`, which were
+/// estimated beforehand.
 fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();

@@ -8,7 +8,7 @@ use iswitch_placement::state::State;
 /// Maximum number of bars in a chart. A chart with more bars is unreadable, and its file is too large.
 pub(super) const SPANS_MAX: usize = 20_000;
 
-/// Recorder for the Gantt chart of the first GPUs of a run.
+/// Recorder of a Gantt chart for the GPUs with the lowest ids.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     gpus: usize,
@@ -20,7 +20,7 @@ pub(super) struct Recorder {
 
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// Job that occupies the GPU, and the time in days at which it started there.
+    /// Job that occupies the GPU, and the time at which it started, in days.
     job: Option<(usize, f64)>,
     failed_since: Option<f64>,
     spans: Vec<Span>,
@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl Recorder {
-    /// Creates a recorder for the first `most` GPUs of the scenario.
+    /// Creates a recorder for the `most` GPUs of the scenario with the lowest ids.
     pub(super) fn new(scenario: &Scenario, most: usize) -> Self {
         let gpus = scenario.cluster().gpus();
         Self { gpus, jobs: scenario.jobs().len(), rows: vec![Row::default(); gpus.min(most)], spans: 0 }
@@ -70,7 +70,7 @@ impl Recorder {
         self.rows.iter_mut().for_each(|row| self.spans += row.release(time) + row.repair(time));
     }
 
-    /// Draws the chart; returns None if it would have more than [`SPANS_MAX`] bars.
+    /// Draws the chart. Returns `None` if it would have more than [`SPANS_MAX`] bars.
     pub(super) fn draw(self, policy: &str) -> Option<String> {
         if self.spans > SPANS_MAX {
             return None;
@@ -100,15 +100,15 @@ impl Recorder {
 }
 
 impl Row {
-    /// Closes the bar of the job that occupies the GPU, if any; returns the number of bars added.
+    /// Closes the bar of the job that occupies the GPU, if there is one. Returns the number of bars added.
     fn release(&mut self, end: f64) -> usize {
         let Some((job, begin)) = self.job.take() else { return 0 };
         self.spans.push(Span { begin, end, part: (0.0, 1.0), series: job });
         1
     }
 
-    /// Closes the bar of the GPU's failure, if any, at its repair or at the end of the run; returns the number of bars
-    /// added.
+    /// Closes the bar of the GPU's failure, if there is one, at its repair or at the end of the run. Returns the number
+    /// of bars added.
     fn repair(&mut self, end: f64) -> usize {
         let Some(begin) = self.failed_since.take() else { return 0 };
         self.outages.push((begin, end));

@@ -19,7 +19,7 @@ const BATCH: u64 = 60;
 /// Maximum number of jobs in a batch, so that they fit in memory.
 const BATCH_MAX: u64 = 100_000;
 const SYNTHETIC_JOBS: usize = 20_000;
-/// Random stream that generates the synthetic jobs. All draws share these jobs.
+/// Number of the random stream from which the synthetic jobs are generated. All draws share these jobs.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
@@ -91,7 +91,8 @@ impl JobsArgs {
     /// Reads or generates the jobs.
     ///
     /// # Errors
-    /// Fails if a job needs more than `gpus` GPUs, an option is out of range, or no jobs are left.
+    /// Fails if a file cannot be read, if a job needs more than `gpus` GPUs, if an option is out of range, or if no
+    /// jobs are left.
     pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
         let found = if let Some(path) = &self.jobs {
             self.read(path)?

@@ -24,7 +24,7 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Writes the tables for which a file was given.
+    /// Writes each table for which a file was given.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
         self.results.write(|| csv(summaries))?;
         if let Some(path) = &self.per_job {

@@ -7,15 +7,16 @@ use super::results::Summary;
 use super::rules::Saving;
 use super::{DAY_S, HOUR_S};
 
-/// Colours of the lines, in order. Further lines are dashed and use the same colours again.
+/// Colours of the lines, in the order of the lines. If there are more lines than colours, the colours are used again
+/// for dashed lines.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 const NOTE: &str =
     "Mean over draws; whiskers: 95 % confidence interval. Dashed lines reuse the colours of solid lines.";
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
-/// Plots the makespan of each policy against the failure-rate factor, from the summaries with the checkpoint setting
-/// `saving`.
+/// Plots the makespan of each policy against the failure-rate factor. Only summaries with the checkpoint setting
+/// `saving` are used.
 pub(super) fn over_rates(
     summaries: &[Summary],
     policies: &[String],
@@ -42,8 +43,8 @@ pub(super) fn over_rates(
     .draw()
 }
 
-/// Plots the makespan of each policy for each checkpoint setting, in the given order, from the summaries with the
-/// failure-rate factor `factor`.
+/// Plots the makespan of each policy for each checkpoint setting, in the given order. Only summaries with the
+/// failure-rate factor `factor` are used.
 pub(super) fn over_checkpoints(
     summaries: &[Summary],
     policies: &[String],
@@ -70,7 +71,7 @@ pub(super) fn over_checkpoints(
     .draw()
 }
 
-/// Plots the test results of a training run; `reference` is the policy with which the network was compared.
+/// Plots the test results of a training run. `reference` is the name of the policy with which the network was compared.
 pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
@@ -84,7 +85,8 @@ pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     .draw()
 }
 
-/// Returns a line for each policy, with its 95 % confidence intervals.
+/// Returns one line for each policy, with 95 % confidence intervals. `place` returns the position of a summary on the
+/// horizontal axis, or `None` to omit it.
 fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) -> Option<f64>) -> Vec<Line> {
     let line = |(at, policy): (usize, &String)| {
         let own = summaries.iter().filter(|summary| summary.policy == *policy);

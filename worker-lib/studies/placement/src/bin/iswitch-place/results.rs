@@ -1,4 +1,4 @@
-//! Means of results over draws.
+//! Results of policies, as means over draws.
 
 use iswitch_placement::simulation::GpuTime;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use super::HOUR_S;
 use super::runs::{Measured, PolicyRuns};
 use iswitch_cli::mean::Mean;
 
-/// Ratio of a policy's result to the baseline's: the geometric mean over draws. Makespans may differ by a factor of ten
-/// between draws, so the arithmetic mean of the ratios could exceed 1 no matter which of the two policies is the
-/// baseline.
+/// Ratio of a policy's result to the baseline's, as the geometric mean over draws. The geometric mean is used because
+/// makespans may differ by a factor of ten between draws: with the arithmetic mean, each of two policies could appear
+/// to be worse than the other, depending on which one is the baseline.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Ratio {
     pub(super) mean: f64,
@@ -35,8 +35,8 @@ impl Ratio {
     }
 }
 
-/// Completion times in seconds: the means over draws of each draw's mean and percentiles. A percentile is null if, in
-/// any draw, it falls on a job that did not complete; the mean covers only completed jobs.
+/// Completion times in seconds: each draw's mean and percentiles, averaged over draws. The mean covers only completed
+/// jobs; a percentile is null if, in any draw, it corresponds to a job that did not complete.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct TimesSummary {
     pub(super) mean: Option<Mean>,
@@ -45,16 +45,16 @@ pub(super) struct TimesSummary {
     pub(super) p99: Option<Mean>,
 }
 
-/// GPU-hours by use; their sum is the number of GPUs in the cluster times the makespan.
+/// GPU-hours by use. Their sum is the makespan multiplied by the number of GPUs in the cluster.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct GpuHours {
-    /// Work that no failure undid.
+    /// Hours of work that no failure undid.
     pub(super) useful: Mean,
-    /// Work that failures undid.
+    /// Hours of work that failures undid.
     pub(super) lost: Mean,
-    /// Restarts and checkpoints.
+    /// Hours spent on restarts and checkpoints.
     pub(super) overhead: Mean,
-    /// Working GPUs held by jobs that wait for the repair of another GPU.
+    /// Hours of working GPUs that are held by jobs that wait for the repair of another GPU.
     pub(super) held: Mean,
     /// Failed GPUs.
     pub(super) failed: Mean,
@@ -62,7 +62,7 @@ pub(super) struct GpuHours {
     pub(super) idle: Mean,
 }
 
-/// Results of one policy over several draws. The JSON keys are a public interface.
+/// Results of one policy over several draws. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -85,7 +85,7 @@ pub(super) struct Summary {
     pub(super) gpu_hours: GpuHours,
     /// Share of all GPU-hours that was useful work.
     pub(super) utilisation: Mean,
-    /// Effective training time ratio; null if there is a draw in which no job started.
+    /// Effective training time ratio; null if no job started in at least one of the draws.
     pub(super) ettr: Option<Mean>,
     /// Effective training time ratio divided by that of the baseline; null without a baseline.
     pub(super) ettr_ratio: Option<Ratio>,
@@ -94,7 +94,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Summarises the runs of a policy; ratios are relative to `baseline`, which ran on the same draws.
+    /// Summarises the runs of a policy. Ratios are relative to `baseline`, whose runs must be on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
         let mean = |of: fn(&Measured) -> f64| runs.mean(|run| of(&run.measured));
         let hours = |of: fn(&GpuTime) -> f64| runs.mean(|run| of(&run.measured.gpu_time) / HOUR_S);

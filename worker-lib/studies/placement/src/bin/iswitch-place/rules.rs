@@ -16,9 +16,9 @@ const CHECKPOINT_COST_S: f64 = 60.0;
 pub(super) enum Saving {
     /// No checkpoints.
     None,
-    /// A checkpoint each time a job has done this many seconds of work.
+    /// Checkpoints at a fixed interval, in seconds of work.
     Every(f64),
-    /// The interval that is optimal for the failure rates of a job's GPUs.
+    /// Checkpoints at the interval that is optimal for the failure rates of a job's GPUs.
     YoungDaly,
 }
 
@@ -135,7 +135,7 @@ impl CostArgs {
         }
     }
 
-    /// Returns the default options with these failure costs.
+    /// Returns the default options, but with these failure costs.
     pub(super) fn options(&self) -> anyhow::Result<Options> {
         let checkpoint = self.checkpoint(self.checkpoint.unwrap_or(Saving::YoungDaly));
         let (restart, restart_per_gpu) = (self.restart, self.restart_per_gpu);
