@@ -137,8 +137,8 @@ pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;
-/// Divisor that limits jobs without a key: if the switch holds keys, all such jobs together may use at most
-/// `1 / KEYLESS_SHARE` of its job entries, of its slots and of its memory for sums (requirement M-13).
+/// Divisor that limits jobs without a key: if the switch has any keys, all such jobs together may use at most `1 /
+/// KEYLESS_SHARE` of its job entries, of its slots and of its memory for sums (requirement M-13).
 pub const KEYLESS_SHARE: usize = 2;
 /// Number of rows in the table of rate-limit buckets for non-members.
 pub const STRANGER_ROWS: usize = 2;

@@ -143,8 +143,8 @@ fn status(snapshot: &Snapshot) -> Value {
     })
 }
 
-/// Returns the state of the parent of a job, even while the switch tries to join the parent. Returns `None` for a job
-/// without a parent.
+/// Returns the state of the parent of a job, even while the switch is still trying to join the parent. Returns `None`
+/// if the switch has no parent.
 fn parent(job: &JobStatus) -> Option<Value> {
     let silent_ms = job.parent_silent_ms?;
     Some(json!({

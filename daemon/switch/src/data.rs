@@ -170,7 +170,7 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     let Some(threshold) = job.rounds().asynchronous().map(Aggregates::threshold) else {
         return;
     };
-    // Below a parent, the aggregates are those of the topmost switch.
+    // If the switch has a parent, the aggregates are those of the topmost switch.
     let Sum::Aggregate(round) = addition.sum else { return };
     let participants = job.members().present().bits();
     let times = job.round_times_mut();

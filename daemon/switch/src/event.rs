@@ -97,7 +97,7 @@ pub enum Event {
         member: u16,
         /// Address of the member.
         address: SocketAddrV4,
-        /// First round that the member takes part in.
+        /// First round in which the member takes part.
         round: Round,
     },
     /// A Join was refused.

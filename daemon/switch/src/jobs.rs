@@ -126,7 +126,7 @@ impl Jobs {
         self.directory.find(from)
     }
 
-    /// Records that a member is alive.
+    /// Records that a packet of a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, at: MemberAt, now: Instant) {
         if let Some(job) = self.get_mut(at.job) {
             job.hear_from(at.member, now);
@@ -153,7 +153,7 @@ impl Jobs {
         self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
     }
 
-    /// Returns whether a packet belongs to a member that is alive on another port: this happens if a second cable or a
+    /// Returns whether a packet belongs to a member that is active on another port: this happens if a second cable or a
     /// loop delivers each packet twice.
     pub(crate) fn is_stray(&self, from: &Endpoint, now: Instant, lease: Duration) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))

@@ -175,7 +175,8 @@ fn find(state: &State, job: u32) -> Result<JobIndex, OrderError> {
     state.jobs.find(job).ok_or(OrderError::UnknownJob { job })
 }
 
-/// Finds a job that this switch sums. Orders for a job with a parent must be given to the topmost switch.
+/// Finds a job whose results this switch computes itself. If the switch has a parent, orders must be given to the
+/// topmost switch instead.
 fn find_topmost(state: &State, job: u32) -> Result<JobIndex, OrderError> {
     let at = find(state, job)?;
     let parent = state.uplink(at).map(uplink::Uplink::parent);

@@ -40,7 +40,7 @@ impl fmt::Display for Refused {
             | Status::BadLayout
             | Status::Halted
             | Status::StaleRound => Ok(()),
-            // A switch that does not name its limits, or refuses for a limit that this switch does not know.
+            // The refusing switch does not name its limits, or names a limit that this switch does not know.
             Status::NoCapacity | Status::JobFull if expected == 0 => Ok(()),
             _ => write!(f, " (expected {expected})"),
         }

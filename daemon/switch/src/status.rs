@@ -121,7 +121,7 @@ pub struct MemberStatus {
     pub kind: &'static str,
     /// Whether the member receives results through the group of the job.
     pub hears_group: bool,
-    /// First round that the member takes part in.
+    /// First round in which the member takes part.
     pub start_round: u32,
     /// Time since the last packet of the member, in milliseconds.
     pub silent_ms: u64,

@@ -190,7 +190,7 @@ fn add_vector(
 
 /// Sends segments of a partial sum to the parent. A separate last step sends the Confirm of these segments, because a
 /// control packet would precede the data packets that are produced in the same step. Returns the segment at which it
-/// stopped, or `None` if nothing is left to do.
+/// stopped, or `None` if the range is complete.
 fn raise_partial(
     state: &mut State,
     at: JobIndex,
@@ -213,7 +213,7 @@ fn raise_partial(
 }
 
 /// Sends the results of an aggregate that was finished early, that is, before enough vectors had been admitted. Returns
-/// the segment at which it stopped, or `None` if nothing is left to do.
+/// the segment at which it stopped, or `None` if the range is complete.
 fn publish(
     state: &mut State,
     at: JobIndex,

@@ -504,7 +504,7 @@ impl Uplink {
 
     /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; in an
     /// asynchronous job, aggregates may finish without a contribution of this switch. `taken_up` is the last round of
-    /// which the parent may already have had results when the job was resumed below it.
+    /// which the parent may already have had results when it resumed the job.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,

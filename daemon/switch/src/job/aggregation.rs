@@ -436,9 +436,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Returns whether the members wait for the parent's result of a segment. In the round in which the job was resumed
-    /// below the parent, the parent may already have a result although some members have not contributed. The reason is
-    /// that a member that got the result from an earlier run of this switch does not contribute again.
+    /// Returns whether the members wait for the parent's result of a segment. In the round in which the parent resumed
+    /// the job, the parent may already have a result although some members have not contributed. The reason is that a
+    /// member that got the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         if self.job.passes_on() {
             return !self.is_overtaken(round) && !self.has_result(round, index);

@@ -111,8 +111,8 @@ fn later(a: Round, b: Round) -> Round {
     if a.is_before(b) { b } else { a }
 }
 
-/// Returns the latest aggregate that a member of an asynchronous job, or a member below it, names in its Join. A child
-/// switch states the latest aggregate of its Fresh members in the field `behind` (M-9).
+/// Returns the latest aggregate that a member of an asynchronous job, or a member of such a switch, names in its Join.
+/// A child switch states the latest aggregate of its Fresh members in the field `behind` (M-9).
 fn latest_named(resume: &ResumeRepr) -> Round {
     let is_stated = resume.behind & NAMED != 0;
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }

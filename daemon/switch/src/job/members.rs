@@ -50,7 +50,7 @@ pub(crate) struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) standing: Standing,
-    /// First round that the member takes part in.
+    /// First round in which the member takes part.
     pub(crate) round: Round,
     /// History before that round; for the standings Supplies and Awaits, the history after that round.
     pub(crate) history: u64,
@@ -129,7 +129,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether one of the members is or was a switch, so that packets of members below it may still be in flight.
+    /// Whether one of the members is or was a switch, so that packets of that switch's members may still be in flight.
     had_switches: bool,
 }
 

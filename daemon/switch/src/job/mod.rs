@@ -82,7 +82,7 @@ pub(crate) struct Job {
     dismissed: Dismissed,
     /// Whether a sum that members supply is also sent to the parent, because other members of the parent lack it.
     sends_replay_up: bool,
-    /// Last round of which the parent may already have had results when the job was resumed below it.
+    /// Last round of which the parent may already have had results when it resumed the job.
     taken_up: Option<Round>,
     halted: bool,
     /// Threshold H set by SetH; `None` if H follows the number of members.
@@ -344,7 +344,7 @@ impl Job {
         self.members.present().first_absent().filter(|_| has_room)
     }
 
-    /// Records that a member is alive.
+    /// Records that a packet of a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, id: MemberId, now: Instant) {
         if let Some(member) = self.members.get_mut(id) {
             member.last_heard = now;
@@ -680,13 +680,13 @@ impl Job {
         self.has_parent && (self.sends_replay_up || !is_replayed_here())
     }
 
-    /// Returns whether the parent may already have had results of `round` when the job was resumed below it.
+    /// Returns whether the parent may already have had results of `round` when it resumed the job.
     pub(crate) fn is_taken_up(&self, round: Round) -> bool {
         let is_before_base = round.is_before(self.rounds.numbers().base());
         !is_before_base && self.taken_up.is_some_and(|last| !last.is_before(round))
     }
 
-    /// Returns the last round of which the parent may already have had results when the job was resumed below it.
+    /// Returns the last round of which the parent may already have had results when it resumed the job.
     pub(crate) fn taken_up(&self) -> Option<Round> {
         self.taken_up
     }

@@ -1,4 +1,4 @@
-//! Partial sums of an asynchronous job with a parent (requirement V-11).
+//! Partial sums of an asynchronous job of a switch that has a parent (requirement V-11).
 //!
 //! A job has two partial sums: members' complete vectors are added to one of them while the other is being sent to the
 //! parent. A partial sum is sent as soon as the parent has received the previous one. No vector therefore waits for

@@ -25,8 +25,8 @@ impl Job {
             return start;
         }
         let starts = starts_from(start, self.history.before(start), self.history.chain(), self.epoch());
-        // Below a parent, members from an earlier run of this switch may have advanced further than the present
-        // members.
+        // If the switch has a parent, members from an earlier run of this switch may have advanced further than the
+        // present members.
         let reached = if self.has_parent { &starts[..] } else { &starts[..1] };
         let resumed = reached.iter().find(|(_, before)| own == Some(*before));
         let (round, history) = *resumed.unwrap_or(&starts[0]);
