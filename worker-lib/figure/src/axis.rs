@@ -1,4 +1,4 @@
-//! Axes of charts, and the grid that belongs to them.
+//! Axes of charts, and their grids.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use crate::{Paint, Quantity};
 /// differences and powers.
 const GREATEST: f64 = 1e100;
 
-/// Axis of a chart. Its range adapts to the drawn values.
+/// Axis of a chart. The range of the axis is determined by the values that are drawn.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Name and unit of the quantity that the axis shows. They form the title of the axis.
+    /// Name and unit of the quantity that the axis shows. The title of the axis consists of both.
     pub quantity: Quantity,
-    /// Whether the axis is logarithmic. A logarithmic axis omits zero and negative values.
+    /// Whether the axis is logarithmic. Zero and negative values are not drawn on a logarithmic axis.
     pub is_logarithmic: bool,
     /// Function that formats the label of a tick.
     pub label: fn(f64) -> String,
@@ -30,7 +30,7 @@ pub struct Axis {
     /// Names of `ticks`, in the same order. They replace the tick labels. If the vector is empty, the tick labels are
     /// used.
     pub names: Vec<String>,
-    /// Values that the range includes even if no drawn value is near them.
+    /// Values that the range must include, even if all drawn values are far from them.
     pub includes: Vec<f64>,
 }
 
@@ -47,7 +47,7 @@ impl Axis {
         }
     }
 
-    /// Returns an axis of named, equidistant ticks for categories.
+    /// Returns an axis for categories. Its ticks are equidistant and have the given names.
     pub fn named(quantity: Quantity, names: Vec<String>) -> Self {
         Self { ticks: (0..names.len()).map(|at| at as f64).collect(), names, ..Self::linear(quantity) }
     }
@@ -61,7 +61,7 @@ impl Axis {
         self.quantity.title(self.is_logarithmic)
     }
 
-    /// Returns whether the axis can represent the value.
+    /// Returns whether the axis can represent a value.
     pub(crate) fn has(&self, value: f64) -> bool {
         value.abs() <= GREATEST && (!self.is_logarithmic || value > 1.0 / GREATEST)
     }
@@ -91,7 +91,7 @@ impl Axis {
     }
 }
 
-/// Extends an empty range to a positive length. A single value ends up in the middle of the range.
+/// Extends a range of length zero to a positive length, so that a single value is in the middle of the range.
 fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     let Range { start, end } = range;
     match (start.total_cmp(&end), is_logarithmic) {
@@ -103,7 +103,7 @@ fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     }
 }
 
-/// Returns the position of a value on a linear scale: its logarithm for a logarithmic axis, otherwise the value itself.
+/// Returns the position of a value: its logarithm if the axis is logarithmic, and the value itself otherwise.
 fn place(value: f64, is_logarithmic: bool) -> f64 {
     if is_logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
 }
@@ -119,8 +119,8 @@ fn round_numbers(range: &Range<f64>, is_logarithmic: bool, most: usize) -> Vec<f
     numbers.into_iter().map(|number| if number.abs() < least { 0.0 } else { number }).collect()
 }
 
-/// Returns ticks at 1, 2, 5, 10 and so on. For ranges so wide that there would be too many ticks, returns 1, 3, 10, 30
-/// and so on, or only powers of ten.
+/// Returns ticks at 1, 2, 5, 10 and so on. If there would be too many ticks, returns 1, 3, 10, 30 and so on, or only
+/// powers of ten.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let digits: &[f64] = match range.end / range.start {
         ..1e2 => &[1.0, 2.0, 5.0],
@@ -132,10 +132,10 @@ fn powers(range: &Range<f64>) -> Vec<f64> {
     steps.filter(|step| range.contains(step)).collect()
 }
 
-/// Axis with a known range, in the form that the plotters crate requires.
+/// Axis with a known range, in the form that the plotters crate needs.
 pub(crate) struct Scale {
     is_logarithmic: bool,
-    /// Range of positions on a linear scale.
+    /// Range of the axis, in positions rather than values.
     places: Range<f64>,
     ticks: Vec<f64>,
     names: Vec<String>,
@@ -143,7 +143,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Returns a scale without ticks, for an axis that has no numbers.
+    /// Returns a scale without ticks, for an axis without numbers.
     pub(crate) fn without_ticks(range: Range<f64>) -> Self {
         Self { is_logarithmic: false, places: range, ticks: Vec::new(), names: Vec::new(), label: short }
     }
@@ -221,7 +221,7 @@ pub(crate) fn draw_x_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) 
     write(page, title, at, &label_style(Paint::INK, HPos::Center));
 }
 
-/// Writes the title of the vertical axis above the axis, where it can be read without turning the page.
+/// Writes the title of the vertical axis above the axis, so that it can be read without turning the page.
 pub(crate) fn draw_y_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) {
     let (_, down) = chart.plotting_area().get_pixel_range();
     write(page, title, (MARGIN_PX, down.start - 16), &label_style(Paint::INK, HPos::Left));

@@ -1,4 +1,4 @@
-//! Bar charts with named bars.
+//! Bar charts whose bars have names.
 
 use plotters::style::text_anchor::HPos;
 
@@ -7,11 +7,12 @@ use crate::page::{Page, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Quantity, Reference};
 
 const ROW_PX: u32 = 26;
-/// Margins of the chart. Names are to the left of the bars, lengths to the right, and labels of references above.
+/// Margins of the chart. The names of bars are on the left, the formatted lengths on the right, and the labels of
+/// reference lengths above the bars.
 const MARGINS: Margins = Margins { top: 74, right: 84, bottom: 50, left: 236 };
 const MOST_TICKS: usize = 7;
-/// Maximum ratio of a bar's length to that of the shortest bar. Longer bars are cut off, because otherwise the other
-/// bars would be too short to compare.
+/// Maximum ratio of a bar's length to the length of the shortest bar. Longer bars are cut off, because the other bars
+/// would be too short to be compared.
 const LONGEST: f64 = 8.0;
 
 /// Bar of a bar chart.
@@ -19,7 +20,7 @@ const LONGEST: f64 = 8.0;
 pub struct Bar {
     /// Name that is written beside the bar.
     pub name: String,
-    /// End of the first part of the bar; zero if the bar has only one part.
+    /// End of the first of the bar's two parts; zero if the bar has only one part.
     pub first: f64,
     /// End of the bar.
     pub end: f64,
@@ -40,11 +41,11 @@ pub struct BarChart {
     pub quantity: Quantity,
     /// Function that formats the label of a tick.
     pub tick: fn(f64) -> String,
-    /// Function that formats the length that is written beside a bar.
+    /// Function that formats the length of a bar. The result is written beside the bar.
     pub length: fn(f64) -> String,
     /// Bars from top to bottom.
     pub bars: Vec<Bar>,
-    /// Reference lengths, which are marked across all bars.
+    /// Reference lengths. Each is marked by a line across all bars.
     pub references: Vec<Reference>,
 }
 

@@ -11,28 +11,28 @@ use crate::{Axis, Paint};
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
-/// Margins of the chart. Row names are on the left, and series names on the right. Long row names extend the left
-/// margin.
+/// Margins of the chart. Row names are on the left, and series names on the right. The left margin is wider if row
+/// names are long.
 const MARGINS: Margins = Margins { top: 62, right: 116, bottom: 50, left: 84 };
 /// Estimated width of a character in a name, in pixels.
 const CHARACTER_PX: usize = 7;
 /// Gap between the name of a row and its bars, in pixels.
 const GAP_PX: i32 = 8;
 const TICKS: usize = 7;
-/// Hue step from one series to the next, as a fraction of the colour wheel. With this step, no two hues of the first
-/// few dozen series are close to each other.
+/// Difference between the hues of two successive series, as a fraction of the colour wheel. With this difference, no
+/// two hues of the first few dozen series are close to each other.
 const HUE_STEP: f64 = 0.618_034;
 const SQUARE_PX: i32 = 10;
-/// Part of a row's height that an outage occupies, from bottom to top.
+/// Vertical extent of an outage within its row, from 0 at the bottom to 1 at the top.
 const OUTAGE_PART: (f64, f64) = (0.0, 0.4);
-/// Width of the line at the start of an outage, in pixels. The line extends over the full height of the row, so that
-/// short outages are visible.
+/// Width of the line at the start of an outage, in pixels. The line is as high as the row, so that short outages are
+/// visible.
 const MARK_PX: u32 = 2;
 
 /// Bar in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Start of the bar on the horizontal axis.
+    /// Start of the bar, as a value on the horizontal axis.
     pub begin: f64,
     /// End of the bar.
     pub end: f64,
@@ -49,12 +49,12 @@ pub struct GanttRow {
     pub name: String,
     /// Bars of the row in any order. Later bars are drawn over earlier ones.
     pub spans: Vec<Span>,
-    /// Intervals in which the row was out of service, drawn as narrow bars over the other bars.
+    /// Intervals in which the row was out of service. They are drawn as narrow bars over the bars in `spans`.
     pub outages: Vec<(f64, f64)>,
 }
 
-/// Gantt chart, which shows rows of bars over time, coloured by series. An example is a chart of processors with the
-/// jobs that occupy them.
+/// Gantt chart. It shows rows of bars over time, whose colours represent series. For example, the rows may be
+/// processors, and the series jobs that occupy them.
 ///
 /// ```
 /// use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
@@ -83,7 +83,7 @@ pub struct GanttChart {
     pub note: String,
     /// Horizontal axis.
     pub x: Axis,
-    /// Label of outages, which is the first entry of the legend; `None` if the chart shows no outages.
+    /// Label of outages in the legend, where it is the first entry; `None` if the chart shows no outages.
     pub outage: Option<String>,
     /// Names of the series. The legend on the right lists as many of them as fit.
     pub series: Vec<String>,

@@ -1,4 +1,4 @@
-//! Heat maps, which show matrices as squares of coloured cells.
+//! Heat maps. They show matrices as squares of coloured cells.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -8,7 +8,7 @@ use crate::page::{
 };
 use crate::{Paint, Quantity};
 
-/// Vertical position of the first row of matrices, below the title, in pixels.
+/// Distance of the first row of matrices from the top of the page, in pixels. The title is above it.
 const TOP_PX: i32 = 70;
 /// Width of the area on the left, in pixels. It contains the row numbers and their title.
 const LEFT_PX: i32 = 62;
@@ -32,7 +32,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the number of cells along the longer side.
+    /// Returns the number of cells along the longer side of the matrix.
     fn cells(&self) -> usize {
         self.values.iter().map(Vec::len).fold(self.values.len(), usize::max)
     }
@@ -48,7 +48,8 @@ pub struct MatrixRow {
 }
 
 /// Heat map: rows of matrices with a common colour scale from zero to the maximum of all values. The colours are those
-/// of viridis, which is ordered by lightness and avoids black and white, the colours of pages.
+/// of the viridis palette. They are ordered by lightness, and none is black or white, because these are the colours of
+/// pages.
 ///
 /// ```
 /// use iswitch_figure::{HeatMap, Matrix, MatrixRow, Quantity};
@@ -109,7 +110,8 @@ impl HeatMap {
         })
     }
 
-    /// Writes the numbers of the first and last column and row, and the titles of both.
+    /// Writes the numbers of the first and last column and of the first and last row, and the titles of the columns and
+    /// the rows.
     fn draw_axes(&self, page: &Page<'_>, matrix: &Matrix, corner: (i32, i32), side: i32, is_first: bool) {
         let (left, top) = (corner.0, corner.1 + TEXT_PX / 2);
         let cell = (side / matrix.cells().max(1) as i32).max(1);

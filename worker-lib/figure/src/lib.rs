@@ -1,12 +1,12 @@
 //! SVG figures that are readable on light and dark pages: [line charts](LineChart), [bar charts](BarChart), [heat
 //! maps](HeatMap) and [Gantt charts](GanttChart).
 //!
-//! Drawing never fails. An empty chart is drawn as well. Points are omitted if a coordinate is not a number or if a
-//! logarithmic axis cannot represent it.
+//! Drawing never fails. A chart without data is drawn as an empty chart. A point is omitted if one of its coordinates
+//! is not a number, or if a logarithmic axis cannot represent it.
 //!
-//! The plotters crate draws the elements and maps values to pixels; with only its SVG backend, it adds just four small
-//! crates. This crate adds what plotters lacks: mandatory axis titles, labels at the ends of lines, and colours for
-//! light and dark pages.
+//! The plotters crate draws the elements and maps values to pixels. If only its SVG backend is enabled, it adds just
+//! four small dependencies. This crate adds what plotters lacks: mandatory axis titles, labels at the ends of lines,
+//! and colours for light and dark pages.
 
 mod axis;
 mod bar_chart;

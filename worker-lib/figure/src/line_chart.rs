@@ -11,28 +11,29 @@ use crate::{Axis, Paint, Reference};
 const HEIGHT_PX: u32 = 518;
 /// Margins of the chart. The names of lines are on the right.
 const MARGINS: Margins = Margins { top: 82, right: 220, bottom: 54, left: 70 };
-/// Maximum number of ticks at round numbers. The x axis has fewer ticks than the y axis, because its labels are side by
-/// side.
+/// Maximum number of ticks at round numbers on the x axis. It is smaller than that of the y axis, because the labels of
+/// the x axis are side by side.
 const X_TICKS: usize = 6;
 const Y_TICKS: usize = 11;
-/// Margin below and above the lines, as a fraction of the axis length.
+/// Space below and above the lines, as a fraction of the length of the y axis.
 const Y_MARGIN: f64 = 0.05;
-/// Margin of a logarithmic x axis, as a fraction of its length. Because such an axis has no natural origin, the margin
-/// separates the marks from the y axis.
+/// Space at each end of a logarithmic x axis, as a fraction of its length. It separates marks from the y axis, because
+/// a logarithmic axis has no natural origin.
 const LOGARITHMIC_X_MARGIN: f64 = 0.02;
-/// Margin of an x axis with names, as a fraction of its length. It separates the names below the axis from the names at
-/// the ends of lines.
+/// Space at each end of an x axis with names, as a fraction of its length. It separates the names below the axis from
+/// the names at the ends of lines.
 const NAMED_X_MARGIN: f64 = 0.07;
 const DASH_PX: i32 = 6;
 const GAP_PX: i32 = 4;
-/// Length of the stroke sample before the name of a line, in pixels.
+/// Length of the sample of a line's stroke, in pixels. The sample is drawn to the left of the line's name.
 const SAMPLE_PX: i32 = 20;
 const BAND_OPACITY: f64 = 0.18;
 
 /// Line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Name at the end of the line. If several lines have the same name, only the first one is labelled.
+    /// Name that is written at the end of the line. If several lines have the same name, only the first of them is
+    /// labelled.
     pub name: String,
     /// Colour of the line.
     pub paint: Paint,
@@ -75,7 +76,7 @@ impl Line {
     }
 }
 
-/// Line chart that shows the names of lines at their ends.
+/// Line chart. The name of each line is written at the line's end.
 ///
 /// ```
 /// use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
@@ -104,7 +105,8 @@ pub struct LineChart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Lines of the chart. Wider lines are drawn over narrower ones, and later lines over earlier ones.
+    /// Lines of the chart. Wide lines are drawn over narrow lines. Among lines of equal width, later lines are drawn
+    /// over earlier ones.
     pub lines: Vec<Line>,
     /// Reference values on the vertical axis, drawn below all lines.
     pub references: Vec<Reference>,
@@ -172,7 +174,7 @@ impl LineChart {
         }
     }
 
-    /// Draws a line and returns the vertical position of its end, or `None` if it has no points.
+    /// Draws a line, and returns the vertical position of its end in pixels. Returns `None` if the line has no points.
     fn draw_line(&self, page: &Page<'_>, chart: &Chart<'_, '_>, line: &Line) -> Option<i32> {
         let Line { paint, width_px, is_dashed, points, spreads, .. } = line;
         let pixels: Vec<_> =
@@ -208,7 +210,7 @@ struct End<'a> {
     is_dashed: bool,
 }
 
-/// Writes the names of lines beside their ends, so that the names do not overlap.
+/// Writes the names of lines beside the ends of the lines, in such positions that the names do not overlap.
 fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<End<'_>>) {
     let step = LABEL_PX + 4;
     ends.sort_by_key(|end| end.y);

@@ -13,11 +13,11 @@ pub(crate) const MARGIN_PX: i32 = 16;
 pub(crate) const LABEL_PX: i32 = 13;
 const TITLE_PX: i32 = 16;
 
-/// Drawing area of a page.
+/// Area of a page on which figures are drawn.
 pub(crate) type Page<'svg> = DrawingArea<SVGBackend<'svg>, Shift>;
 
-/// Draws a page with a title and a note below it, and returns the page as SVG. Drawing cannot fail, because the output
-/// is written to a string.
+/// Draws a page with a title and, below it, a note. Returns the page as SVG. Drawing cannot fail, because the output is
+/// written to a string.
 pub(crate) fn page(title: &str, note: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
     let mut svg = String::new();
     {
@@ -31,8 +31,8 @@ pub(crate) fn page(title: &str, note: &str, height_px: u32, draw: impl FnOnce(&P
     adapt(&svg)
 }
 
-/// Adds a style sheet that adapts the colours to the reader's colour scheme. Its rules take precedence over SVG
-/// attributes.
+/// Adds a style sheet that adapts the colours to the reader's colour scheme. The rules of the style sheet take
+/// precedence over SVG attributes.
 fn adapt(svg: &str) -> String {
     let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
         let light = format!("#{r:02X}{g:02X}{b:02X}");
@@ -66,7 +66,7 @@ pub(crate) fn draw_path(page: &Page<'_>, pixels: impl Into<Vec<(i32, i32)>>, pai
     page.draw(&PathElement::new(pixels, paint.light.stroke_width(width_px))).expect("writing cannot fail");
 }
 
-/// Draws a filled rectangle between two corners in pixels.
+/// Draws a filled rectangle. `corners` are the positions of two opposite corners in pixels.
 pub(crate) fn draw_box(page: &Page<'_>, corners: [(i32, i32); 2], colour: RGBColor) {
     page.draw(&Rectangle::new(corners, colour.filled())).expect("writing cannot fail");
 }

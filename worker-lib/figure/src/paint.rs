@@ -1,6 +1,5 @@
-//! Colours that adapt to light and dark pages. They are those of the Okabe-Ito palette, which people with colour
-//! blindness can distinguish. On white pages, colours are darkened if text in the original colour would have too little
-//! contrast.
+//! Colours that adapt to light and dark pages. They come from the Okabe-Ito palette, whose colours people with colour
+//! blindness can distinguish. On white pages, a colour is darkened if text in it would have too little contrast.
 
 use plotters::style::RGBColor;
 

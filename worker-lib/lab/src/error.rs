@@ -16,7 +16,7 @@ pub enum LabError {
     /// This process is not permitted to create namespaces.
     #[error("this user may not create namespaces ({reason}); {remedy}")]
     Namespaces {
-        /// Reason reported by the kernel, or by the program that called it.
+        /// Reason that was reported by the kernel, or by the program that called it.
         reason: String,
         /// Suggested fix.
         remedy: String,
@@ -40,7 +40,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns a function that converts a system error that occurred during `action`.
+    /// Returns a function that converts an error of the operating system. `action` describes the operation that failed.
     pub(crate) fn system<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         |error| Self::System { action: action.into(), error: error.into() }
     }

@@ -1,4 +1,4 @@
-//! Isolation of a process tree in namespaces. It is also available to ordinary users.
+//! Isolation of a process and its descendants in namespaces. Ordinary users can use it.
 //!
 //! ```text
 //! caller
@@ -26,7 +26,7 @@ use crate::process::{command, find_program, run};
 
 /// Environment variable that is set for all processes inside the namespaces.
 const VARIABLE: &str = "ISWITCH_ISOLATED";
-/// File that contains the name of the mount namespace that has been prepared.
+/// File that contains the name of the mount namespace for which [`prepare`] has been called.
 const MARK: &str = "/run/iswitch-isolated";
 /// Entries of `/run` that are hidden inside the namespaces: the names of network namespaces, the mark of an outer
 /// namespace, and the control socket of a daemon outside. A daemon inside uses the same path for its own socket.
@@ -34,7 +34,7 @@ const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
 /// Programs that are required to create networks, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("setpriv", "util-linux"), ("unshare", "util-linux")];
-/// System settings that forbid user namespaces for ordinary users, with the forbidding value and the suggested fix.
+/// System settings that deny user namespaces to ordinary users, each with the value that does so and the suggested fix.
 const SETTINGS: [(&str, &str, &str); 3] = [
     (
         "kernel/unprivileged_userns_clone",
@@ -105,7 +105,7 @@ pub fn check() -> Result<(), LabError> {
     Err(LabError::Namespaces { reason, remedy: remedy(setting).to_owned() })
 }
 
-/// Returns the suggested fix if the settings of the system forbid namespaces.
+/// Returns the suggested fix if a setting of the system forbids namespaces. `setting` reads a setting.
 fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
     let forbids =
         |(name, value, _): &&(&str, &str, &str)| setting(name).is_some_and(|text| text.trim() == *value);
@@ -163,7 +163,7 @@ fn replace_run() -> io::Result<()> {
     fs::create_dir(run.join("netns"))
 }
 
-/// Lookup of process ids in the PID namespace of the caller.
+/// Lookup of the process ids that processes have in the PID namespace of the caller.
 #[derive(Debug)]
 pub struct Outside {
     /// `/proc` of the caller's PID namespace.
@@ -177,7 +177,7 @@ impl Outside {
         Ok(Self { proc: File::open("/proc")?, own })
     }
 
-    /// Returns the outer process id of a child of this process.
+    /// Returns the process id that a child of this process has in the caller's PID namespace.
     pub fn id_of(&self, child: u32) -> Option<u32> {
         let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
         let entries = fs::read_dir(&proc).ok()?.flatten();

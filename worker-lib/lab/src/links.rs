@@ -8,27 +8,28 @@ use crate::namespace::Namespace;
 
 /// Minimum burst of a shaper, in bytes. A TCP super-frame of 64 KiB takes 68,130 bytes, because tbf also counts the
 /// headers of its 45 segments. The kernel splits a super-frame that exceeds the burst before queueing it. With a burst
-/// of 68,000 bytes, every TCP program sent single segments, which took five times as much CPU time and hid the effect
-/// of the rate. The effect of the rate is also hidden for vectors that are not much longer than the burst.
+/// of 68,000 bytes, every TCP program sent single segments; this took five times as much CPU time, which concealed the
+/// effect of the rate. The burst itself conceals the effect of the rate on vectors that are not much longer than the
+/// burst.
 const MIN_BURST_BYTES: f64 = 72_000.0;
-/// Burst of a shaper, as a time in seconds at its rate. With a smaller burst, the kernel's timer resolution would
-/// reduce the rate.
+/// Burst of a shaper, as the time in seconds that it takes at the shaper's rate. A smaller burst would reduce the rate,
+/// because the resolution of the kernel's timers is limited.
 const BURST_SECONDS: f64 = 50e-6;
-/// Queue limit of a shaper, in bytes. It exceeds the data that any program has in flight, so that the shaper drops
-/// nothing. With the few hundred kilobytes of a real switch port, a parameter server that uses TCP would have to wait
-/// for retransmission timers.
+/// Queue limit of a shaper, in bytes. It exceeds the amount of data that any program has in flight, so that the shaper
+/// drops nothing. If the limit were a few hundred kilobytes, as in a real switch port, a parameter server that uses TCP
+/// would have to wait for retransmission timers.
 const QUEUE_BYTES: u64 = 64 << 20;
 /// Queue limit of the delay emulation, in packets. A super-frame counts as one packet.
 const QUEUE_PACKETS: u64 = 100_000;
 
-/// Returns the arguments that limit the egress rate of an interface. They follow `tc qdisc add dev INTERFACE root`.
+/// Returns the arguments of `tc qdisc add dev INTERFACE root` that limit the egress rate of an interface.
 pub fn shaper(bits_per_s: f64) -> Vec<String> {
     let burst_bytes = (bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
     let words = format!("tbf rate {bits_per_s:.0}bit burst {burst_bytes:.0} limit {QUEUE_BYTES}");
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// Rate of a link in each direction.
+/// Rate of a link, which is the same in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Bits per second.
@@ -66,7 +67,7 @@ fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     (number > 0.0 && number.is_finite()).then_some(number * scale)
 }
 
-/// Properties that all links have in each direction.
+/// Properties of the links. They are the same for all links and in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Links {
     /// Rate of each link; `None` if links are as fast as the machine allows.
@@ -76,7 +77,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Limits the rate of an interface's egress traffic and delays the traffic.
+    /// Limits the rate of an interface's egress traffic, and delays this traffic.
     ///
     /// # Errors
     /// Fails if the kernel lacks a required queueing discipline.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::LabError;
 use crate::process::{command, feed, run};
 
-/// Directory in which `ip` keeps the names of network namespaces.
+/// Directory in which `ip` stores the names of network namespaces.
 pub const DIRECTORY: &str = "/run/netns";
 
 /// Named network namespace. Dropping this value removes the namespace.
@@ -19,7 +19,7 @@ impl Namespace {
     /// Creates a namespace with its loopback interface up.
     ///
     /// # Errors
-    /// Fails if the process is neither root nor [isolated](crate::isolation), or if the name is taken.
+    /// Fails if the process is neither root nor [isolated](crate::isolation), or if a namespace of this name exists.
     pub fn new(name: impl Into<String>) -> Result<Self, LabError> {
         let name = name.into();
         run(command("ip").args(["netns", "add", &name]))?;

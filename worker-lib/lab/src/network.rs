@@ -1,4 +1,4 @@
-//! Networks of workers that are connected to a switch's bridge.
+//! Networks in which workers are connected to the bridge of a switch.
 
 use std::net::Ipv4Addr;
 
@@ -47,7 +47,8 @@ pub struct Cable<'a> {
 }
 
 impl Cable<'_> {
-    /// Returns the `ip` commands that create both ends of the cable. The far end is created in the namespace `end`.
+    /// Returns the `ip` commands that create a cable. One end is the bridge port; the other end is created in the
+    /// namespace `end`.
     pub fn lay_commands(&self, end: &str) -> String {
         let Self { port, interface, mtu_bytes, .. } = self;
         format!(
@@ -63,7 +64,7 @@ impl Cable<'_> {
     }
 }
 
-/// Switch with workers, each of which is connected to a port of the switch's bridge.
+/// Switch with workers. Each worker is connected to a port of the switch's bridge.
 #[derive(Debug)]
 pub struct Network {
     /// Namespace of the switch.

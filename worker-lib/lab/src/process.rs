@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::LabError;
 
-/// Directories that contain system programs. Debian omits them from the `PATH` of ordinary users.
+/// Directories of system programs that Debian omits from the `PATH` of ordinary users.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// Returns a command whose process is killed by the kernel when the calling thread ends, even if the calling thread is
@@ -50,7 +50,7 @@ pub fn run(command: &mut Command) -> Result<String, LabError> {
     checked(command, &output)
 }
 
-/// Runs a command with the given standard input and waits for it to succeed.
+/// Runs a command with `input` as its standard input, and waits until it succeeds.
 ///
 /// # Errors
 /// Fails if the command cannot be started or fails.
@@ -72,7 +72,7 @@ fn checked(command: &Command, output: &Output) -> Result<String, LabError> {
     Err(LabError::Command { command: text(command), reason: reason.trim().to_owned() })
 }
 
-/// Formats the command line for messages.
+/// Formats a command line for messages.
 fn text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

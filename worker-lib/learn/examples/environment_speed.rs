@@ -1,9 +1,9 @@
 //! Measures the steps per second of environments with random actions: for one environment, for 16 environments in one
 //! thread, and for 16 environments in two threads. Gymnasium environments use Python processes instead of threads. The
-//! third column divides the steps of 16 environments in one thread by the CPU time of this process, which depends less
-//! on other load of the machine. This CPU time does not include that of the Python processes. Without an id, measures
-//! all built-in environments.
-//! `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
+//! third column is the number of steps of 16 environments in one thread, divided by the CPU time of this process. It
+//! depends less on other programs that run on the machine. The CPU time of the Python processes is not included.
+//! Without an id, measures all built-in environments. `cargo run --release -p iswitch-learn --example environment_speed
+//! -- [ID...]`
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ struct Speed {
     cpu: f64,
 }
 
-/// Environments with the same id, and buffers that all of their steps share.
+/// Environments with the same id, and buffers for their steps.
 struct Stepper {
     environments: Vec<Box<dyn Environment>>,
     rng: ChaCha8Rng,

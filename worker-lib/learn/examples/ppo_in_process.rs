@@ -1,5 +1,5 @@
-//! PPO in one process, without a switch and without the `iswitch` command: an example of a custom training program.
-//! `cargo run --release -p iswitch-learn --example ppo_in_process -- [ENV [STEPS [SEED]]]`
+//! PPO in one process, without a switch and without the `iswitch` command. This is an example of a custom training
+//! program. `cargo run --release -p iswitch-learn --example ppo_in_process -- [ENV [STEPS [SEED]]]`
 
 use iswitch::Loopback;
 use iswitch_learn::algorithms::ppo::{PpoConfig, PpoTrainer};

@@ -37,7 +37,7 @@ use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
 hyper_parameters! {
-/// Hyper-parameters of A2C. Their names are those of Stable-Baselines3. Sizes are totals over all workers.
+/// Hyper-parameters of A2C, named as in Stable-Baselines3. Sizes are totals over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct A2cConfig {
@@ -339,7 +339,7 @@ impl A2cLearner {
         }
     }
 
-    /// Writes the gradient. Returns the means of the policy loss, the value loss and the entropy over the rollout.
+    /// Writes the gradient. Returns the means, over the rollout, of the policy loss, the value loss and the entropy.
     fn learn(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; 3] {
         let Self { config, networks, buffer, work, action: kind } = self;
         let (samples, width) = (buffer.returns.len(), networks.outputs());

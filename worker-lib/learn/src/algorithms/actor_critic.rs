@@ -9,10 +9,10 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::env::{Action, ActionSpec, EnvSpec};
 use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Lstm, Network, orthogonal};
 
-/// Separate actor and critic networks with tanh layers. The policy is either a softmax or a diagonal Gaussian whose log
-/// standard deviation does not depend on the observation. A recurrent policy has a memory before each network; the
-/// outputs of the memory are the inputs of the network. The type contains only shapes; the layout of the parameters is
-/// `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
+/// Separate actor and critic networks with tanh layers. The policy is either a softmax, or a diagonal Gaussian with a
+/// log standard deviation that does not depend on the observation. If the policy is recurrent, each network is preceded
+/// by a memory, whose outputs are the inputs of the network. The type contains only shapes; the layout of the
+/// parameters is `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
     actor: Network,
@@ -33,7 +33,8 @@ pub struct NamedTensor {
     pub range: Range<usize>,
 }
 
-/// Asserts that the tensors cover each of `count` parameters exactly once, and that their shapes match their ranges.
+/// Asserts that the tensors together cover each of `count` parameters exactly once, and that the shape of each tensor
+/// matches its range.
 #[cfg(test)]
 pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
     let mut covered = vec![0; count];

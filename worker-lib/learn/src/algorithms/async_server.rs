@@ -24,12 +24,13 @@ use iswitch::reception::{GreetedConnection, Reception, Refusal};
 
 const MAGIC: [u8; 4] = *b"iSW2";
 const GREETING_LEN_BYTES: usize = 12;
-/// Maximum number of workers that are served at the same time. Each of them needs a thread and a copy of the model.
+/// Maximum number of workers that the server serves at the same time. Each worker needs a thread and a copy of the
+/// model.
 const MAX_WORKERS: usize = 1_024;
 /// Interval between a worker's attempts to connect to the server.
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// Timeout for receiving a vector or a model. It is long, because the slowest worker may act for a while between two
-/// vectors.
+/// Timeout for receiving a vector or a model. It is long, because the slowest worker may step its environments for a
+/// long time between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 /// Interval at which the server checks whether all workers have left.
 const POLL: Duration = Duration::from_millis(10);
@@ -45,7 +46,7 @@ pub struct ServerReport {
     pub staleness: Vec<u64>,
 }
 
-/// Model at the server, with the state of the run.
+/// Model on the server, and the state of the run.
 struct State<'a, 'b> {
     model: Vec<f32>,
     replica: Replica,
@@ -63,7 +64,8 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Applies a vector, unless the run is over or the vector is too stale. Returns whether it was applied.
+    /// Applies a vector, unless the run is over or the vector is too stale. `made_from` is the number of the model from
+    /// which the vector was computed. Returns whether the vector was applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -85,7 +87,7 @@ impl State<'_, '_> {
     }
 }
 
-/// Asynchronous parameter server that listens for workers, but does not serve them yet.
+/// Asynchronous parameter server that is listening for workers, but is not serving them yet.
 #[derive(Debug)]
 pub struct AsyncServer {
     listener: TcpListener,
@@ -120,8 +122,9 @@ impl AsyncServer {
     /// notifies all workers and returns.
     ///
     /// # Errors
-    /// Fails if the observer or the listener fails. If a connection fails, only that connection ends. If a connection's
-    /// greeting does not come from a worker of this job, the server closes the connection and logs the reason.
+    /// Fails if the observer or the listener fails. If a connection fails, only that connection is closed. If a
+    /// connection's greeting does not come from a worker of this job, the server closes the connection and logs the
+    /// reason.
     pub fn run(
         self,
         model: Vec<f32>,
@@ -189,13 +192,15 @@ fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     bytes
 }
 
-/// Returns the vector length and the model length, in floats, from a greeting that begins with the magic.
+/// Returns the vector length and the model length, in floats, that a greeting contains. The greeting must begin with
+/// the magic.
 fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
     let [_, _, _, _, a, b, c, d, e, f, g, h] = greeting;
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// Responds to a greeting. Returns the connection if it comes from a worker of this job and the server is not full.
+/// Receives a greeting and responds to it. Returns the connection if it comes from a worker of this job and the server
+/// is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
     guest: GreetedConnection<GREETING_LEN_BYTES>,
@@ -286,7 +291,7 @@ pub struct AsyncClientOptions {
 /// Computes gradients for a server until the server reports that the run is over. Returns the number of vectors sent.
 ///
 /// # Errors
-/// Fails if an environment fails, if the server does not respond, or if it serves a different job.
+/// Fails if an environment fails, or if the server does not respond or serves a job with other vector or model lengths.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

@@ -82,7 +82,7 @@ impl LocalSide {
     }
 }
 
-/// Local half of a worker, with its vectors in the form that the switch sums.
+/// Local half of a worker, and the worker's vectors in the form that the switch sums.
 struct SwitchedSide {
     local: LocalSide,
     codec: VectorCodec,

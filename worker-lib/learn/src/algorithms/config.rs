@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::TrainError;
 use super::experience::ExperienceOptions;
 
-/// Sequence of range checks that records the first value out of range.
+/// Sequence of range checks. It records the first value that is out of range.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     first: Option<String>,
@@ -82,8 +82,8 @@ pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters serialise to JSON")
 }
 
-/// Defines the hyper-parameters of an algorithm. The doc comments of the fields are also the descriptions that users
-/// see.
+/// Defines the hyper-parameters of an algorithm. The doc comments of the fields are also the descriptions shown to
+/// users.
 macro_rules! hyper_parameters {
     (
         $(#[$attribute:meta])*

@@ -1,4 +1,5 @@
-//! Critics for continuous actions, with their parameters in one flat vector, and their loss; used by DDPG, TD3 and SAC.
+//! Critics for continuous actions and their loss, used by DDPG, TD3 and SAC. The parameters are stored in one flat
+//! vector.
 
 use std::ops::Range;
 
@@ -15,13 +16,13 @@ use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 /// actions and values start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
-/// Architecture of the actors and critics for continuous actions.
+/// Architecture of actors and critics for continuous actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// Hidden layers have layer normalisation, the action enters a critic at its second layer, and the outputs start
     /// near zero (Lillicrap et al., 2016).
     Normalised,
-    /// Hidden layers have ReLU activations only, the action enters a critic at its first layer, and all layers are
+    /// Hidden layers have only ReLU activations, the action enters a critic at its first layer, and all layers are
     /// initialised as in PyTorch (Fujimoto et al., 2018; Haarnoja et al., 2018).
     Plain,
 }
@@ -56,8 +57,8 @@ impl Architecture {
     }
 }
 
-/// Returns the number of floats in an action of `env`. Checks that actions are continuous and that there are hidden
-/// layers.
+/// Returns the number of floats in an action of `env`. Also checks that actions are continuous and that there are
+/// hidden layers.
 ///
 /// # Errors
 /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -91,8 +92,8 @@ pub struct Critics {
 struct CriticWorkspace {
     features: Workspace,
     value: Workspace,
-    /// Concatenated features and actions, `[batch_max, width + action_dim]`; `by_joined` is the loss gradient with
-    /// respect to them.
+    /// Concatenated features and actions, `[batch_max, width + action_dim]`. `by_joined` is the gradient of the loss
+    /// with respect to them.
     joined: Vec<f32>,
     by_joined: Vec<f32>,
 }
@@ -169,8 +170,8 @@ impl Critics {
         }
     }
 
-    /// Returns the values (`[batch]`) of `actions` (`[batch, action_dim]`) at `observations`; `critic` is the slice of
-    /// one critic's parameters.
+    /// Returns the values (`[batch]`) of `actions` (`[batch, action_dim]`) at `observations`. `critic` contains the
+    /// parameters of one critic.
     fn values<'w>(
         &self,
         critic: &[f32],
@@ -266,9 +267,9 @@ pub struct CriticLoss {
 /// Statistics of the first critic in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CriticReport {
-    /// Mean squared error of the values.
+    /// Mean squared error of the values. The mean is weighted by the weights of the samples.
     pub loss: f64,
-    /// Mean value of the actions.
+    /// Mean of the values that the critic assigns to the actions.
     pub mean_value: f64,
 }
 
@@ -298,7 +299,7 @@ impl CriticLoss {
 
     /// Computes the targets of a batch: `r + gamma * (min Q'(s', a') + bonus)`, or only `r` if the episode terminated.
     /// `critics` holds the parameters of the target critics and `next_actions` (`[batch, action_dim]`) the actions a'.
-    /// `bonus` returns the bonus of a sample, such as its entropy.
+    /// `bonus` returns the bonus of a sample, such as an entropy bonus.
     pub fn find_targets(
         &mut self,
         gamma: f32,
@@ -398,8 +399,8 @@ impl CriticLoss {
     }
 }
 
-/// Test inputs for losses: an environment with 3-dimensional observations and 2-dimensional actions, and a batch of
-/// transitions.
+/// Test inputs for losses. They consist of an environment with 3-dimensional observations and 2-dimensional actions,
+/// and of a batch of transitions.
 #[cfg(test)]
 pub(super) mod samples {
     use rand::SeedableRng as _;

@@ -282,9 +282,9 @@ impl DqnLoss {
         Self { network, work, targets: vec![], errors: vec![], delta: vec![] }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the mean loss. `model` holds the parameters
-    /// of the online network, followed by those of the target network. Returns the loss and the mean value of the
-    /// chosen actions.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the mean loss. `model` holds the parameters of
+    /// the online network, followed by those of the target network. Returns the loss, and the mean of the values that
+    /// the network assigns to the chosen actions.
     pub fn gradient(
         &mut self,
         config: &DqnConfig,
@@ -336,7 +336,7 @@ impl DqnLoss {
     }
 }
 
-/// Returns the index of the first maximum.
+/// Returns the index of the largest value, or the first such index if there are several.
 fn best(values: &[f32]) -> usize {
     let mut best = 0;
     for (i, value) in values.iter().enumerate() {

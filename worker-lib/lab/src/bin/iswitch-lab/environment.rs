@@ -9,12 +9,14 @@ use iswitch_lab::network::{SWITCH_ADDRESS, worker_address};
 use iswitch_lab::process::{find_program, search_path};
 use iswitch_protocol::limits::DEFAULT_PORT;
 
-/// Environment variables of other launchers, which would contradict the rank that the lab assigns.
+/// Environment variables that other launchers set. They are removed, because they would contradict the rank that the
+/// lab assigns.
 pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
-/// Directory in which the daemon creates its control socket for ordinary users, and in which iswitchctl looks for it.
+/// Directory of the control socket. A daemon that an ordinary user has started creates its socket in this directory,
+/// and iswitchctl looks for it there.
 pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
-/// Port of the torch store on worker 0; equal to torchrun's default.
+/// Port of the torch store on worker 0. It equals torchrun's default.
 const MASTER_PORT: u16 = 29500;
 
 /// Returns the directory of this program, which also contains the project's other programs.
@@ -23,7 +25,7 @@ fn own_directory() -> anyhow::Result<PathBuf> {
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// Returns the path of the switch daemon: next to this program, or in `PATH`.
+/// Returns the path of the switch daemon, which is in the directory of this program or in `PATH`.
 pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     let directory = own_directory()?;
     let beside = directory.join("iswitchd");
@@ -39,8 +41,8 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Returns the `PATH` of the commands: the user's directories, followed by the directories of system programs and the
-/// directory of this program.
+/// Returns the `PATH` of the workers' commands. It consists of the directories of the user's `PATH`, those of system
+/// programs, and that of this program.
 fn path() -> anyhow::Result<OsString> {
     let path = search_path();
     let directories = env::split_paths(&path).chain([own_directory()?]);

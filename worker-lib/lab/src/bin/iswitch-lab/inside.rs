@@ -20,13 +20,14 @@ use crate::environment::{self, OTHER_LAUNCHERS, RUNTIME_DIRECTORY};
 use crate::output::{Copiers, Target};
 use crate::supervisor::{Group, SHELL, Stop};
 
-/// Timeout for the start of the switch, long enough for a busy machine.
+/// Timeout for the start of the switch. It is long enough for a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Option of iswitchd that sets its log level.
 const LOG_LEVEL: &str = "--log-level";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Creates the network, runs the commands to completion, and returns the exit status of the first command that failed.
+/// Creates the network, runs the commands to completion, and returns the exit status of the first command that failed,
+/// or 0.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     let outside = isolation::prepare()?;
     let stop = Stop::on_signals()?;

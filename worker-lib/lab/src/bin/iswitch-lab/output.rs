@@ -1,11 +1,11 @@
-//! Output of the commands. Each line is prefixed with the name of the process that printed it.
+//! Output of the processes. Each line is prefixed with the name of the process that printed it.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a line, in bytes. A longer line is shown in parts.
+/// Maximum length of a line, in bytes. A longer line is printed in several parts.
 const MAX_LINE_LEN_BYTES: u64 = 64 << 10;
 /// Maximum time to wait for remaining output after the commands have exited. Without this limit, a background process
 /// that keeps a pipe open could prevent the lab from ending.
@@ -19,7 +19,7 @@ pub(crate) enum Target {
     Stderr,
 }
 
-/// Threads that copy lines.
+/// Threads that copy the output of processes line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Copiers(Vec<JoinHandle<()>>);
 
@@ -61,7 +61,7 @@ impl Copiers {
     }
 }
 
-/// Returns the next line without its terminator, or a part of a line that is too long.
+/// Returns the next line without its terminator. If the line is too long, returns a part of it.
 fn next_line(source: &mut BufReader<impl Read>) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let len_bytes = source.by_ref().take(MAX_LINE_LEN_BYTES).read_until(b'\n', &mut line).ok()?;

@@ -62,7 +62,7 @@ fn forward(unshare: u32, signal: i32) {
     }
 }
 
-/// Returns the exit status that a shell would report.
+/// Returns the exit status that a shell would report for `status`.
 fn code(status: ExitStatus) -> u8 {
     const SIGNALLED: i32 = 128;
     let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));

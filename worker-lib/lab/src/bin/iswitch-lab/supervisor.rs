@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between a termination request and SIGKILL.
+/// Time after a termination request at which the remaining processes are killed.
 const GRACE: Duration = Duration::from_secs(5);
 /// Minimum time between two separate termination requests. The terminal sends a signal to each process of the lab, so
 /// several signals may belong to the same request.
@@ -20,7 +20,7 @@ const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 /// Name of the shell process in messages.
 pub(crate) const SHELL: &str = "the shell";
 
-/// Termination requests by the user.
+/// Record of the user's termination requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
     /// First signal that was received; 0 if no signal has been received.
@@ -105,7 +105,7 @@ impl Group {
         self.end()
     }
 
-    /// Terminates the remaining processes, and returns the exit status of the first process that failed.
+    /// Terminates the remaining processes, and returns the exit status of the first process that failed, or 0.
     pub(crate) fn end(mut self) -> u8 {
         let begin = Instant::now();
         self.signal(Signal::TERM);
@@ -146,7 +146,7 @@ impl Group {
     }
 }
 
-/// Returns the exit status that a shell would report.
+/// Returns the exit status that a shell would report for `status`.
 fn code(status: WaitStatus) -> u8 {
     const SIGNALLED: i32 = 128;
     let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| SIGNALLED + signal));

@@ -29,8 +29,9 @@ pub(super) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, TrainEr
     disk.read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
 }
 
-/// Returns the position of the checksum's digits in a file. They are in the header, which is JSON preceded by a length
-/// of eight bytes. JSON escapes quotation marks inside strings, so the key cannot occur anywhere else.
+/// Returns the position of the checksum's digits in a file. The digits are in the header, which consists of JSON
+/// preceded by a length of eight bytes. The key cannot occur anywhere else in the header, because JSON escapes
+/// quotation marks inside strings.
 fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     let (len, rest) = bytes.split_first_chunk()?;
     let header = rest.get(..usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
@@ -41,7 +42,7 @@ fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     (place.end <= len.len() + header.len()).then_some(place)
 }
 
-/// Computes the CRC-32C of a whole file, with zeros in place of the checksum's digits.
+/// Computes the CRC-32C of a file. The digits of the checksum itself are replaced by zeros.
 fn checksum(bytes: &[u8], place: &Range<usize>) -> u32 {
     let begin = crc32c::crc32c(&bytes[..place.start]);
     let middle = crc32c::crc32c_append(begin, NO_CHECKSUM.as_bytes());
@@ -73,7 +74,7 @@ impl Writer {
         self.tensors.push((name.to_owned(), Dtype::U8, vec![values.len()], values.to_vec()));
     }
 
-    /// Adds the parameters of networks. Their names are prefixed with `prefix`.
+    /// Adds the parameters of networks. The names of the tensors are prefixed with `prefix`.
     pub fn parameters(&mut self, prefix: &str, tensors: Vec<NamedTensor>, parameters: &[f32]) {
         for tensor in tensors {
             self.floats(&format!("{prefix}{}", tensor.name), tensor.shape, &parameters[tensor.range]);
@@ -124,7 +125,7 @@ impl Writer {
     }
 }
 
-/// Reader of the tensors and metadata of one file. It also creates errors that name the file.
+/// Reader of the tensors and metadata of one file. It also creates errors that contain the path of the file.
 pub struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
@@ -156,7 +157,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns an error that names the file and states the reason.
+    /// Returns an error that contains the path of the file and the given reason.
     pub fn refuse(&self, reason: String) -> TrainError {
         TrainError::Checkpoint { path: self.path.to_owned(), reason }
     }
@@ -268,10 +269,10 @@ impl<'a> Reader<'a> {
         Ok(parameters)
     }
 
-    /// Checks, before networks are allocated, that the file is large enough for `count` parameters.
+    /// Checks that the file is large enough for `count` parameters. Must be called before networks are allocated.
     ///
     /// # Errors
-    /// Fails if the file cannot contain that many parameters.
+    /// Fails if the file is too small for that number of parameters.
     pub fn check_parameters(&self, count: usize) -> Result<(), TrainError> {
         if count <= self.len_bytes / size_of::<f32>() {
             return Ok(());
@@ -290,11 +291,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Checks, before networks are allocated, that the file is large enough for layers of the widths `hidden` and for
-    /// recurrent layers of the width `memory`.
+    /// Checks that the file is large enough for layers of the widths `hidden` and for recurrent layers of the width
+    /// `memory`. Must be called before networks are allocated.
     ///
     /// # Errors
-    /// Fails if the file cannot contain the weights.
+    /// Fails if the file is too small for the weights.
     pub fn check_widths(&self, hidden: &[usize], memory: Option<usize>) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);

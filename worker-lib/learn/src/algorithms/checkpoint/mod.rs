@@ -34,8 +34,8 @@ pub const MODEL_FILE: &str = "model.safetensors";
 /// Minimum number of files that each worker keeps. A worker keeps more than one file, because it may see an older model
 /// file on a network file system.
 const KEPT: usize = 2;
-/// Saves a checkpoint to `directory`. All workers must call this function after the same advance. An aggregation
-/// ensures that the model file is written only after all worker files.
+/// Saves a checkpoint to `directory`. All workers must call this function after the same advance. The workers aggregate
+/// once before the model file is written, which ensures that all worker files have been written by then.
 ///
 /// # Errors
 /// Fails if this worker or another worker cannot write a file, or if the aggregation fails.
@@ -86,8 +86,8 @@ pub struct RunKind<'a> {
     pub config: &'a str,
 }
 
-/// Saves only the model file, which contains the state that is replicated on all workers. `write` adds the model to the
-/// file.
+/// Saves only the model file, which contains the state that is replicated on all workers. `write` adds the tensors of
+/// the model to the file.
 ///
 /// # Errors
 /// Fails if the file cannot be written.
@@ -236,8 +236,8 @@ fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes all of a worker's files except those of the `kept` advances and of the last two advances. Also removes the
-/// remains of failed writes.
+/// Removes the files of a worker, except those of the advances in `kept` and those of the last two advances. Also
+/// removes the remains of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

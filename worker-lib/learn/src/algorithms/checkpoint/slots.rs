@@ -24,8 +24,8 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     }
 }
 
-/// Restores each environment slot from the file in `files` that contains it. Returns the numbers of the slots that no
-/// file contains.
+/// Restores the state of each environment slot from the file in `files` that contains it. Returns the numbers of the
+/// environments that no file contains.
 ///
 /// # Errors
 /// Fails if a saved state does not match the slot.

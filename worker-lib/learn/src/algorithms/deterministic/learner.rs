@@ -1,4 +1,4 @@
-//! Acting and learning with a deterministic policy, for DDPG and TD3.
+//! Acting and learning with a deterministic policy. DDPG and TD3 use this module.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ use crate::nn::{Adam, Workspace};
 /// Adam epsilon (PyTorch's default).
 const ADAM_EPSILON: f32 = 1e-8;
 
-/// Hyper-parameters that DDPG and TD3 share. `DdpgConfig` and `Td3Config` describe them in detail.
+/// Hyper-parameters that DDPG and TD3 share. They are described in detail in `DdpgConfig` and `Td3Config`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) experience: ExperienceOptions,
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub(crate) exploration_noise: f32,
     /// Number of critic updates per update of the policy and the target networks.
     pub(crate) policy_delay: u64,
-    /// Standard deviation and bound of the noise added to the target policy's actions.
+    /// Standard deviation of the noise that is added to the target policy's actions, and the bound on this noise.
     pub(crate) target_noise: f32,
     pub(crate) target_noise_clip: f32,
 }
@@ -62,7 +62,8 @@ impl Settings {
             .result()
     }
 
-    /// Appends `count` values of noise for the target policy's actions; the values are zero if the noise is disabled.
+    /// Appends `count` values of noise for the target policy's actions to `noise`. The values are zero if the noise is
+    /// disabled.
     fn draw_target_noise(&self, count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
         if self.target_noise == 0.0 {
             noise.resize(noise.len() + count, 0.0);
@@ -133,7 +134,8 @@ impl<C: DeterministicAlgorithm> OffPolicyAlgorithm for C {
     }
 }
 
-/// Action selection: the policy's actions with added noise, or uniformly random actions before learning starts.
+/// Action selection: uniformly random actions before learning starts, and afterwards the policy's actions with added
+/// noise.
 pub(crate) struct NoisyBehaviour {
     settings: Settings,
     agent: DeterministicActorCritic,
@@ -162,12 +164,12 @@ impl Behaviour for NoisyBehaviour {
 pub(crate) struct DeterministicLearner {
     settings: Settings,
     loss: DeterministicLoss,
-    /// Noise for the target policy's actions, `[batch, action_dim]`.
+    /// Noise that is added to the target policy's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
     /// Random generator of the noise; `None` if the noise is drawn from the random streams of the environments.
     rng: Option<ChaCha8Rng>,
     iterations: u64,
-    /// Whether every gradient includes the policy's part, regardless of `policy_delay`.
+    /// Whether every gradient includes that of the policy, regardless of `policy_delay`.
     always_policy: bool,
 }
 

@@ -9,15 +9,15 @@ use crate::nn::Workspace;
 /// Parts of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// Negated mean value of the policy's actions; 0 in an update that leaves the policy unchanged.
+    /// Negated mean value of the policy's actions. It is 0 in an update that does not change the policy.
     pub policy: f64,
-    /// Squared error of the first critic's values.
+    /// Squared error of the first critic's values, weighted by the weights of the samples.
     pub value: f64,
-    /// Mean value of the chosen actions.
+    /// Mean of the values that the first critic assigns to the chosen actions.
     pub mean_value: f64,
 }
 
-/// Parameters at which a gradient is computed, each `[parameter_count]`.
+/// Parameters at which a gradient is computed. Each slice has the shape `[parameter_count]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Networks<'a> {
     /// Parameters of the learned networks.
@@ -53,9 +53,9 @@ impl DeterministicLoss {
         self.critics.errors()
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the critics' loss and, if `with_policy`, of the
-    /// policy's loss; otherwise, the policy's part is zero. `noise` (`[batch, action_dim]`) is added to the target
-    /// policy's actions, and the sum is clipped to [-1, 1].
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the critics' loss and, if `with_policy` is set,
+    /// of the policy's loss. If it is not set, the policy's part of the gradient is zero. `noise` (`[batch,
+    /// action_dim]`) is added to the target policy's actions, which are then clipped to [-1, 1].
     pub fn gradient(
         &mut self,
         gamma: f32,

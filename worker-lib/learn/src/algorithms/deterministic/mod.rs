@@ -1,4 +1,4 @@
-//! A deterministic policy and its critics, with their parameters in one flat vector, for DDPG and TD3.
+//! A deterministic policy and its critics, used by DDPG and TD3. The parameters are stored in one flat vector.
 
 use std::ops::Range;
 
