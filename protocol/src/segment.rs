@@ -91,7 +91,7 @@ impl Round {
         distance != 0 && distance < 1 << (ROUND_BITS - 1)
     }
 
-    /// Returns the distance from `first` to this round, modulo 2^24.
+    /// Returns the number of rounds from `first` to this round, modulo 2^24.
     #[inline]
     pub const fn distance_from(self, first: Self) -> u32 {
         self.0.wrapping_sub(first.0) & ROUND_MASK
@@ -259,7 +259,7 @@ impl VectorLayout {
         index.0 < self.segment_count()
     }
 
-    /// Returns the number of floats in a segment, or zero beyond the last segment.
+    /// Returns the number of floats in a segment, or zero if the vector has no segment with this index.
     pub const fn float_count(&self, index: SegmentIndex) -> usize {
         let after = self.segment_count.saturating_sub(index.0);
         match after {
@@ -269,7 +269,8 @@ impl VectorLayout {
         }
     }
 
-    /// Returns the range of a segment's floats in the vector. The range is empty beyond the last segment.
+    /// Returns the range of a segment's floats in the vector. The range is empty if the vector has no segment with this
+    /// index.
     #[inline]
     pub fn range(&self, index: SegmentIndex) -> Range<usize> {
         let size = u64::from(self.segment_floats);

@@ -66,7 +66,7 @@ impl Storm {
         }
     }
 
-    /// Sends `joins` frames at `rate` frames per second, or slower if the machine cannot keep up.
+    /// Sends `joins` frames at `rate` frames per second, or at a lower rate if the machine cannot keep up.
     pub fn send(&mut self, kind: Kind, joins: u64, rate: u64) -> io::Result<()> {
         let begin = Instant::now();
         let mut sent = 0;

@@ -64,7 +64,7 @@ fn checkpoint_model() {
     });
 }
 
-/// Fuzzes the file of one worker, next to a valid model.
+/// Fuzzes the file of one worker, in a directory that contains a valid model.
 #[test]
 fn checkpoint_worker() {
     let directory = tempfile::tempdir().expect("a temporary directory must be available");

@@ -73,7 +73,7 @@ fn controlled(handle: &Handle) -> Controlled {
     Controlled { handle: handle.clone(), reloader: Arc::new(Reloader::new(config, source, handle.clone())) }
 }
 
-/// The daemon answers every request that is text with one line of JSON.
+/// If a request is text, the daemon answers it with one line of JSON.
 #[test]
 fn control_socket_request() {
     let directory = tempfile::tempdir().expect("a temporary directory must be available");

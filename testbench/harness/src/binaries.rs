@@ -53,7 +53,7 @@ pub fn reduce_times() -> &'static Path {
     path("reduce_times")
 }
 
-/// Returns the path of the worker and server program of the asynchronous part of `testbench study`.
+/// Returns the path of the program that runs the workers and the server for the asynchronous part of `testbench study`.
 ///
 /// # Panics
 /// Panics if the program cannot be built.

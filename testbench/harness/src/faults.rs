@@ -9,7 +9,8 @@ use iswitch_protocol::wire::Classifier;
 use crate::netns::{Namespace, WORKER_INTERFACE};
 
 const TABLE: &str = "iswitch_faults";
-/// Position of a byte of a data packet's fourth float, in bits from the start of the UDP header.
+/// Position of the byte that is corrupted, in bits from the start of the UDP header. The byte belongs to a data
+/// packet's fourth float.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
 /// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, the rates
@@ -37,7 +38,7 @@ pub struct Hits {
 }
 
 impl Faults {
-    /// Injects the faults at a worker until its namespace is removed or [`remove`] is called.
+    /// Injects the faults into the packets of a worker until its namespace is removed or [`remove`] is called.
     ///
     /// # Panics
     /// Panics if nft refuses the rules.

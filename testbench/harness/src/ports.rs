@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-/// Returns different ports on which no process listens.
+/// Returns `COUNT` distinct ports on which no process listens.
 ///
 /// # Panics
 /// Panics if there are not enough free ports.

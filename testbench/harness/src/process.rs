@@ -156,7 +156,7 @@ impl Process {
         self.ended.is_none()
     }
 
-    /// Waits until one of the outputs contains `needle`.
+    /// Waits until the standard output or the standard error contains `needle`.
     ///
     /// # Panics
     /// Panics if the process ends first or does not print `needle` in time.

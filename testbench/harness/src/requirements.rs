@@ -207,7 +207,7 @@ pub struct Alone {
     _program: File,
 }
 
-/// Guard held by a test that spends most of its time waiting.
+/// Guard of a test that may run beside most other tests, but not beside one that holds [`Alone`].
 #[derive(Debug)]
 pub struct Together {
     _threads: RwLockReadGuard<'static, ()>,

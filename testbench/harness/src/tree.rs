@@ -115,7 +115,7 @@ impl Tree {
         Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports, arguments)
     }
 
-    /// Starts the daemon of a rack below the root.
+    /// Starts the daemon of a rack, with the root as its parent.
     ///
     /// # Panics
     /// Panics if the daemon does not become ready.
@@ -214,7 +214,7 @@ impl TreeJob {
         Self::below(tree, root, racks, arguments)
     }
 
-    /// Starts the workers below running daemons.
+    /// Starts the workers of a tree whose daemons are already running.
     ///
     /// # Panics
     /// Panics if a worker cannot be started.

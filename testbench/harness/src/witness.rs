@@ -20,7 +20,7 @@ const SHORT_BITS: u32 = 8;
 const ELEMENT_SALT: u32 = 0x9e37_79b9;
 const ROUND_SALT: u32 = 0x7f4a_7c15;
 
-/// Returns the number of workers in one float of a census.
+/// Returns the number of workers that one float of a census can count.
 fn workers_per_float(elements: ElementTypes) -> usize {
     let bits = if elements.contributions() == ElementType::F32 { WIDE_BITS } else { SHORT_BITS };
     (bits / BASE_BITS) as usize

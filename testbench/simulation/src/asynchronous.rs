@@ -270,7 +270,8 @@ impl<'a> Simulation<'a> {
         Ok(true)
     }
 
-    /// Returns the next deadline of a switch. If turns are short, packets may arrive between two turns.
+    /// Returns the time at which a switch next runs because of a deadline, which is not before the end of its current
+    /// turn. If turns are short, packets may arrive between two turns.
     fn switch_deadline(&self, at: usize) -> Option<Instant> {
         self.switches[at].poll_timeout().map(|deadline| deadline.max(self.turn_ends[at]))
     }

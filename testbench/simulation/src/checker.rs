@@ -624,7 +624,7 @@ pub(super) struct Delivered<'a> {
     pub(super) round: Round,
     pub(super) vector: &'a [f32],
     pub(super) contributions: &'a [u16],
-    /// Whether every round waits for all its members: no SetH and no FBcast.
+    /// Whether every round waits for all its members, because the scenario contains no SetH and no FBcast.
     pub(super) waits_for_all: bool,
 }
 

@@ -155,7 +155,7 @@ pub(super) struct Training {
     pub(super) poison_one_in: u64,
     /// Whether segments may be refused through no fault of the worker, because corruption can pass the checksums.
     pub(super) excuses_refusals: bool,
-    /// Whether every round waits for all its members: no SetH and no FBcast.
+    /// Whether every round waits for all its members, because the scenario contains no SetH and no FBcast.
     pub(super) waits_for_all: bool,
 }
 

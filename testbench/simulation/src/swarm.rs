@@ -487,7 +487,7 @@ impl Draw {
         duration.mul_f64(self.0.random::<f64>())
     }
 
-    /// Draws a length of time between 100 us and the whole duration.
+    /// Draws a length of time between 100 us and `duration`, the length of the simulation.
     fn spell(&mut self, duration: Duration) -> Duration {
         self.time(100..=duration.as_micros() as u64)
     }

@@ -16,7 +16,7 @@ const MAX_SHORT_WORK_COST: usize = 100;
 /// Time that a short turn takes. Packets that arrive in that time are handled before the next turn.
 const SHORT_TURN: Duration = Duration::from_micros(50);
 
-/// Draws the maximum cost of the queued work in one turn for a seed: short turns for half of the seeds.
+/// Draws, for a seed, the maximum cost of the queued work in one turn. For half of the seeds, turns are short.
 pub(crate) fn draw(seed: u64) -> u32 {
     let mut draw = Draw::new(mix(seed ^ SALT));
     if draw.chance(0.5) { draw.among(1..=MAX_SHORT_WORK_COST) as u32 } else { MAX_WORK_COST }

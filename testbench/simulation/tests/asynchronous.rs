@@ -101,7 +101,7 @@ fn workers_of_a_tree_contribute_equally() {
     assert!(report.checked == report.aggregates, "{report:?}");
 }
 
-/// Returns one of several combinations of faults.
+/// Returns one of several combinations of faults, which the seed selects.
 fn faults_of(seed: u64) -> Faults {
     Faults {
         delay: Duration::from_micros(20),

@@ -93,8 +93,8 @@ fn a_switch_restart_loses_no_sum() {
     assert_eq!(report.rounds, 30 * 4, "no worker may miss a round");
 }
 
-/// Returns a scenario with a tree of switches: `racks` is the parent of each switch below the root, and `places` the
-/// switch of each worker.
+/// Returns a scenario with a tree of switches: `racks` holds the parent of each switch below the root, and `places`
+/// holds the switch of each worker.
 fn tree(racks: &[usize], places: &[usize], plan: Vec<Planned>) -> Scenario {
     Scenario {
         workers: places.len(),

@@ -32,7 +32,7 @@ pub struct Run {
 /// Results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Seconds from the learner's start to the end of its training.
+    /// Time from the learner's start to the end of its training, in seconds.
     pub seconds: f64,
     /// Number of gradients.
     pub iterations: f64,

@@ -41,7 +41,7 @@ pub(super) fn beside<T, U: Send>(
     })
 }
 
-/// Records the iSwitch frames that pass the interface of a worker in either direction while `act` runs.
+/// Records the iSwitch frames that pass through the interface of a worker in either direction while `act` runs.
 pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
     let (begins, begun) = channel();
     beside(
@@ -65,7 +65,7 @@ fn record(is_over: &AtomicBool, begins: &Sender<()>) -> Vec<Vec<u8>> {
     frames
 }
 
-/// Calls `see` with each frame that passes the interface of this namespace, until `is_over` is set.
+/// Calls `see` with each frame that passes through the interface of the current namespace, until `is_over` is set.
 pub(super) fn watch(is_over: &AtomicBool, see: impl FnMut(&[u8])) {
     for_each(receiver(), is_over, see);
 }

@@ -49,7 +49,7 @@ struct Load {
     offload: bool,
 }
 
-/// Vectors of the paper's smallest and largest networks, with and without offload.
+/// Vectors of the paper's smallest and largest neural networks, with and without offload.
 const LOADS: [Load; 4] = [
     Load { floats: 10_119, rounds: 500, offload: true },
     Load { floats: 10_119, rounds: 200, offload: false },
@@ -60,7 +60,7 @@ const LOADS: [Load; 4] = [
 /// One run of a job.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// Median time of a round of worker 0, in microseconds.
+    /// Median round time of worker 0, in microseconds.
     us_p50: f64,
     /// Number of packets sent, divided by the number of data packets that a job without loss sends.
     packets: f64,

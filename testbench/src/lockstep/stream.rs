@@ -173,7 +173,8 @@ impl Stream {
         sent
     }
 
-    /// Sends all contributions to these segments in the current round, mixed with some other packets.
+    /// Sends all contributions to the given segments in the current round, mixed with packets that the round does not
+    /// need.
     fn send_window(&mut self, segments: Range<u32>, count: usize, sent: &mut Vec<Sent>, oracle: &mut Oracle) {
         let workers = self.setup.members.len();
         let mut pairs: Vec<_> = segments.flat_map(|index| (0..workers).map(move |w| (w, index))).collect();

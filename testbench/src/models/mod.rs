@@ -46,7 +46,7 @@ pub struct Load {
     pub turns: usize,
 }
 
-/// Lets each contender serve one version in each turn. The caches are cold, because each version is new.
+/// Lets each contender serve one version of the model in each turn. The caches are cold, because each version is new.
 ///
 /// # Panics
 /// Panics if an actor does not receive the model.

@@ -125,7 +125,7 @@ pub enum Outcome {
     },
 }
 
-/// Part of the output of `simulate --json` that is needed here.
+/// Part of the output of `simulate --json` that a trial needs.
 #[derive(Debug, Deserialize)]
 struct Search {
     first: u64,
@@ -146,7 +146,7 @@ impl Trial {
         matches!(self.outcome, Outcome::Found { .. } | Outcome::Failing { .. })
     }
 
-    /// Returns whether a trial without a bug found nothing.
+    /// Returns whether a trial without a bug was completed and found no violation.
     pub fn is_clean(&self) -> bool {
         matches!(self.outcome, Outcome::Survived { .. } | Outcome::Passing { .. })
     }

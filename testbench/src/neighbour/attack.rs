@@ -59,7 +59,7 @@ pub enum Attack {
     Questions,
     /// Requests for 1,024 results that the member has already received.
     Helps,
-    /// Joins that are refused, while the daemon's log is not read.
+    /// Joins that are refused, while no process reads the daemon's log.
     Log,
     /// Joins from many forged addresses, sent once the victim aggregates.
     ForgedJoins,

@@ -13,7 +13,7 @@ use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr, JoinRepr, 
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
 
-/// Timeout of an answer, long enough for a busy machine.
+/// Maximum time to wait for an answer, which is long enough for a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_millis(200);

@@ -150,7 +150,7 @@ impl Testbed {
     }
 }
 
-/// Waits for the victim until the starvation limit.
+/// Waits until the victim finishes, or until it counts as starved ([`STARVED_AFTER`]).
 fn finish(mut victim: Group, load: Load) -> Run {
     let begin = Instant::now();
     let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;

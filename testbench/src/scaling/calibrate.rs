@@ -37,7 +37,7 @@ const HARDWARE_BYTES_PER_S: f64 = 6.4e9;
 const HARDWARE_LATENCY_NS: f64 = 500.0;
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Measures all costs, which takes some seconds.
+/// Measures all costs, which takes a few seconds.
 ///
 /// # Errors
 /// Fails if sockets on the loopback interface do not work.

@@ -1,4 +1,4 @@
-//! Model of the time of a sum with ten to a hundred thousand workers: discrete events on links and processors.
+//! Model of the time that a sum over ten to a hundred thousand workers takes: discrete events on links and processors.
 //!
 //! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
 //! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than a few hundred workers,

@@ -30,9 +30,9 @@ const LEARNING_STARTS: u64 = 500;
 /// Times of one turn of one algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitRun {
-    /// Seconds of each phase, and of the time outside all phases.
+    /// Time of each phase, and time outside all phases, in seconds.
     pub seconds: Seconds,
-    /// Number of gradients computed in that time.
+    /// Number of gradients computed in the turn.
     pub iterations: u64,
 }
 
@@ -55,7 +55,7 @@ impl SplitRun {
 /// Measurements of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// Model of the paper that has this network.
+    /// Model of the paper whose network is used.
     pub model: Model,
     /// Name of the environment.
     pub env: String,

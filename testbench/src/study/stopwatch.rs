@@ -9,7 +9,7 @@ use strum::VariantArray as _;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Seconds of each phase, in the order of [`Phase`], and of the time outside all phases.
+/// Time of each phase, in the order of [`Phase`], and time outside all phases, in seconds.
 pub type Seconds = [f64; Phase::VARIANTS.len() + 1];
 
 /// Stopwatch that the phases of the calling thread start and stop. Clones share the same times.

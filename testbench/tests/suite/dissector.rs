@@ -39,7 +39,8 @@ fn tshark(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tshark must print UTF-8")
 }
 
-/// Dissects frames, each a second after the one before, and returns the fields of the protocol by name, frame by frame.
+/// Dissects frames whose timestamps are one second apart, and returns the fields of the protocol by name, frame by
+/// frame.
 fn dissect(frames: &[Vec<u8>], arguments: &[&str]) -> Vec<Fields> {
     let directory = scratch::directory();
     let path = directory.path().join("packets.pcap");
@@ -155,7 +156,7 @@ fn golden() -> Vec<(String, Vec<u8>, Value)> {
     names.into_iter().zip(41_000..).map(packet).collect()
 }
 
-/// Returns the code on the wire of a name in a fixture.
+/// Returns the code on the wire that corresponds to a name in a fixture.
 fn code_of(key: &str, name: &str) -> u64 {
     let code = match key {
         "action" => find((0..=u8::MAX).filter_map(|code| Some((code, Action::from_code(code)?))), name),

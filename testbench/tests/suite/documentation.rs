@@ -15,7 +15,7 @@ struct Block {
     text: String,
 }
 
-/// Returns the fenced code blocks of a page: the words after the fence, and the lines.
+/// Returns the fenced code blocks of a page, each as the words after the opening fence and the lines of the block.
 pub(super) fn fenced_blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
     let mut found = Vec::new();
     let mut lines = page.lines();

@@ -37,7 +37,7 @@ fn hearing(daemon: &Daemon, number: u64) -> Vec<String> {
     hosts
 }
 
-/// Waits until exactly these workers of a star hear the group of a job.
+/// Waits until exactly the given workers of a star hear the group of a job.
 fn await_hearing(daemon: &Daemon, number: u64, workers: &[usize]) {
     let mut expected: Vec<_> = workers.iter().map(|at| Star::worker_address(*at).to_string()).collect();
     expected.sort();

@@ -1,5 +1,5 @@
-//! Switches in two and three levels, nine workers, real frames: each sum is exact, whichever process dies or pauses.
-//! Needs root.
+//! Tests of two and three levels of switches with nine workers and real frames: each sum is exact, whichever process
+//! dies or pauses. Needs root.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

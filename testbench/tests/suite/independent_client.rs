@@ -17,7 +17,7 @@ const WORKERS: u64 = 3;
 const STEPS: u64 = 60;
 const MODES: [&str; 2] = ["synchronous", "asynchronous"];
 
-/// Switch on either kind of ports, and workers of the client.
+/// Switch on one of the two kinds of port, and workers that run the client.
 struct Job {
     star: Star,
     kind: PortKind,

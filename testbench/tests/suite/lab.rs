@@ -127,7 +127,7 @@ fn the_first_failure_ends_all_workers_and_sets_the_exit_status() {
     }
 }
 
-/// Returns the processes of this machine with a word in their command line.
+/// Returns the command lines of those processes of this machine whose command line contains a word.
 fn processes_with(word: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let command_lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());

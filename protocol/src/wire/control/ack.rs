@@ -115,7 +115,7 @@ pub struct AckRepr<'a> {
     pub peer: Option<SocketAddrV4>,
     /// Total number of workers that the members of the job represent.
     pub weight: u16,
-    /// Answer to a Help or Confirm: the requested segments that the switch is still missing from the member.
+    /// Answer to a Help or Confirm: those of the requested segments that the switch has not received from the member.
     pub missing: Option<SegmentSetRepr<'a>>,
     /// Number of zero bytes to append: the Ack of a Join is as long as the Join.
     pub padding_len: u16,

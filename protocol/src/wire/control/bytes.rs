@@ -1,4 +1,4 @@
-//! Access to integers, rounds, flags and padding at named positions of a packet.
+//! Access to integers, rounds, flags and padding at given byte positions of a packet.
 
 use core::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Digest: a digest of a member's weights after a round.
+//! Digest: a message that states a digest of a member's weights after a round.
 
 use super::bytes::{padded, put_u32, put_u64, round_at, u32_at, u64_at};
 use crate::segment::Round;
@@ -20,7 +20,7 @@ pub(super) mod field {
 pub struct DigestRepr {
     /// Last round whose sum is in the weights.
     pub round: Round,
-    /// Digest of the weights after that round. The members choose the function.
+    /// Digest of the weights after `round`. The members choose the digest function.
     pub digest: u64,
 }
 

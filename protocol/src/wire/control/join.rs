@@ -110,7 +110,7 @@ pub struct JoinRepr {
     /// Random number that identifies the sending process. It distinguishes the first Join of a restarted worker from a
     /// retransmitted Join.
     pub instance: u32,
-    /// Position of the member in sums that have a fixed order (requirement D-7).
+    /// Position at which the member's contribution is added if sums have a fixed order (requirement D-7).
     pub rank: u16,
     /// Number of switch levels up to and including the member: zero for a worker.
     pub height: u8,
@@ -230,7 +230,8 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     })
 }
 
-/// Parses the fields of a member that resumes; all are zero in any other Join (requirement C-3).
+/// Parses the fields of a member that resumes. In the Join of any other member, these fields are all zero (requirement
+/// C-3).
 fn parse_resume(buffer: &[u8], flags: u8) -> Result<Option<ResumeRepr>, WireError> {
     use field as at;
     let fresh = flags & FRESH != 0;

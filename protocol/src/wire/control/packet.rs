@@ -39,7 +39,7 @@ impl<'a> ControlPacket<'a> {
         self.buffer.len()
     }
 
-    /// Returns whether a trailer ends the packet (requirement A-1). Only [`crate::Key::verify`] checks that the
+    /// Returns whether the packet ends with a trailer (requirement A-1). Only [`crate::Key::verify`] checks that the
     /// trailer is valid.
     #[inline]
     pub fn is_authenticated(&self) -> bool {

@@ -15,7 +15,7 @@ pub struct RangeRepr {
     pub round: Round,
     /// Index of the first segment.
     pub first: u32,
-    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]. The index of the last one is below [`MAX_SEGMENTS`].
+    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]. The index of the last segment is below [`MAX_SEGMENTS`].
     pub count: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Properties of all messages, and tests of the fields that the parser validates.
+//! Properties that hold for all messages, and tests of the fields that the parser validates.
 
 use proptest::prelude::*;
 

@@ -38,7 +38,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.to_token_stream().to_string().contains("cfg (test)"))
 }
 
-/// Formats tokens on one line, with no more spaces than readability needs.
+/// Formats tokens on one line, with only the spaces that readability requires.
 fn line(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for (spaced, tight) in [
@@ -63,7 +63,7 @@ fn line(tokens: &impl ToTokens) -> String {
     text
 }
 
-/// Formats a signature with the type that it belongs to.
+/// Formats the signature of a function, with the name of its type `owner` before the name of the function.
 fn function(owner: &str, signature: &Signature) -> String {
     let separator = if owner.is_empty() { "" } else { "::" };
     let text = line(signature);

@@ -9,7 +9,8 @@ use crate::citations::{self, cells, has_test};
 /// Maximum number of columns in a line. rustfmt limits code to 110; prose may be a word longer.
 const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
-/// The logic of a hardware module cannot be divided: rust-hdl translates one function.
+/// Maximum number of lines of a function in a hardware module. It is higher than elsewhere, because rust-hdl translates
+/// one function, so that the logic of a module cannot be divided.
 const HARDWARE_LINES: usize = 90;
 
 /// Paths that may contain `unsafe` code, each with its purpose.

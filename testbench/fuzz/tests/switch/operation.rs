@@ -91,7 +91,7 @@ pub(crate) enum Operation {
         #[generator(0..1500u16)]
         ms: u16,
     },
-    /// The parent switch sends a packet, if there is one.
+    /// If the switch has a parent, the parent sends a packet.
     FromParent(ParentTurn),
 }
 

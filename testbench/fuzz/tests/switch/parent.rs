@@ -203,7 +203,7 @@ impl World {
         (Class::Data, packets.concat(), stride)
     }
 
-    /// Returns a control packet, in the session if there is one.
+    /// Returns a control packet, authenticated for the session if one is open.
     fn seal(&mut self, at: usize, job: u32, request: u32, body: ControlBody<'_>) -> (Class, Vec<u8>, usize) {
         let below = &mut self.parent.below[at];
         if below.session == NO_SESSION {

@@ -21,7 +21,7 @@ struct World {
     now: Instant,
     vector: Vec<f32>,
     buffer: Vec<u8>,
-    /// Number of the next sum; None after a failure.
+    /// Aggregate whose sum is expected next; `None` after a failure.
     expected: Option<Round>,
 }
 

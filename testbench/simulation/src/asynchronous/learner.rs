@@ -17,7 +17,7 @@ use crate::checker::{Rule, Violation, violated};
 /// sums contain more.
 const MOST_UNCONFIRMED: usize = 3;
 
-/// Number of aggregates whose sum equals that of committed vectors.
+/// Number of aggregates whose sum equals the sum of committed vectors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
     pub(super) all: u64,
@@ -290,7 +290,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Returns the sum of an aggregate minus the vectors whose senders received a confirmation.
+/// Returns the sum of an aggregate minus the sum of the vectors whose senders received a confirmation.
 fn rest_of(scenario: &Scenario, aggregate: &Aggregate) -> Vec<f32> {
     let (mut rest, _) = aggregate.sum.clone().unwrap_or_default();
     for (worker, number) in &aggregate.vectors {

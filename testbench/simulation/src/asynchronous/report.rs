@@ -36,7 +36,7 @@ pub struct Report {
     pub datagrams: u64,
     /// Number of data packets that the switch sent to groups.
     pub group_datagrams: u64,
-    /// Reports of the last process of each worker.
+    /// Report of the last process of each worker.
     pub workers: Vec<WorkerReport>,
     /// Reports of the earlier processes.
     pub ended: Vec<WorkerReport>,

@@ -1,4 +1,4 @@
-//! The table of `testbench core` that divides a vector among threads, each with a switch core of its own.
+//! Table of `testbench core` for vectors that are divided among threads, each with a switch core of its own.
 
 use std::sync::Barrier;
 use std::thread;
