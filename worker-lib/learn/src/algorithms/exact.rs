@@ -155,7 +155,7 @@ pub fn from_fixed(fixed: i128) -> f64 {
 /// detect this identically and make another attempt.
 ///
 /// # Errors
-/// Fails if the aggregation fails, or if the contributions are unequal in each of [`RETRIES_MAX`] attempts.
+/// Fails if the aggregation fails, or if the contributions are unequal in every attempt.
 pub fn all_reduce_uniform(
     aggregator: &mut dyn GradientAggregator,
     values: &mut [f32],

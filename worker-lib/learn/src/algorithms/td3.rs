@@ -1,19 +1,19 @@
 //! Twin delayed deterministic policy gradient, TD3 (Fujimoto et al., 2018).
 //!
-//! Implementation details. The code is that of [`ddpg`](super::ddpg), with these differences:
+//! Implementation details. This algorithm shares its code with [`ddpg`](super::ddpg), from which it differs as follows:
 //!
 //! 1. The actor and the critics have two layers of 256 units with ReLU and without normalisation; the action enters a
-//!    critic at its first layer. All layers are initialised as in PyTorch: uniform, with a bound that depends on the
-//!    fan-in.
+//!    critic at its first layer. The parameters of all layers are initialised as in PyTorch: they are drawn uniformly
+//!    within a bound that depends on the fan-in.
 //! 2. Two critics learn from the same target, which uses the smaller of their values (clipped double Q-learning). The
 //!    policy maximises the value of the first critic.
 //! 3. The target adds Gaussian noise to the actions of the target policy (target policy smoothing). The noise has a
 //!    standard deviation of `target_noise` and is clipped to `target_noise_clip`; the sum is clipped to [-1, 1].
-//! 4. The policy and all targets move once per `policy_delay` updates of the critics. In the other updates, the
-//!    policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not know to which
-//!    update its gradient will contribute, so every gradient includes the policy's part.
-//! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation; the
-//!    published code updates the critics first.
+//! 4. The policy and all target networks are updated once per `policy_delay` updates of the critics. In the other
+//!    updates, the policy's part of the gradient is zero and is not applied. In asynchronous mode, a worker does not
+//!    know to which update its gradient will contribute, so every gradient includes the policy's part.
+//! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation,
+//!    whereas the published code updates the critics before it computes the gradient of the policy.
 //! 6. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
 //! 7. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 

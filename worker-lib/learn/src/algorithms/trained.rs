@@ -38,7 +38,7 @@ impl Trained {
     /// Reads the agent from a model file. `path` is the file or its run directory.
     ///
     /// # Errors
-    /// Fails if there is no agent, or if its policy does not act in an environment (see [`STUDIES`]).
+    /// Fails if there is no agent, or if its policy is that of a study and does not act in an environment.
     pub fn read(path: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(path)?;
         let reader = file.reader()?;

@@ -3,8 +3,8 @@
 //! Implementation details, named as in "The 37 implementation details of PPO" (Huang et al., 2022) where that work
 //! names them:
 //!
-//! 1. Separate actor and critic networks with two tanh layers of 64 units each, orthogonal initialisation and
-//!    constant zero biases; a log standard deviation that does not depend on the state.
+//! 1. Actor and critic are separate networks, each with two tanh layers of 64 units, orthogonal initial weights and
+//!    zero initial biases. The log standard deviation does not depend on the state.
 //! 2. Adam with an epsilon of 1e-5. The learning rate decreases linearly to 0 over the run.
 //! 3. Generalised advantage estimation. Truncation is not termination: if the time limit truncates an episode, the
 //!    discounted value of the final observation is added to the last reward.
@@ -14,15 +14,16 @@
 //!    their global norm after the aggregation. The discount factor can rise during the run, so that the horizon is
 //!    short at first and long at the end, as for OpenAI Five (Berner et al., 2019).
 //! 6. Observations are normalised and clipped to [-10, 10]; rewards are divided by the standard deviation of the
-//!    discounted return and clipped to [-10, 10]. The statistics are global and change only between rollouts; those
-//!    of a rollout take effect with the next rollout.
-//! 7. Each minibatch takes the same number of samples from each environment, in an order drawn from that
-//!    environment's own random stream.
+//!    discounted return and clipped to [-10, 10]. The statistics for this purpose cover all workers and are updated
+//!    only between rollouts: the samples of a rollout affect the normalisation from the next rollout onwards.
+//! 7. Each minibatch contains the same number of samples from each environment. The order in which the samples of an
+//!    environment are used is drawn from that environment's own random stream.
 //! 8. The environment clips the actions; log-probabilities are those of the unclipped actions.
-//! 9. With `lstm`, an LSTM layer precedes each network (a recurrent policy, as in Stable-Baselines3's RecurrentPPO).
-//!    Its state is zero at the start of an episode and continues between rollouts. A minibatch then has one sequence of
-//!    consecutive steps from each environment instead of single samples. Gradients flow within a sequence, which starts
-//!    from the policy's state at that point of the rollout. Checkpoints contain the states.
+//! 9. If `lstm` is set, an LSTM layer precedes each network (a recurrent policy, as in
+//!    Stable-Baselines3's RecurrentPPO). The state of the layer is zero at the start of an episode and is kept from one
+//!    rollout to the next. A minibatch then contains one sequence of consecutive steps from each environment instead of
+//!    single samples. Gradients flow only within a sequence, which starts from the policy's state at that point of the
+//!    rollout. Checkpoints contain the states.
 //!
 //! A rollout requires `epochs * minibatches` aggregations of gradients and one aggregation of statistics. The
 //! statistics include the stop request, so all workers stop after the same rollout.

@@ -4,24 +4,25 @@
 //! Implementation details:
 //!
 //! 1. The actor and the critics have two layers of 256 units with ReLU; the action enters a critic at its first layer.
-//!    All layers are initialised as in PyTorch: uniform, with a bound that depends on the fan-in.
+//!    The parameters of all layers are initialised as in PyTorch: they are drawn uniformly within a bound that depends
+//!    on the fan-in.
 //! 2. The policy is a Gaussian whose samples pass through the hyperbolic tangent. Its mean and log standard deviation
 //!    are outputs of the same layer; the latter is clipped to [-20, 2], as in the published code.
 //! 3. The log-density of an action includes the derivative of the hyperbolic tangent, in a form that is accurate near
 //!    -1 and 1; implementations often add a constant of 1e-6 to the derivative instead.
-//! 4. The targets use one sampled action of the current policy, the smaller value of two target critics, and the
-//!    entropy of the action. The policy maximises the smaller value of the two critics at a sampled action
-//!    (reparameterisation).
+//! 4. The targets use one sampled action of the current policy, the smaller of the values that the two target critics
+//!    assign to it, and its entropy. The policy is trained to maximise the smaller of the two critics' values of a
+//!    sampled action, through which the gradient flows (reparameterisation).
 //! 5. The temperature follows the gradient of `log_alpha * (entropy - target_entropy)`, as in Stable-Baselines3, from
 //!    an initial value of 1. The default target is minus the number of action dimensions. `log_alpha` is part of the
 //!    parameter vector, so it is aggregated with the gradients and identical on all workers.
 //! 6. The critics, the policy and the temperature share one aggregation: their gradients are computed at the same
 //!    parameters and concatenated in one vector. Each has its own Adam optimiser and learning rate. The published code
-//!    updates the critics first.
+//!    instead updates the critics before it computes the other gradients.
 //! 7. The target critics move towards the learned critics by the fraction `tau` after each update. The policy has no
 //!    target network.
-//! 8. Actions are uniformly random until learning starts; afterwards, they are samples of the policy. An evaluation
-//!    takes the hyperbolic tangent of the mean.
+//! 8. Actions are uniformly random until learning starts; afterwards, they are samples of the policy. In an
+//!    evaluation, the action is the hyperbolic tangent of the mean.
 //! 9. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 //! 10. Each environment has its own replay buffer and draws the noise for its own samples; a batch contains the same
 //!     number of samples from each buffer.

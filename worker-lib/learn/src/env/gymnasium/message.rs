@@ -18,7 +18,7 @@
 //! | alive | 4 | empty: the request is still being processed |
 //! | refused | 5 | kind u8 (1 not installed, 2 not supported, 3 unknown), text in UTF-8 |
 //! | rendered | 7 | frames per second f64, height u32, width u32, red, green and blue of each pixel |
-//! | raised | 6 | text in UTF-8: an environment raised an exception, after which the child ends |
+//! | raised | 6 | text in UTF-8: an environment raised an exception; the child then exits |
 //!
 //! An action is a u32 or one f32 per dimension. An observation is a sequence of f32 values, or the bytes of an image.
 

@@ -9,16 +9,17 @@
 //! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
 //!   without bounds is passed unchanged, neither clipped nor scaled.
 //! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015). Each action is
-//!   repeated for four frames, and the image is the pixel-wise maximum of the last two. Images are greyscale, 84 x 84,
-//!   and the last four are stacked. An episode begins with up to 30 no-op actions, and with FIRE in games that have it.
-//!   The loss of a life is reported ([`Step::life_lost`]) and does not end the episode.
+//!   repeated for four frames, and the image is the pixel-wise maximum of the last two frames. Images are greyscale,
+//!   84 x 84, and an observation is a stack of the last four images. An episode begins with up to 30 no-op actions, and
+//!   with FIRE in games that have this action. The loss of a life is reported ([`Step::life_lost`]) and does not end the
+//!   episode.
 //! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If the
 //!   environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
-//!   reproducible. So is the continuation of a saved state, which consists of the seed and the actions and is restored
-//!   by replaying them.
+//!   reproducible. This includes runs that continue from a saved state: it consists of the seed and the actions of the
+//!   current episode, and is restored by replaying these actions.
 //! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
 //!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
-//!   successful step in between cause an error.
+//!   successful step in between end the run with an error.
 //! - **EnvPool** (`envpool:Pong-v5`) steps all environments with one call. It accepts seeds only at creation, so an
 //!   episode cannot be replayed: after a failure, and in a restored state, running episodes are truncated. The first
 //!   seed of each environment determines all of its episodes.

@@ -18,10 +18,11 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 ///
 /// 1. It orders jobs by a primal-dual algorithm whose constraints are the load of each port and the critical path of
 ///    each job.
-/// 2. For each job in this order, it adds the length of the job's critical path and the maximum port load of all jobs
-///    so far. Jobs whose sums lie between the same two powers of two form a group. Groups are served one after another.
-/// 3. Within a group, each job gets its own schedule: its coflows one after another in a topological order, each for
-///    the time that it needs at its busiest port.
+/// 2. For each job in this order, it adds the length of the job's critical path to the maximum port load of all jobs
+///    up to and including this one. Jobs whose sums lie between the same two powers of two form a group. Groups are
+///    served one after another.
+/// 3. Within a group, each job gets its own schedule, in which its coflows are sent one after another in a topological
+///    order, each for the time that it needs at its busiest port.
 /// 4. Each job's schedule is delayed by a random time, so that few coflows collide at a port. The maximum delay is the
 ///    maximum port load of the group's jobs, divided by a constant. The schedules are then merged.
 ///
@@ -29,14 +30,15 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 /// leaves a port idle if it could send:
 ///
 /// - Where coflows collide at a port in the merged schedule, the published algorithm stretches time by the factor by
-///   which the port is oversubscribed. Here, the coflow that starts earlier is first, and the other one gets the
-///   remaining bandwidth.
-/// - Times in the merged schedule are positions in an order; no coflow waits for its planned time. Later groups
-///   therefore use capacity that a group leaves idle, and no approximation ratio is claimed.
-/// - The plan is recomputed whenever a job arrives, from the remaining parts of the other jobs. Release times are then
-///   0.
-/// - Of the orders that step 3 allows, this implementation uses the order by the longest path to the end of the job.
-///   The algorithm for rooted trees, which delays paths of a job, is not implemented.
+///   which the port is oversubscribed. Here, the coflow that starts earlier in the merged schedule has priority, and
+///   the other one gets the remaining bandwidth.
+/// - Start times in the merged schedule determine only the order of coflows; no coflow waits until its start time.
+///   Later groups therefore use capacity that an earlier group leaves idle. No approximation ratio is claimed.
+/// - Whenever a job arrives, a new plan is computed from the remaining parts of all jobs that have arrived. All release
+///   times in this plan are 0.
+/// - Of the topological orders that step 3 allows, this implementation uses the one that sorts coflows by their longest
+///   path to the end of the job. The variant of the algorithm for rooted trees, which delays paths of a job, is not
+///   implemented.
 ///
 /// The implementation is based on the published abstract and the structure of the algorithm. The text of the paper was
 /// not available, so the constants (the base of the powers and the divisor of the maximum delay) may differ from those
