@@ -103,8 +103,8 @@ impl Load {
         self.rate.seconds_for(self.len_bytes as f64)
     }
 
-    /// Returns the timing of a turn. If the load exceeds the fraction [`SHARE_FILLING`] of the capacity of the links,
-    /// the measurement begins only once the queues have filled.
+    /// Returns the timing of a turn. If the load exceeds the fraction `SHARE_FILLING` of the capacity of the links, the
+    /// measurement begins only once the queues have filled.
     pub fn pace(&self, actors: usize, shards: usize) -> Pace {
         let think = self.think();
         let filling = if self.share(actors, shards) > SHARE_FILLING { think } else { Duration::ZERO };

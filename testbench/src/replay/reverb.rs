@@ -43,7 +43,7 @@ impl Reverb {
     /// Finds the interpreter that [`VARIABLE`] names, and checks that it has Reverb.
     ///
     /// # Errors
-    /// Fails if the variable is not set or the interpreter has no Reverb. The error text names what is missing.
+    /// Fails if the variable is not set or the interpreter has no Reverb. The error text names the missing requirement.
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);

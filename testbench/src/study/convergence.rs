@@ -70,8 +70,8 @@ impl Training {
         Some(Reached { updates: self.updates * part, steps, seconds })
     }
 
-    /// Returns the number of steps after which this curve first differs from the other curve by more than [`SAME`] of
-    /// its own mean return.
+    /// Returns the number of steps after which this curve first differs from the other curve by more than 1 % of its
+    /// own mean return.
     pub fn same_until(&self, other: &Self) -> f64 {
         let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
             a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
