@@ -26,7 +26,8 @@ pub type Curve = Vec<(f64, f64)>;
 
 /// Reads the learning curve of a run.
 ///
-/// # Errors Fails if the file cannot be read or lacks the column with the mean return.
+/// # Errors
+/// Fails if the file cannot be read or lacks the column with the mean return.
 pub fn read(run: &Path) -> anyhow::Result<Curve> {
     let path = run.join(CURVE_FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;

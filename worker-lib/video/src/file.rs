@@ -85,7 +85,8 @@ impl VideoFile {
 
     /// Appends an image, whose size must be that of the video.
     ///
-    /// # Errors Fails if the file cannot be written or ffmpeg has exited.
+    /// # Errors
+    /// Fails if the file cannot be written or ffmpeg has exited.
     pub(crate) fn add(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let written = match self.encoder.as_mut().context("the video is finished")? {
             VideoEncoder::Gif { encoder, size: [width, height], units } => {

@@ -179,7 +179,8 @@ impl<const LEN: usize> Reception<LEN> {
     /// Waits until a connection has sent its greeting, and returns the connection. Returns `None` when the time `until`
     /// is reached or one of `watched` becomes readable.
     ///
-    /// # Errors Fails if the system call that waits for events fails.
+    /// # Errors
+    /// Fails if the system call that waits for events fails.
     pub fn next(
         &mut self,
         until: Option<Instant>,

@@ -85,6 +85,7 @@ impl Cluster {
     /// Divides the nodes, in the order of their numbers, into racks, and the racks into groups that share a switch.
     /// Without this call, all nodes are in one rack.
     ///
+    /// # Errors
     /// Fails if either argument is 0.
     pub fn with_racks(self, nodes_per_rack: usize, racks_per_switch: usize) -> Result<Self, StudyError> {
         for (name, value) in [("nodes per rack", nodes_per_rack), ("racks per switch", racks_per_switch)] {

@@ -29,7 +29,8 @@ impl Domain {
     /// Creates a domain that fails `per_year` times a year at random and is repaired after `repair` seconds. Placers
     /// know this rate.
     ///
-    /// # Errors Fails if the rate is negative or above [`RATE_MAX`], or if `repair` is not above 0.
+    /// # Errors
+    /// Fails if the rate is negative or above [`RATE_MAX`], or if `repair` is not above 0.
     pub fn poisson(gpus: Range<usize>, per_year: f64, repair: f64) -> Result<Self, StudyError> {
         check_range("failure rate of a domain", per_year, 0.0..=RATE_MAX, "failures a year")?;
         above_zero("repair time of a domain", repair, "seconds")?;

@@ -197,8 +197,9 @@ impl Failures {
     /// Replaces what the placers know: from then on, they know only `beliefs` and the failures that they observe. The
     /// estimated rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
     ///
-    /// # Errors Fails if the number of beliefs is not the number of GPUs, or if a belief has negative `events` or
-    /// `years` that are not above 0.
+    /// # Errors
+    /// Fails if the number of beliefs is not the number of GPUs, or if a belief has negative `events` or `years` that
+    /// are not above 0.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
         self.check_count("number of beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
@@ -210,7 +211,8 @@ impl Failures {
 
     /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers observe.
     ///
-    /// # Errors Fails if the number of ages is not the number of GPUs, or if an age is negative.
+    /// # Errors
+    /// Fails if the number of ages is not the number of GPUs, or if an age is negative.
     pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
         self.check_count("number of ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {

@@ -143,6 +143,7 @@ impl JobPool {
     /// Returns a pool of the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus`
     /// GPUs.
     ///
+    /// # Errors
     /// Fails if the pool contains no such job.
     pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, StudyError> {
         let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;

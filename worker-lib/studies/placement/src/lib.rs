@@ -2,11 +2,12 @@
 //! method for resource placement of deep-learning training jobs based on reinforcement learning", 2021), and other
 //! policies for comparison.
 //!
-//! # The model A cluster consists of nodes with GPUs. A job asks for a number of GPUs, owns them exclusively and runs
-//! on all of them at once. Each GPU fails at its own rate, whether or not a job runs on it, and is then repaired. A
-//! failure of one of a job's GPUs stops the whole job, which loses the work since its last checkpoint and pays for a
-//! restart. Placement affects only how often a job is stopped, unless [`Options::spread_slowdown`] slows down jobs that
-//! run on more nodes than they need.
+//! # The model
+//! A cluster consists of nodes with GPUs. A job asks for a number of GPUs, owns them exclusively and runs on all of
+//! them at once. Each GPU fails at its own rate, whether or not a job runs on it, and is then repaired. A failure of
+//! one of a job's GPUs stops the whole job, which loses the work since its last checkpoint and pays for a restart.
+//! Placement affects only how often a job is stopped, unless [`Options::spread_slowdown`] slows down jobs that run on
+//! more nodes than they need.
 //!
 //! | module | content |
 //! |---|---|

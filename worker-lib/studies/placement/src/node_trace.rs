@@ -84,6 +84,7 @@ impl NodeTrace {
     /// never fail. Placers know the mean rate and each node's outages in the half of the trace before the start. A run
     /// that is longer than the other half of the trace therefore repeats outages that placers have already counted.
     ///
+    /// # Errors
     /// Fails if the cluster has fewer nodes than the trace has nodes with outages.
     pub fn draw(&self, cluster: &Cluster, rng: &mut ChaCha8Rng) -> Result<Vec<Domain>, StudyError> {
         let mut nodes = cluster.domains(Level::Node);

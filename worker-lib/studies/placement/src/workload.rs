@@ -81,8 +81,9 @@ impl DomainFailures {
 impl JobSource {
     /// Returns the jobs of a draw, sorted by arrival.
     ///
-    /// # Errors Fails if the mean time between arrivals is negative, or if a job would arrive after the latest
-    /// permitted time; see [`JobPool::draw`].
+    /// # Errors
+    /// Fails if the mean time between arrivals is negative, or if a job would arrive after the latest permitted time;
+    /// see [`JobPool::draw`].
     pub fn draw(&self, draw: u64) -> Result<Vec<Job>, StudyError> {
         match self {
             Self::Trace(jobs) => Ok(jobs.clone()),

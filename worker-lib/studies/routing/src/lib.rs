@@ -2,11 +2,12 @@
 //! Routing Method for Multi-Stage Networks Based on Reinforcement Learning", J. UESTC 51(2), 2022), the heuristics
 //! with which the paper compares it, stronger heuristics, and an exact lower bound.
 //!
-//! # The network The network has S stages of N switches. Each switch has one queue for each of N classes
-//! (destinations). One link leads from each switch to each switch of the next stage and carries one packet per slot.
-//! The class of a packet never changes. At the last stage, the queue of class j at switch i has a separate exit, which
-//! releases one packet per slot. The load is the sum of all arrival rates divided by N^2, the number of links between
-//! two stages. A slot has four steps:
+//! # The network
+//! The network has S stages of N switches. Each switch has one queue for each of N classes (destinations). One link
+//! leads from each switch to each switch of the next stage and carries one packet per slot. The class of a packet never
+//! changes. At the last stage, the queue of class j at switch i has a separate exit, which releases one packet per
+//! slot. The load is the sum of all arrival rates divided by N^2, the number of links between two stages. A slot has
+//! four steps:
 //!
 //! 1. The queued packets are counted. This is the metric of the paper's figures 2, 3, 6 and 7.
 //! 2. Packets arrive at the first stage (Poisson arrivals).

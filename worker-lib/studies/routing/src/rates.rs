@@ -54,8 +54,9 @@ impl Rates {
     /// Reads the rates of a network with `stages` stages from a CSV file. The file has one line for each switch of the
     /// first stage, and each line has one number for each class.
     ///
-    /// # Errors Fails if the file cannot be read, if the number of lines is not the number of fields per line, if a
-    /// field is not a valid rate, or if the load is not above 0 and below 1.
+    /// # Errors
+    /// Fails if the file cannot be read, if the number of lines is not the number of fields per line, if a field is not
+    /// a valid rate, or if the load is not above 0 and below 1.
     pub fn read(path: &Path, stages: usize) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path, stages)
     }

@@ -97,8 +97,9 @@ impl ParameterServer {
     /// Returns the number of finished rounds. A connection whose greeting is not that of a worker of this group is
     /// closed and logged.
     ///
-    /// # Errors Fails if workers are missing and none connects within the timeout (the error names the missing ranks),
-    /// or if a worker fails during a round.
+    /// # Errors
+    /// Fails if workers are missing and none connects within the timeout (the error names the missing ranks), or if a
+    /// worker fails during a round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
         let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;

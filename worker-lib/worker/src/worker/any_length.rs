@@ -192,8 +192,8 @@ impl AnyLengthWorker {
     /// After a failure, the beginning of the vector may already hold the sum. The next call must pass the same vector
     /// again, unmodified; that call continues where the failed call stopped.
     ///
-    /// # Errors Returns an [`AnyLengthError`]. If a failure leaves this worker behind the others, all further calls
-    /// fail.
+    /// # Errors
+    /// Returns an [`AnyLengthError`]. If a failure leaves this worker behind the others, all further calls fail.
     pub fn all_reduce_while(
         &mut self,
         vector: &mut [f32],

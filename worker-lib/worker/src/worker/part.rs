@@ -218,7 +218,8 @@ impl Part {
         }
     }
 
-    /// Moves the time of the last packet forward by `paused`, so that a pause of this process does not count as silence of the switch.
+    /// Moves the time of the last packet forward by `paused`, so that a pause of this process does not count as silence
+    /// of the switch.
     pub(super) fn excuse_silence(&mut self, paused: Duration) {
         self.link.last_heard = self.link.last_heard.plus(paused);
     }

@@ -46,7 +46,8 @@ fn library_dir() -> PathBuf {
 
 /// Returns whether a program is installed. If it is not, prints a line to standard error that names the skipped test.
 ///
-/// # Panics Panics if the program is missing and `ISWITCH_REQUIRE_ALL_TESTS` is set.
+/// # Panics
+/// Panics if the program is missing and `ISWITCH_REQUIRE_ALL_TESTS` is set.
 fn has(program: &str, skipped: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;

@@ -170,7 +170,8 @@ impl PlacementConfig {
 
     /// Checks that the network can be used for a cluster with `gpus` GPUs.
     ///
-    /// # Errors Fails if this is the patent's network and `gpus` is not the number of GPUs for which it was created.
+    /// # Errors
+    /// Fails if this is the patent's network and `gpus` is not the number of GPUs for which it was created.
     pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());

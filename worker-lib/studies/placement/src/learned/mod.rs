@@ -69,6 +69,7 @@ impl Trained {
     /// Creates a placer for a cluster. The placer does not explore: it always takes the choice that the network rates
     /// best.
     ///
+    /// # Errors
     /// Fails if the network was created for a different number of GPUs than the cluster has.
     pub fn placer(&self, cluster: &Cluster) -> Result<Box<dyn Placer>, StudyError> {
         let parameters = Arc::clone(&self.parameters);

@@ -59,8 +59,9 @@ impl Managed {
     /// Returns the decisions of the agent's policy for all jobs. The agent must have been created for
     /// [`Self::cluster`].
     ///
-    /// # Errors Fails if two jobs have the same GPU or the same name, the jobs on a node hold more GPUs than the node
-    /// has, or a job asks for more GPUs than the cluster has.
+    /// # Errors
+    /// Fails if two jobs have the same GPU or the same name, the jobs on a node hold more GPUs than the node has, or a
+    /// job asks for more GPUs than the cluster has.
     pub fn advise(&self, agent: &mut Agent) -> Result<Advice, StudyError> {
         let occupancy = Occupancy::new(self)?;
         let given = occupancy.given(self, agent);

@@ -128,8 +128,9 @@ impl Amount {
 /// since the Unix epoch; it is used only if Slurm's output does not contain the time. If `gpu_type` is given, GPUs of
 /// other types, and the jobs that ask for them, are left out.
 ///
-/// # Errors Fails if a file cannot be read, an entry is invalid, the jobs on a node hold more GPUs than the node has,
-/// or nodes have several types of GPUs and `gpu_type` is `None`. The error names the file, the entry and the field.
+/// # Errors
+/// Fails if a file cannot be read, an entry is invalid, the jobs on a node hold more GPUs than the node has, or nodes
+/// have several types of GPUs and `gpu_type` is `None`. The error names the file, the entry and the field.
 pub fn read_slurm(
     nodes: &Path,
     jobs: &Path,

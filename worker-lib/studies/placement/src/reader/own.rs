@@ -11,7 +11,8 @@ use iswitch_study::table::{Table, read};
 
 /// Reads nodes: `gpus,cage`, one node per line.
 ///
-/// # Errors Fails if the file cannot be read or does not describe a cluster; if a line is invalid, the error names it.
+/// # Errors
+/// Fails if the file cannot be read or does not describe a cluster; if a line is invalid, the error names it.
 pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes =
@@ -35,8 +36,9 @@ pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
 
 /// Reads failures at known times: `gpu,begin_s,end_s`, in any order.
 ///
-/// # Errors Fails if the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after its
-/// beginning, or an outage overlaps another one of the same GPU. The error names the line.
+/// # Errors
+/// Fails if the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after its beginning,
+/// or an outage overlaps another one of the same GPU. The error names the line.
 pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, StudyError> {
     let text = read(path)?;
     let mut lines = Vec::new();
@@ -62,8 +64,9 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Study
 
 /// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU in the cluster.
 ///
-/// # Errors Fails if the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The
-/// error names the line, except for a missing GPU.
+/// # Errors
+/// Fails if the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error
+/// names the line, except for a missing GPU.
 pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError> {
     let text = read(path)?;
     let mut of_gpu: Vec<Option<(f64, f64)>> = vec![None; cluster.gpus()];

@@ -35,7 +35,8 @@ impl Throughputs {
     /// the file gives two kinds of throughput, in steps per second: one for a job that runs alone (`null`) and one for
     /// a job that shares its GPUs with another. The latter is ignored.
     ///
-    /// # Errors Fails if the file cannot be read, has a different format, or has no entry for `gpu_type`.
+    /// # Errors
+    /// Fails if the file cannot be read, has a different format, or has no entry for `gpu_type`.
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;

@@ -86,8 +86,9 @@ pub struct Simulation<'a, 'o> {
 
 /// Runs a scenario to its end; `seed` determines the failures.
 ///
-/// # Errors Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or if the number
-/// of events and decisions exceeds [`EVENTS_MAX`].
+/// # Errors
+/// Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or if the number of events
+/// and decisions exceeds [`EVENTS_MAX`].
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
@@ -150,8 +151,9 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// [`place`](Self::place). Returns `None` at the end of the simulation. This method calls only `suspend`, `order`,
     /// `size` and `look_again` of `placer`.
     ///
-    /// # Errors Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job
-    /// although all GPUs are free, or the number of events and decisions exceeds [`EVENTS_MAX`].
+    /// # Errors
+    /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job although
+    /// all GPUs are free, or the number of events and decisions exceeds [`EVENTS_MAX`].
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {

@@ -53,7 +53,8 @@ impl ConvolutionalOptions {
 
     /// Returns the number of weights and biases of the value network for a network of size `shape`.
     ///
-    /// # Errors Fails if a kernel is larger than its input, or if a size is out of range.
+    /// # Errors
+    /// Fails if a kernel is larger than its input, or if a size is out of range.
     pub fn parameters(&self, shape: Shape) -> Result<usize, StudyError> {
         Ok(self.network(shape)?.parameter_count())
     }
@@ -94,7 +95,8 @@ impl ConvolutionalValue {
     /// Creates a network with random weights. The weights of the last layer are 0, so all states have the same value
     /// and the policy before any learning chooses random links. Matrix products use up to `threads` threads.
     ///
-    /// # Errors Fails if a kernel is larger than its input, or if a size is out of range.
+    /// # Errors
+    /// Fails if a kernel is larger than its input, or if a size is out of range.
     pub fn new(
         shape: Shape,
         options: &ConvolutionalOptions,
@@ -175,7 +177,8 @@ impl ConvolutionalValue {
     /// Overwrites `gradient` with the gradient of half the sum of squared errors over the batch, divided by `divisor`.
     /// `targets` has one target for each state. Returns the sum of squared errors.
     ///
-    /// # Panics Panics if the number of targets is not the number of states in the batch.
+    /// # Panics
+    /// Panics if the number of targets is not the number of states in the batch.
     pub fn gradient(&mut self, targets: &[f32], divisor: f32, gradient: &mut [f32]) -> f64 {
         let Self { network, parameters, work, input, partial } = self;
         assert_eq!(

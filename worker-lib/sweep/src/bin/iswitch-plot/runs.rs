@@ -48,7 +48,8 @@ impl Configuration {
 /// Reads the runs in these directories and groups them by configuration. Configurations are in the order of their first
 /// runs.
 ///
-/// # Errors Fails if a directory contains no run, or if a file of a run cannot be read.
+/// # Errors
+/// Fails if a directory contains no run, or if a file of a run cannot be read.
 pub(crate) fn configurations(directories: &[PathBuf]) -> anyhow::Result<Vec<Configuration>> {
     let mut configurations: Vec<Configuration> = Vec::new();
     for directory in directories {

@@ -67,7 +67,8 @@ impl Run {
     /// Returns the state of the run as determined from the files in its directory. If the sweep `discards` earlier
     /// runs, the state is always [`State::New`].
     ///
-    /// # Errors Fails if the directory contains a run with different arguments.
+    /// # Errors
+    /// Fails if the directory contains a run with different arguments.
     pub(crate) fn state(&self, discards: bool) -> anyhow::Result<State> {
         let path = self.directory.join(ARGUMENTS_FILE);
         if discards || !path.exists() {

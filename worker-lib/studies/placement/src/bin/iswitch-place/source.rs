@@ -75,7 +75,8 @@ impl PolicySource {
     /// Creates an agent with this policy, for a cluster managed by an external scheduler. `failures` supplies the
     /// failure rates and ages of the GPUs, and `seed` determines the policy's random choices.
     ///
-    /// # Errors Fails if the policy needs more than the current state of the clusteror if an option is out of range.
+    /// # Errors
+    /// Fails if the policy needs more than the current state of the clusteror if an option is out of range.
     pub(super) fn agent(
         &self,
         cluster: &Cluster,

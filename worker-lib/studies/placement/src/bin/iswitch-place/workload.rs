@@ -122,7 +122,7 @@ pub(super) struct WorkloadArgs {
     draw: u64,
 }
 
-/// Settings that runs on the same draw may vary.
+/// Settings in which runs on the same draw may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Condition {
     /// Factor by which all failure rates are multiplied.
