@@ -32,8 +32,8 @@ struct Cli {
     args: EvalArgs,
 }
 
-/// Result of an evaluation with a video. The keys of the JSON object and their order must not change, because consumers
-/// rely on them.
+/// Result of an evaluation with a video. The keys of the JSON object and their order are part of the public interface
+/// and must not change.
 #[derive(Serialize)]
 struct Recorded {
     #[serde(flatten)]

@@ -3,8 +3,8 @@
 use super::options::Checkpoint;
 
 /// Returns the expected time, in seconds, to complete `work` seconds of work in one piece. Failures occur at `rate`
-/// (1/s); after each failure, a restart takes `restart` seconds and the work starts over. The result is `(e^(rate work)
-/// - 1) (1/rate + restart)`. The model assumes that no failure occurs during a restart. The result may be infinite.
+/// (1/s); after each failure, a restart takes `restart` seconds and the work starts over. The model assumes that no
+/// failure occurs during a restart. The result is `(e^(rate work) - 1) (1/rate + restart)`, which may be infinite.
 pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     let failures = (rate * work).exp_m1();
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }

@@ -24,7 +24,7 @@ use iswitch_learn::algorithms::exact::LIMBS;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{Mark, Record, Study, StudyError};
 
-/// Record of one iteration. Consumers rely on the JSON keys, so they must not change.
+/// Record of one iteration. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Number of the iteration; 0 is the record of the policy before any learning.

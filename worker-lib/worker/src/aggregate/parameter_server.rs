@@ -38,7 +38,7 @@ pub struct ParameterServerOptions {
     pub gradient_len: u32,
     /// Whether the server sends the sum back once it is complete, or in parts as they are summed.
     pub style: Style,
-    /// Timeout for connections, and, once connected, for data from the other end.
+    /// Timeout for connections and, once connected, for data from the other end.
     pub timeout: Duration,
 }
 

@@ -208,8 +208,8 @@ impl Enrolment {
         }
     }
 
-    /// Writes a Join or a heartbeat that is due into `buffer`. `resume` is called to get the member's position for a
-    /// Join.
+    /// Writes a Join, a Heard or a heartbeat that is due into `buffer`. `resume` is called to get the member's position
+    /// for a Join.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,

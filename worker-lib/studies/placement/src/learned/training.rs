@@ -24,7 +24,7 @@ use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 /// Index of the simulated run that a test uses in each episode.
 const TEST_COURSE: usize = 0;
 
-/// Record of one iteration. Consumers rely on the JSON keys, so they must not change.
+/// Record of one iteration. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Number of the iteration; 0 is the network before any training.

@@ -14,7 +14,7 @@ use crate::grid::{self, Settings};
 use crate::plan::{Configuration, Plan};
 use crate::record::{Outcome, Run, State};
 
-/// Results of a sweep. Consumers rely on the keys of the JSON object, so they must not change.
+/// Results of a sweep. The keys of the JSON object are part of the public interface and must not change.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     algorithm: &'static str,

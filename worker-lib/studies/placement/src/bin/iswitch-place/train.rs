@@ -126,7 +126,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training run. Consumers rely on the JSON keys, so they must not change.
+/// Result of a training run. The JSON keys are part of the public interface and must not change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: Network,

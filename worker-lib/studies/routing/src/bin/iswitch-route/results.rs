@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use iswitch_cli::mean::Mean;
 
-/// Results of one policy over several runs. Consumers rely on the JSON keys, so they must not change.
+/// Results of one policy over several runs. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,

@@ -228,7 +228,7 @@ fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
     write(&out.join("delay.svg"), &delay)
 }
 
-/// Result of a training run. Consumers rely on the JSON keys, so they must not change.
+/// Result of a training run. The JSON keys are part of the public interface and must not change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     learner: Learner,
