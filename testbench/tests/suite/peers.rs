@@ -14,7 +14,8 @@ use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, To
 const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2, compute: Duration::ZERO };
 
 const BF16: ElementTypes = ElementTypes::uniform(ElementType::Bf16);
-/// Element types of the contenders. In racks, workers with 16-bit elements learn the segment size from the switch.
+/// Element types with which the contenders are tested. In the tests with several racks, workers that send 16-bit
+/// elements learn the segment size from the switch.
 const WIRE: [ElementTypes; 3] = [ElementTypes::F32, BF16, ElementTypes::with_wide_results(ElementType::F16)];
 
 /// Returns all tools except Gloo. Gloo requires PyTorch, which is larger than all other tools together.

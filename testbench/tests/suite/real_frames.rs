@@ -1,5 +1,5 @@
-//! Tests of the daemon on the ports of a bridge, between workers in network namespaces, with real frames, additional
-//! ordinary traffic, and faults. Needs root.
+//! Tests of the daemon on the ports of a bridge, between workers in network namespaces. The tests use real frames, and
+//! add ordinary traffic and faults. Needs root.
 
 use std::time::{Duration, Instant};
 

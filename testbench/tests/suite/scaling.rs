@@ -48,8 +48,8 @@ fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     }
 }
 
-/// Without processing costs, each step of a ring takes the transmission time of a chunk on its link, the delays of two
-/// links, and the transmission time of one packet at the switch.
+/// Tests a ring without processing costs. Each step takes the transmission time of a chunk on the link of its sender,
+/// the delays of two links, and the transmission time of one packet at the switch.
 #[test]
 fn a_ring_without_costs_matches_its_formula() {
     for workers in [2_usize, 4, 16, 100] {
@@ -67,8 +67,8 @@ fn a_ring_without_costs_matches_its_formula() {
     }
 }
 
-/// Without processing costs, aggregation in hardware takes the transmission time of the vector on the first link, the
-/// transmission time of one packet on each further link, and the delays of all links.
+/// Tests aggregation in hardware without processing costs. It takes the transmission time of the vector on the first
+/// link, the transmission time of one packet on each further link, and the delays of all links.
 #[test]
 fn a_switch_without_costs_matches_its_formula() {
     for (workers, levels) in [(3, 1), (64, 2), (1000, 3), (100_000, 4)] {
@@ -162,8 +162,8 @@ fn the_seed_determines_which_workers_are_late() {
     }
 }
 
-/// Target scenario: 4 workers, vectors of 40 KB and a delay of 50 us on each link. The switch is a daemon with its
-/// measured costs.
+/// Tests the target scenario: 4 workers, vectors of 40 KB and a delay of 50 us on each link. The switch is modelled as
+/// a daemon with the costs that were measured for it.
 #[test]
 fn a_long_delay_costs_a_ring_more_than_a_switch() {
     let scenario = Scenario { rack: 4, delay_us: 50.0, ..Scenario::new(4, 10_119, Costs::measured()) };

@@ -197,8 +197,8 @@ fn switches_with_threads_below_switches_with_threads_give_exact_sums() {
     }
 }
 
-/// The root and the racks run different numbers of threads. The workers of all racks use a number of parts that every
-/// switch supports.
+/// Tests a root and racks that run different numbers of threads. The workers of all racks divide their vectors into a
+/// number of parts that every switch supports.
 #[test]
 fn different_numbers_of_threads_in_a_tree_cause_no_hang() {
     if !networks_and("different_numbers_of_threads_in_a_tree_cause_no_hang", &[]) {

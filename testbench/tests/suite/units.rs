@@ -1,4 +1,4 @@
-//! Tests of the systemd units: their security exposure, and whether systemd accepts them.
+//! Tests of the systemd units: whether their security exposure is low, and whether systemd accepts them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

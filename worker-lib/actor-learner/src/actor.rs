@@ -1,4 +1,4 @@
-//! Actor: acts with the newest policy and inserts its experience into the replay shards.
+//! Actor, which acts with the newest policy and inserts its experience into the replay shards.
 
 use std::collections::VecDeque;
 use std::ops::Range;

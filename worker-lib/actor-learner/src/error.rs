@@ -2,7 +2,7 @@
 
 use iswitch_learn::algorithms::TrainError;
 
-/// Failure of an actor or a learner, or of its communication with replay shards and model servers.
+/// Failure of an actor or a learner, or of its communication with replay shards or model servers.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum ActorLearnerError {

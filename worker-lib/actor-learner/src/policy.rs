@@ -117,13 +117,13 @@ pub(super) fn reader(
     BlockingModelClient::new(name, endpoints, options)
 }
 
-/// Maximum duration of one wait for a newer policy. After each wait, the age of the current policy is recorded.
+/// Maximum duration of one wait for a newer policy. After each wait, the feed records the age of the current policy.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed read.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 impl PolicyFeed {
-    /// Starts to read policies of `len` floats. The preferred endpoints come first, and the learner comes last.
+    /// Starts to read policies of `len` floats. `endpoints` lists the preferred endpoints first and the learner last.
     ///
     /// # Errors
     /// Fails if there are no endpoints or the thread cannot be started.

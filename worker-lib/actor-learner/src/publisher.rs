@@ -56,7 +56,7 @@ impl Offers {
 
 impl Publisher {
     /// Listens on the addresses `listen`, serves the clients that `access` admits, and publishes the description of the
-    /// run. Policies are published at intervals of at least `every`.
+    /// run. The interval between published policies is at least `every`.
     ///
     /// # Errors
     /// Fails if the server cannot listen on an address, or if the description cannot be published.
@@ -107,7 +107,8 @@ impl Publisher {
         }
     }
 
-    /// Publishes the last policy of the run after any policy that is still queued. The server keeps running.
+    /// Publishes the last policy of the run. If another policy is still queued, publishes it first. The server
+    /// continues to run.
     ///
     /// # Errors
     /// Fails if the policy cannot be published.

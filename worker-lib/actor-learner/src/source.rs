@@ -106,7 +106,7 @@ enum Learner {
     Rollouts { learner: Box<dyn RolloutLearner>, rollouts: Rollouts },
 }
 
-/// Maximum time for which a shard holds back a draw before `stop` is checked again.
+/// Maximum time for which a shard holds a draw back. After this time, the learner checks `stop`.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed draw.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -119,8 +119,8 @@ const EPISODES_WAIT: Duration = Duration::from_millis(1);
 const EPISODES_PER_DRAW: usize = 256;
 
 impl ReplaySource {
-    /// Creates the experience source of one learner. Only the first learner has a `publisher`, through which its source
-    /// publishes policies. When `stop` is set, the source stops waiting for experience.
+    /// Creates the experience source of one learner. Only the first learner has a `publisher`; its source publishes
+    /// policies through it. When `stop` is set, the source no longer waits for experience.
     ///
     /// # Errors
     /// Fails if an address is invalid or a thread cannot be started.

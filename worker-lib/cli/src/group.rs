@@ -113,7 +113,7 @@ pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
-    /// Returns the chosen aggregator, or the default for a job with this number of workers.
+    /// Returns the aggregator that the user has chosen, or the default for a job with `workers` workers.
     pub fn aggregator(&self, workers: usize) -> Aggregator {
         self.aggregator.unwrap_or(if workers > 1 || self.switch.is_some() {
             Aggregator::Switch
@@ -339,7 +339,7 @@ fn ipv4(address: SocketAddr) -> anyhow::Result<SocketAddrV4> {
 }
 
 impl Host {
-    /// Returns the command-line options with which a child process joins this aggregator.
+    /// Returns the command-line options with which a child process joins the aggregator.
     pub fn arguments(&self) -> [String; 2] {
         match self {
             Self::Switch(switch) => ["--switch".to_owned(), switch.address().to_string()],

@@ -102,7 +102,7 @@ impl OwnParameters for PpoParameters {
 }
 
 impl HyperParameters {
-    /// Returns whether the number of environments is given, by `--environments` or `--set`.
+    /// Returns whether the user has given the number of environments with `--environments` or `--set`.
     pub fn environments_given(&self) -> bool {
         self.environments.is_some()
             || self.settings.iter().any(|setting| setting.starts_with("environments="))

@@ -149,9 +149,9 @@ pub enum Failure {
 pub enum Ended {
     /// All workers completed the run, or stopped on request.
     Well,
-    /// A fatal failure of a worker ended the group. The exit code is that of the worker.
+    /// A fatal failure of a worker ended the group. The variant contains the worker's exit code.
     Failed(ExitCode),
-    /// A worker failed in a way that a restart would repeat. The exit code is that of the worker.
+    /// A worker failed, and would fail in the same way after a restart. The variant contains the worker's exit code.
     FailedPermanently(ExitCode),
 }
 

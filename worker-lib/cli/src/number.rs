@@ -1,4 +1,4 @@
-//! Parsing of whole numbers as people write them: `1000000`, `1_000_000` and `1e6`.
+//! Parsing of whole numbers in the forms `1000000`, `1_000_000` and `1e6`.
 
 use serde_json::{Number, Value};
 

@@ -24,7 +24,8 @@ use crate::signals;
 /// Directory that contains the run directories, unless `--out` names a different one.
 pub const RUNS: &str = "runs";
 const PROGRESS_FILE: &str = "progress.csv";
-/// Name of the file with the error that ended the job. After such an error, the job is not restarted.
+/// Name of the file that contains the error that ended the job. After such an error, the job's workers are not
+/// restarted.
 const ERROR_FILE: &str = "error.txt";
 
 /// Arguments shared by all training commands.
@@ -246,7 +247,7 @@ impl RunArgs {
         self.resume || (self.auto_resume && holds_checkpoint(out))
     }
 
-    /// Sets the flag when a signal or the parent process requests that the run stop.
+    /// Sets the flag when a signal or the parent process requests that the run be stopped.
     pub fn stop_on_request(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
         signals::stop_on_signal(stop)?;
         if self.supervised {

@@ -1,4 +1,4 @@
-//! Access to a switch: starts one inside this process, or joins one as a worker.
+//! Access to a switch. Starts a switch inside this process, or joins one as a worker.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Tracking of runs with Weights & Biases. Its Python package runs in a child process.
+//! Tracking of runs with Weights & Biases. The Python package of Weights & Biases runs in a child process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

@@ -117,7 +117,7 @@ pub fn env_threads() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..)
 }
 
-/// Definition of a run after the defaults and the checkpoint have been applied.
+/// Definition of a run. It includes the defaults and, if the run is resumed, the values from the checkpoint.
 #[derive(Clone)]
 pub struct Job<A> {
     /// Id of the environment.
@@ -259,7 +259,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.task.env_threads.or(self.task.configured_env_threads).map_or(1, usize::from)
     }
 
-    /// Rejects `--env-threads` for a command whose learners do not step environments.
+    /// Rejects `--env-threads`, for commands whose learners do not step environments.
     ///
     /// # Errors
     /// Fails if the option is given.
@@ -277,7 +277,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.wire.unwrap_or(ElementTypes::F32)
     }
 
-    /// Returns the definition of the run: environment, hyper-parameters and run directory.
+    /// Returns the definition of the run, which consists of its environment, hyper-parameters and run directory.
     pub fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         self.job_with(&[])
     }

@@ -61,7 +61,7 @@ impl Files {
     }
 }
 
-/// Summary of an export. The keys of the JSON object, in this order, are an interface.
+/// Summary of an export. Other programs rely on the keys of the JSON object and on their order.
 #[derive(Serialize)]
 pub(crate) struct Summary<'a> {
     algorithm: &'a str,

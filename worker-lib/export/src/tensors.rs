@@ -10,7 +10,7 @@ use crate::description;
 use crate::modules::{Module, modules};
 use crate::policy::{ActionTransform, ExportedPolicy};
 
-/// Metadata key and value for the layout of the tensors, which Hugging Face libraries expect.
+/// Metadata entry for the layout of the tensors, as key and value. Hugging Face libraries expect this entry.
 const LAYOUT: (&str, &str) = ("format", "pt");
 /// Metadata key of the policy's description.
 const POLICY: &str = "policy";

@@ -7,7 +7,7 @@ use crate::axis::{Margins, Scale, draw_grid, draw_x_title};
 use crate::page::{LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint};
 
-/// Height of a row in pixels. Charts with more than `MANY_ROWS` rows use the narrow height.
+/// Height of a row in pixels. If a chart has more than `MANY_ROWS` rows, its rows have the narrow height instead.
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;

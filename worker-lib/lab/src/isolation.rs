@@ -56,7 +56,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
 const OTHER_REMEDY: &str =
     "run this program as root, or outside the container whose profile forbids `unshare`";
 
-/// Returns a command that runs a program in new namespaces. The program must call [`prepare`].
+/// Returns a command that runs a program in new namespaces. The program must call [`prepare`] when it starts.
 pub fn command_inside(program: impl AsRef<OsStr>) -> Command {
     let mut command = unshare();
     command.arg("--").arg(program).env(VARIABLE, "1");
@@ -134,7 +134,7 @@ pub fn prepare() -> Result<Outside, LabError> {
     Ok(outside)
 }
 
-/// Replaces `/run` with a writable directory that contains the same entries except the hidden ones.
+/// Replaces `/run` with a writable directory that contains the entries of `/run` except those in [`HIDDEN`].
 fn replace_run() -> io::Result<()> {
     let run = Path::new("/run");
     let old = File::open(run)?;

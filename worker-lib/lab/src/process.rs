@@ -32,7 +32,7 @@ pub fn search_path() -> OsString {
     env::join_paths(directories).unwrap_or(path)
 }
 
-/// Searches the directories of [`search_path`] for a program, and returns its path.
+/// Searches the directories of [`search_path`] for a program. Returns its path, if it is found.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&search_path()).map(|directory| directory.join(name)).find(|file| is_executable(file))
 }

@@ -54,7 +54,7 @@ pub struct Stats {
     pub pointer_requests: u64,
     /// Number of pointer requests that failed.
     pub pointer_failures: u64,
-    /// Number of stale pointers that were served while the cell queried upstream again.
+    /// Number of stale pointers that the cell served while it queried upstream for a newer version.
     pub stale_pointers_served: u64,
     /// Number of models that the server knows.
     pub names: u64,

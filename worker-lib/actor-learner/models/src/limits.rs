@@ -53,7 +53,7 @@ pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Freshness lifetime of a pointer.
 pub const POINTER_FRESH: Duration = Duration::from_secs(1);
-/// Maximum age of a pointer that is served while its source cannot be reached.
+/// Maximum age of a pointer that a cell serves while upstream cannot be reached.
 pub const MODEL_AGE_MAX: Duration = Duration::from_secs(30);
 /// Time after which a cell stops watching a model that no reader requests.
 pub const WATCH_IDLE: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of consecutive attempts to resume a download without receiving a byte.
 pub const RESUMES_MAX: u32 = 8;
-/// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
+/// Time for which a failed source is avoided. It doubles with each consecutive failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);
 /// Maximum time for which a failed source is avoided.
 pub const PENALTY_MAX: Duration = Duration::from_secs(5);

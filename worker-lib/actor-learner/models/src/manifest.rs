@@ -115,10 +115,11 @@ impl From<Sha256Digest> for String {
 /// Method for verifying the bytes of a received model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Verification {
-    /// CRC-32C, which detects corruption by networks and memory. It processes many gigabytes per second.
+    /// CRC-32C, which detects accidental corruption in the network or in memory. It processes many gigabytes per
+    /// second.
     Crc32c,
-    /// CRC-32C and SHA-256, which also detects forged bytes. It processes about one gigabyte per second with SHA
-    /// instructions.
+    /// CRC-32C and SHA-256. In addition to corruption, SHA-256 detects forged bytes. It processes about one gigabyte
+    /// per second on CPUs with SHA instructions.
     #[default]
     Sha256,
 }

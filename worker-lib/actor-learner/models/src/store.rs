@@ -106,7 +106,8 @@ impl ModelStore {
         &self.options
     }
 
-    /// Makes a version the latest one. The oldest version beyond [`StoreOptions::versions_kept`] is removed.
+    /// Makes a version the latest one. If there are then more than [`StoreOptions::versions_kept`] versions, removes
+    /// the oldest one.
     ///
     /// A repeated publication of the same bytes under the latest version number is not an error, because the response
     /// to the first attempt may have been lost.

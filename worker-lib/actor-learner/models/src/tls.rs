@@ -63,8 +63,8 @@ pub struct TlsServer(Arc<ServerConfig>);
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsServer {
-    /// Creates a server configuration that presents this identity. If `client_authority` (CA certificates in PEM) is
-    /// given, the server accepts only clients with a certificate issued by that CA.
+    /// Creates the configuration of a server that presents `identity` to its clients. If `client_authority` (CA
+    /// certificates in PEM) is given, the server accepts only clients with a certificate issued by that CA.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.
@@ -92,8 +92,8 @@ impl TlsServer {
 }
 
 impl TlsClient {
-    /// Creates a client configuration that trusts servers with a certificate issued by this CA (certificates in PEM).
-    /// If an identity is given, the client presents it to servers that request a certificate.
+    /// Creates the configuration of a client that trusts servers with a certificate issued by `authority` (CA
+    /// certificates in PEM). If an identity is given, the client presents it to servers that request a certificate.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.

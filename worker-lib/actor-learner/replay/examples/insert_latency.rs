@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p iswitch-replay --example insert_latency -- --actors 16 --payload 64KiB --shards 1`
 //!
-//! The shards are separate processes on this machine, or the shards given with `--address`. Prints one line of JSON.
+//! The program starts the shards as separate processes on this machine, unless `--address` names running shards. It
+//! prints one line of JSON.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -86,7 +86,7 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Converts the arguments to the options that a file may contain, without tables.
+    /// Converts the arguments to the options that an options file may contain. Tables are not included.
     pub fn options(self) -> ShardOptions {
         ShardOptions {
             listen: self.listen,

@@ -9,8 +9,8 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Upper limit for the configured maximum payload size, in bytes. With this limit, every journal record is shorter than
 /// 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
-/// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
-/// index.
+/// Memory that is accounted for each item in addition to its payload. It covers the item's row, and its entries in the
+/// selectors and in the key index.
 pub const ITEM_OVERHEAD_BYTES: u64 = 384;
 /// Maximum number of items in an insert request, and of keys in an update or delete request.
 pub const BATCH_ITEMS_MAX: usize = 65_536;
@@ -35,11 +35,11 @@ pub const CONNECTIONS_MAX: usize = 1 << 20;
 /// File descriptors reserved for uses other than connections: journal, snapshot, listeners, standard streams and the
 /// runtime.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
-/// Timeout for the first request on a connection, in milliseconds. It starts when the connection is accepted, so it
-/// includes the handshake.
+/// Timeout for the first request on a connection, in milliseconds. The time includes the handshake, because it starts
+/// when the connection is accepted.
 pub const FIRST_REQUEST_MS: u64 = 10_000;
-/// Idle timeout, in milliseconds. If a connection has no new request for this time, it is closed once its pending
-/// requests have completed.
+/// Idle timeout of a connection, in milliseconds. If no new request arrives for this time, the connection is closed
+/// once its pending requests have completed.
 pub const IDLE_MS: u64 = 600_000;
 /// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES_MIN: usize = 16;

@@ -29,7 +29,7 @@ const MODEL_CLIENT: [&str; 4] = [
     "--model-key client.key",
 ];
 
-/// Tokens, certificates and addresses of a run, and its processes, which are killed when this value is dropped.
+/// Tokens, certificates, addresses and processes of a run. The processes are killed when this value is dropped.
 struct Site {
     folder: TempDir,
     learner: String,

@@ -1,4 +1,5 @@
-//! Tests of the processes of `iswitch actor-learner`: they learn, and continue after any of them is killed.
+//! Tests of the processes of `iswitch actor-learner`. The processes must learn, and must continue after any of them is
+//! killed.
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -151,7 +152,7 @@ impl Run {
         last.unwrap_or(0)
     }
 
-    /// Kills one process of a kind, and waits until it has been replaced and training has continued.
+    /// Kills one process of the given kind, and waits until it has been replaced and the training has made progress.
     fn survives_the_end_of(&self, kind: &str) {
         let of_kind = || -> BTreeSet<u32> {
             descendants(self.parent().id())

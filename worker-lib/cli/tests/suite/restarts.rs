@@ -29,7 +29,7 @@ fn worker(parent: &Child, rank: &str) -> Option<String> {
     })
 }
 
-/// Starts a run, kills a worker once the run has a checkpoint, and waits for the run to end.
+/// Starts a run, kills a worker once the run has a checkpoint, and waits until the run is over.
 fn train_and_kill(algorithm: &str, options: &[&str], rank: &str) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let parent = train(algorithm, options, directory.path());

@@ -1,4 +1,4 @@
-//! Export to the format ONNX: a single graph computes an action from an observation.
+//! Export to the format ONNX. A single graph computes an action from an observation.
 //!
 //! All values are f32, because many inference engines do not support f64. The mean of an observation is therefore
 //! represented as the sum of two constants: the nearest f32 and the remainder. The graph subtracts the nearest f32

@@ -81,7 +81,8 @@ fn outputs(policy: &Value, observation: &[f32]) -> Vec<f64> {
     (0..outputs.len()).map(|i| (outputs[i] * scale[i] + offset[i]).clamp(low[i], high[i])).collect()
 }
 
-/// Trains and exports a policy, and compares the file with the policy itself for many observations.
+/// Trains and exports a policy. For many observations, compares the actions computed from the exported file with those
+/// of the policy itself.
 fn check<A: Algorithm>(config: A, id: &'static str) {
     let directory = tempfile::tempdir().unwrap();
     let (run, file) = (directory.path().join("run"), directory.path().join("policy.json"));

@@ -1,8 +1,8 @@
 //! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15). The server
 //! holds the model, applies each gradient when it arrives, and responds with the updated model.
 //!
-//! A gradient is not applied if it was computed from a model that is more than S updates old. Each worker has one TCP
-//! connection, which carries:
+//! A gradient is not applied if it was computed from a model that is more than S updates old, where S is the staleness
+//! bound. Each worker has one TCP connection, which carries:
 //!
 //! | from | content, little-endian |
 //! |---|---|

@@ -75,7 +75,7 @@ impl LocalSide {
         Ok(())
     }
 
-    /// Keeps the tail of a vector that was not aggregated, so that its counts are sent with the next vector.
+    /// Keeps the statistics in the tail of a vector that was not aggregated. They are sent with the next vector.
     pub(super) fn keep_tail(&mut self, vector: &[f32]) {
         self.unreported = Tail::read(vector);
         self.local.skipped();

@@ -195,9 +195,9 @@ impl Critics {
         self.value.forward(of_value, &work.joined[..batch * self.value.inputs()], &mut work.value)
     }
 
-    /// Overwrites `gradient`, which has the length of `critic`, with the loss gradient with respect to the critic's
-    /// parameters. `delta` (`[batch]`) is the loss gradient with respect to the values of the preceding
-    /// [`Self::values`] call.
+    /// Overwrites `gradient`, which has the length of `critic`, with the gradient of the loss with respect to the
+    /// critic's parameters. `delta` (`[batch]`) is the gradient of the loss with respect to the values that the
+    /// preceding call of [`Self::values`] returned.
     fn gradient(
         &self,
         critic: &[f32],
@@ -226,8 +226,9 @@ impl Critics {
         self.features.backward(of_features, observations, &mut work.features, by_features);
     }
 
-    /// Adds to `by_actions` (`[batch, action_dim]`) the loss gradient with respect to the actions. `delta` (`[batch]`)
-    /// is the loss gradient with respect to the values of the preceding [`Self::values`] call.
+    /// Adds the gradient of the loss with respect to the actions to `by_actions` (`[batch, action_dim]`). `delta`
+    /// (`[batch]`) is the gradient of the loss with respect to the values that the preceding call of [`Self::values`]
+    /// returned.
     fn add_action_gradient(
         &self,
         critic: &[f32],
@@ -318,8 +319,9 @@ impl CriticLoss {
         );
     }
 
-    /// Overwrites `gradient` with the gradient, with respect to `critics`, of the mean squared error between the values
-    /// and the targets of [`Self::find_targets`]. `critics` and `gradient` both have the shape `[parameter_count]`.
+    /// Overwrites `gradient` with the gradient of the mean squared error between the critics' values and the targets of
+    /// [`Self::find_targets`]. The gradient is with respect to `critics`. `critics` and `gradient` both have the shape
+    /// `[parameter_count]`.
     pub fn gradient(&mut self, critics: &[f32], batch: &Batch, gradient: &mut [f32]) -> CriticReport {
         let mut report = CriticReport::default();
         // The errors that remain are those of the first critic.

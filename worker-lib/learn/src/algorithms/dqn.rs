@@ -317,8 +317,8 @@ impl DqnLoss {
         [loss / samples as f32, mean_value / samples as f32]
     }
 
-    /// Computes `r + gamma * max Q'(s', .)`, where Q' is the target network. With `double`, the online network Q
-    /// chooses the action, and Q' estimates its value.
+    /// Computes `r + gamma * max Q'(s', .)`, where Q' is the target network. If `double` is set, the online network Q
+    /// chooses the action, and Q' estimates the value of this action.
     fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
         let (parameters, target) = model.split_at(self.network.parameter_count());
         let actions = self.network.actions();

@@ -48,8 +48,8 @@ pub struct CellOptions {
     pub object_len_max_bytes: u64,
     /// Freshness lifetime of a pointer. A fresh pointer is served without a request to upstream.
     pub pointer_fresh: Duration,
-    /// Maximum age of a pointer that is served while the cell queries upstream or cannot reach it. If the pointer is
-    /// older, the request fails.
+    /// Maximum age of a pointer that the cell serves while it queries upstream or cannot reach it. If the pointer is
+    /// older, the reader's request fails.
     pub model_age_max: Duration,
     /// Maximum number of models that the cell caches from upstream, each with its own name.
     pub names_max: usize,

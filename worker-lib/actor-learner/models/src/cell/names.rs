@@ -1,5 +1,5 @@
-//! Model names that readers have requested from a cell. A name that upstream does not have never displaces one that
-//! upstream has.
+//! Model names that readers have requested from a cell. A name for which upstream has no model never displaces a name
+//! for which upstream has one.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Pointers of a cell to the latest versions. Stale pointers are served while the cell queries upstream, up to a
-//! maximum age.
+//! Pointers of a cell to the latest versions. While the cell queries upstream, it serves stale pointers up to a maximum
+//! age.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// Manifest of the version; `None` if there is no version newer than the requested one.
+    /// Manifest of the version; `None` if no version is newer than the one that the reader already has.
     pub(super) manifest: Option<Manifest>,
     pub(super) age: Duration,
 }
@@ -109,8 +109,8 @@ impl Pointers {
         (names.known_len(), names.unknown_len())
     }
 
-    /// Returns the latest version. If the pointer is fresh, or stale but young enough, returns it immediately;
-    /// otherwise, waits for upstream's answer.
+    /// Returns the latest version. If the pointer is fresh, or stale but no older than the maximum age, returns it
+    /// immediately. Otherwise, waits for upstream's response.
     pub(super) async fn latest(&self, name: &ModelName) -> Result<Known, Refusal> {
         let pointer = self.pointer(name);
         let known = pointer.state.borrow().within(self.options.model_age_max);
@@ -125,7 +125,8 @@ impl Pointers {
         self.judge(&pointer)
     }
 
-    /// Returns the latest version as soon as it is newer than `after`. Returns `None` on timeout.
+    /// Returns the latest version as soon as it is newer than `after`. If this takes longer than `wait`, returns no
+    /// manifest.
     pub(super) async fn newer(
         &self,
         name: &ModelName,
@@ -231,7 +232,7 @@ struct Refresher {
 }
 
 impl Refresher {
-    /// Queries upstream once. If another call is in progress, waits for that call and uses its answer.
+    /// Queries upstream once. If another task is already querying upstream, waits for that task and uses its result.
     async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;

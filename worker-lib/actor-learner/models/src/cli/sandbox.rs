@@ -50,7 +50,7 @@ fn sockets(listens: &[Listen]) -> FileRules {
     })
 }
 
-/// Returns the host name and port of an endpoint, unless it is a numeric address.
+/// Returns the host name and the port of an endpoint, or `None` if the host is a numeric address.
 fn name(endpoint: &Endpoint) -> Option<String> {
     let (Endpoint::Tcp(address) | Endpoint::Tls(address)) = endpoint else { return None };
     let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);

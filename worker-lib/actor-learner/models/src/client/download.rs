@@ -67,7 +67,7 @@ impl Download {
         &self.manifest
     }
 
-    /// Returns the next bytes. Returns `None` once all bytes have arrived and have been verified.
+    /// Returns the next bytes, or `None` once all bytes have arrived and have been verified.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         loop {
             if self.received == self.manifest.len_bytes {

@@ -139,7 +139,8 @@ impl ModelClient {
         self.current.as_ref()
     }
 
-    /// Returns the time since the current version was last known to be the latest: an upper bound on its staleness.
+    /// Returns the time since the current version was last known to be the latest. This is an upper bound on the
+    /// staleness of the version.
     pub fn model_age(&self) -> Option<Duration> {
         self.as_of.map(|as_of| as_of.elapsed())
     }
@@ -170,8 +171,8 @@ impl ModelClient {
         self.read(Wanted::default()).await
     }
 
-    /// Waits for a version that is newer than the current one, for at most `wait` or [`WAIT_MAX`], whichever is
-    /// shorter, and reads it.
+    /// Waits until there is a version that is newer than the current one, and reads it. Waits for at most `wait` or
+    /// [`WAIT_MAX`], whichever is shorter.
     ///
     /// # Errors
     /// Fails if no source has the version.

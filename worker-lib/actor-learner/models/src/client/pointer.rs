@@ -24,7 +24,7 @@ pub struct Pointer {
 /// Conditions of a request for the latest version.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Version that the returned version must exceed; any version is returned if this is `None`.
+    /// Version number that the returned version must exceed. If it is `None`, any version is returned.
     pub(crate) after: Option<u64>,
     /// Time to wait for a version that is newer than `after`.
     pub(crate) wait: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Sources of models: cells and the learner in order of preference, each with a pool of idle connections.
+//! Sources of models, which are the cells and the learner. Each source has a pool of idle connections.
 
 use std::fmt;
 use std::io;
@@ -133,7 +133,8 @@ impl Source {
         (state.penalty, state.avoided_until) = (Duration::ZERO, None);
     }
 
-    /// Returns a connection to the pool of idle connections. Its response must have been read completely.
+    /// Puts a connection into the pool of idle connections. The response on the connection must have been read
+    /// completely.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut state = self.lock();
         if state.idle.len() < IDLE_CONNECTIONS_MAX && !connection.is_closed() {
@@ -209,7 +210,8 @@ impl Source {
     }
 }
 
-/// Formats an error with its cause, such as the TLS alert with which a server rejects a certificate.
+/// Formats an error together with its cause. An example of a cause is the TLS alert with which a server rejects a
+/// certificate.
 fn with_cause(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -53,7 +53,7 @@ impl Sources {
         self.all[at].name()
     }
 
-    /// Returns the indices of the sources in order of preference; recently failed ones come last.
+    /// Returns the indices of the sources in order of preference. Sources that have recently failed come last.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<_> = (0..self.all.len()).collect();
         order.sort_by_key(|at| self.all[*at].is_avoided());

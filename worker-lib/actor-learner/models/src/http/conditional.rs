@@ -29,7 +29,8 @@ pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     Verdict::Send
 }
 
-/// Returns the requested part of the object. A range is ignored if If-Range names a different object.
+/// Returns the part of the object that is requested. A range is ignored if the If-Range header names another object
+/// than this one.
 pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> RequestedRange {
     let is_another = text(headers, IF_RANGE).is_some_and(|wanted| wanted.trim() != etag);
     match text(headers, RANGE) {
@@ -44,7 +45,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join(","))
 }
 
-/// Returns whether a list contains the ETag. A weak comparison ignores the prefix of weak ETags.
+/// Returns whether a list contains the ETag. If `is_weak` is set, the prefix of weak ETags is ignored.
 fn list_has(list: &str, etag: &str, is_weak: bool) -> bool {
     let bare = |tag: &str| if is_weak { tag.strip_prefix("W/").unwrap_or(tag) == etag } else { tag == etag };
     list.split(',').map(str::trim).any(|item| item == "*" || bare(item))

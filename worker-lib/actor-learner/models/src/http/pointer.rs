@@ -63,7 +63,7 @@ pub(crate) fn answer(
     Ok(response)
 }
 
-/// Returns a response with status 204: no newer version appeared during the wait.
+/// Returns a response with status 204, which means that no newer version appeared during the wait.
 pub(crate) fn nothing_newer(age: Duration, query: PointerQuery, freshness: Freshness) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

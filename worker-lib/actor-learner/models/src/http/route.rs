@@ -23,7 +23,7 @@ pub(crate) enum Route {
 /// Query parameters of a pointer request: `?after=VERSION&wait=MS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointerQuery {
-    /// Version that the returned version must exceed; any version is returned if this is `None`.
+    /// Version number that the returned version must exceed. If it is `None`, any version is returned.
     pub(crate) after: Option<u64>,
     /// Time to wait for a version that is newer than `after`.
     pub(crate) wait: Option<Duration>,

@@ -28,7 +28,7 @@ use crate::{ModelName, ModelStore};
 /// Clients that may publish over HTTP, with `PUT /models/NAME/VERSION`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PublishFrom {
-    /// No client may publish over HTTP; the learner itself publishes through the store.
+    /// No client may publish over HTTP. Only the process of the learner can publish, directly through the store.
     Nobody,
     /// Clients that connect to a Unix socket of the server may publish.
     #[default]
@@ -137,7 +137,8 @@ impl Handler for Learner {
 }
 
 impl Learner {
-    /// Returns the pointer that a reader requests, or `None` if the model exists but no newer version appeared in time.
+    /// Returns the pointer that a reader requests. Returns `None` if the model exists, but no newer version appeared
+    /// during the wait.
     async fn latest(
         &self,
         name: &ModelName,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Length of the queue of connections that have not been accepted yet; equal to tokio's default.
+/// Maximum length of the queue of connections that have not been accepted yet. It equals tokio's default.
 const BACKLOG: u32 = 1024;
 
 /// Address to listen on: `ADDRESS:PORT`, or `unix:PATH`.

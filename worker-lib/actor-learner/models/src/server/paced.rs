@@ -77,7 +77,7 @@ pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
     counters: Arc<Counters>,
-    /// Time since which the kernel has accepted nothing, and the timer that enforces the limit.
+    /// Time at which the kernel stopped accepting bytes, and the timer that enforces the limit.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 

@@ -1,4 +1,5 @@
-//! Tests of the permissions to read and to publish: tokens, TLS and client certificates.
+//! Tests of the access control of servers for reading and publishing. The means are tokens, TLS and client
+//! certificates.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,5 @@
-//! Tests of the embedded cell: one fetch for all readers, the age limit of pointers, failing upstreams, slow readers.
+//! Tests of the embedded cell. They cover the single fetch for all readers, the age limit of pointers, failing
+//! upstreams, and slow readers.
 
 use std::sync::Arc;
 use std::time::Duration;

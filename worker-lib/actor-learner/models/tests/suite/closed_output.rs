@@ -1,4 +1,4 @@
-//! Tests of the programs with a closed standard output, as after `iswitch-models ... | head -c 0`.
+//! Tests of the programs when their standard output has been closed, as after `iswitch-models ... | head -c 0`.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Tests of the exact HTTP responses of a learner and of a cell in front of it. Both must pass the same tests.
+//! Tests of the exact HTTP responses of a learner and of a cell. The cell fetches from the learner, and the same tests
+//! apply to both.
 
 use crate::support::{ask, cell, endpoint, learner, model, name, send};
 use bytes::Bytes;

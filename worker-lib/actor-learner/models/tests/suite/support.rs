@@ -16,7 +16,8 @@ use tokio::net::TcpStream;
 /// Timeout that no operation exceeds, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Timeouts of clients. A running process has enough time to respond; a dead one refuses connections immediately.
+/// Timeouts of clients. They give a running process enough time to respond on a busy machine. They do not delay tests
+/// with a dead process, whose connections are refused immediately.
 const PATIENT: Times = Times { connect: PATIENCE, stall: PATIENCE };
 
 pub(crate) fn name() -> ModelName {

@@ -12,7 +12,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Exit status for invalid options; equal to that for an invalid command line.
+/// Exit status for invalid options. It equals the exit status for an invalid command line.
 const BAD_OPTIONS: u8 = 2;
 
 /// Serve one shard of experience replay until SIGTERM or SIGINT

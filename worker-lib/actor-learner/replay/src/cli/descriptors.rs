@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::limits::DESCRIPTORS_RESERVED;
 use crate::server::CONNECTIONS_DEFAULT;
 
-/// Raises the limit on open files as far as necessary and permitted, so that connections do not use up the file
-/// descriptors that the journal needs. Returns the number of connections that fit, which is below `wanted` only if
+/// Raises the limit on open files as far as necessary and permitted, so that enough file descriptors are left for the
+/// journal. Returns the number of connections for which the limit suffices. The number is below `wanted` only if
 /// `wanted` is the default.
 ///
 /// # Errors

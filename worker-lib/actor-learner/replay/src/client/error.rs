@@ -81,8 +81,8 @@ impl ClientError {
     }
 }
 
-/// Returns the message of a status with the messages of its causes. For example, a failed TLS handshake appears only as
-/// the cause of a "transport error".
+/// Returns the message of a status, followed by the messages of its causes. The causes are important: for example, the
+/// message of a failed TLS handshake is only "transport error".
 pub(super) fn with_causes(status: &tonic::Status) -> String {
     let mut text = status.message().to_owned();
     let mut cause = std::error::Error::source(status);
@@ -96,7 +96,7 @@ pub(super) fn with_causes(status: &tonic::Status) -> String {
     text
 }
 
-/// Returns whether one end of a TLS connection rejected the other end's certificate.
+/// Returns whether a TLS connection failed because the client or the shard rejected the certificate of its peer.
 pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
     // h2 keeps only the text of an I/O error.
     let text = with_causes(status);

@@ -63,10 +63,11 @@ struct Answer {
 }
 
 impl ReplayClient {
-    /// Draws `count` items. The draws are distributed over the shards in proportion to the shards' sums of priorities
-    /// if the sampler uses priorities, and otherwise in proportion to their sizes. A shard whose rate limiter has held
-    /// back a draw is skipped for one second if other shards have items. If rate limiters hold back some of the draws
-    /// for [`super::ClientConfig::wait`], returns fewer items, but at least one.
+    /// Draws `count` items. If the sampler uses priorities, the draws are distributed over the shards in proportion to
+    /// the sums of the weights of their items; otherwise, in proportion to the numbers of their items. A shard whose
+    /// rate limiter has held back a draw is skipped for one second if other shards have items. If rate limiters hold
+    /// back some of the draws for longer than [`super::ClientConfig::wait`], returns fewer than `count` items, but at
+    /// least one.
     ///
     /// # Errors
     /// Fails if no item could be drawn; see [`ClientError`].

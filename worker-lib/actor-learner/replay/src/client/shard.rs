@@ -21,7 +21,8 @@ use crate::proto::{
 const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const HTTPS: &str = "https://";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval of keep-alive messages, and the timeout after which an unresponsive connection is closed.
+/// Interval between keep-alive messages. It is also the timeout after which a connection is closed if the shard does
+/// not respond to them.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;

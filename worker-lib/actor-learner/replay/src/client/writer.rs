@@ -29,8 +29,8 @@ pub struct Writer {
 pub struct Ticket(oneshot::Receiver<Result<Vec<ItemKey>, ClientError>>);
 
 impl Ticket {
-    /// Waits until the items are stored with the shard's durability, and returns their keys. A key is 0 if the item was
-    /// stored by an attempt whose response was lost.
+    /// Waits until the items are stored with the shard's durability, and returns their keys. If an item was stored by
+    /// an attempt whose response was lost, its key is 0.
     ///
     /// # Errors
     /// Fails if any of the items could not be stored.
@@ -40,8 +40,8 @@ impl Ticket {
 }
 
 impl ReplayClient {
-    /// Creates a writer for an actor. Each actor must have a different number. A restarted actor keeps its number and
-    /// starts a new session.
+    /// Creates a writer for an actor. Each actor must have a unique number. A restarted actor keeps its number, and its
+    /// writer starts a new session.
     pub fn writer(&self, table: &str, actor: u64) -> Writer {
         let hashes: Vec<u64> = self.inner.shards.iter().map(|shard| shard.hash).collect();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

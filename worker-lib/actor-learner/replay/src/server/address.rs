@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Length of the queue of connections that have not been accepted yet; equal to tokio's default.
+/// Maximum length of the queue of connections that have not been accepted yet. It equals tokio's default.
 const BACKLOG: u32 = 1024;
 
 /// Address to listen on: `IP:PORT` or `unix:PATH`.
@@ -96,7 +96,7 @@ pub enum Listener {
     Unix(UnixListener, SocketFile),
 }
 
-/// File of a Unix socket. Dropping this value removes the file, unless another file has replaced it.
+/// File of a Unix socket. When this value is dropped, the file is removed, unless it has been replaced by another file.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,

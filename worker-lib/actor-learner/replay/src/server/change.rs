@@ -51,7 +51,7 @@ enum Step {
 }
 
 impl Shard {
-    /// Inserts items. Returns once the items have the durability that the shard promises.
+    /// Inserts items. Returns once the items have the durability of the shard's configuration.
     ///
     /// # Errors
     /// Returns the reason if none of the items was inserted.

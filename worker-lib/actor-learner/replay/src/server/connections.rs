@@ -55,7 +55,7 @@ struct Requests {
 /// Time of the last request on a connection.
 struct Activity {
     opened: Instant,
-    /// Milliseconds between `opened` and the last request, plus 1; 0 if no request has arrived yet.
+    /// Time of the last request, in milliseconds since `opened`, plus 1; 0 if no request has arrived yet.
     last: AtomicU64,
 }
 

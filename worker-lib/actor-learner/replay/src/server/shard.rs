@@ -215,7 +215,8 @@ impl Shard {
         self.tables.values().map(|handle| lock(&handle.table).bytes()).sum()
     }
 
-    /// Returns the number of items that were restored at startup and the number of damaged bytes.
+    /// Returns the number of items that were restored at startup, and the number of bytes that were found to be
+    /// damaged.
     pub fn restored(&self) -> (u64, u64) {
         self.store.as_ref().map_or((0, 0), |store| (store.restored.items, store.restored.damaged_bytes))
     }

@@ -18,12 +18,11 @@
 //! The salt differs from file to file. The checksum covers the salt and the offset. Therefore, a frame inside a payload
 //! is invalid, as is a frame that is not at the offset for which it was written. A valid frame determines where the
 //! next record begins, even if its body is damaged. After an invalid frame, the reader searches for the next valid
-//! frame. In both cases, a damaged bit costs at most one record, and the search takes time proportional to the file
-//! size.
+//! frame. As a result, a damaged bit costs at most one record. The time of the search is proportional to the file size.
 //!
 //! Files in format 1 can still be read. The two copies of their header are adjacent, and their frames have a single
-//! checksum over salt, offset, length and body. Their records refer to tables by number; other records assign names to
-//! these numbers.
+//! checksum over salt, offset, length and body. Their records refer to tables by numbers, to which separate records
+//! assign names.
 
 /// Format of new files.
 pub(super) const FORMAT: u32 = 2;

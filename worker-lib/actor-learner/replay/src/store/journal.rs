@@ -14,8 +14,8 @@ use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
 
-/// Log sequence number: the total number of bytes appended to all segments. A record is durable once this many bytes
-/// are durable.
+/// Log sequence number, which is the total number of bytes appended to all segments. A record is durable once the bytes
+/// up to its log sequence number are durable.
 pub(crate) type Lsn = u64;
 
 /// Failure of the journal. Records cannot be written again until a new segment has been started and a snapshot has been
@@ -136,8 +136,8 @@ impl Journal {
     }
 
     /// Starts a new segment. A snapshot that is started afterwards replaces everything before this segment. Waits until
-    /// the earlier records have been written to their files or dropped; otherwise, an earlier file could be created
-    /// after the snapshot has removed the replaced files.
+    /// the earlier records have been written to their files or dropped. Without this wait, an earlier file could be
+    /// created after the snapshot has removed the files that it replaces.
     pub(crate) async fn rotate(&self) -> (u64, Option<RecoverableFailures>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();

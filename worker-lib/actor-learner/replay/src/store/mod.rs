@@ -7,8 +7,8 @@
 //! and not increments. Applying the records of `journal-N` and later segments to the snapshot restores the final state
 //! of the tables.
 //!
-//! A restore does not change any file. A file that was found to be damaged is never removed. When a snapshot supersedes
-//! such a file, the file is renamed to `NAME.damaged`.
+//! Restoring the tables does not change any file. A file that was found to be damaged is never removed. When a snapshot
+//! supersedes such a file, the file is renamed to `NAME.damaged`.
 
 mod disk;
 mod error;
@@ -38,8 +38,8 @@ use strum::{EnumString, IntoStaticStr};
 use self::disk::{Disk, RealDisk};
 use crate::lock;
 
-/// Support for the fuzz target in `fuzz/`: decodes the body of a record and encodes it, and then does the same with the
-/// result. Returns both encodings, or `None` if the body is not a valid record.
+/// Support for the fuzz target in `fuzz/`. Decodes the body of a record and encodes the result, and then decodes and
+/// encodes that encoding. Returns both encodings, or `None` if the body is not a valid record.
 #[doc(hidden)]
 pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
     let rewritten = |body: &[u8]| {

@@ -160,7 +160,8 @@ impl Record {
     }
 }
 
-/// Encodes a record for `offset` in a file as one or two parts. Returns the parts and their length in bytes.
+/// Encodes a record that is to be written at `offset` in a file. Returns the encoding as one or two parts, and its
+/// length in bytes.
 pub(super) fn framed(
     record: &Record,
     payload: Option<&Payload>,

@@ -17,7 +17,8 @@ pub(crate) struct Restored {
     pub(crate) damaged_bytes: u64,
     /// Number of files that contain damaged bytes, and of snapshots that lack their final record.
     pub(crate) damaged_files: u64,
-    /// Number of bytes at the ends of journals that were not written completely, and thus were never acknowledged.
+    /// Number of bytes at the ends of journals that were not written completely. The inserts that they belong to were
+    /// never acknowledged.
     pub(crate) torn_bytes: u64,
     /// Number that the next segment and the next snapshot receive.
     pub(crate) next_number: u64,

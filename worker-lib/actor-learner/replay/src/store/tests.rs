@@ -59,7 +59,7 @@ fn keys(table: &Table) -> Vec<u64> {
     keys
 }
 
-/// Creates a directory with one segment of ten items, and returns it with the bytes of the segment.
+/// Creates a directory with one segment that contains ten items. Returns the directory, and the bytes of the segment.
 fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let directory = Arc::new(Directory::open(folder.path()).unwrap());

@@ -52,6 +52,7 @@ pub struct Sampled {
     pub probability: f64,
     /// Number of items in the table at the time of the draw.
     pub table_size: u64,
-    /// Whether this was the last draw that `max_times_sampled` allows. If so, the item has been removed from the table.
+    /// Whether this was the last draw that `max_times_sampled` allows. If it was, the item has been removed from the
+    /// table.
     pub is_removed: bool,
 }

@@ -41,8 +41,8 @@ async fn reached(counter: &AtomicUsize, count: usize) {
     }
 }
 
-/// Kills and restarts a shard repeatedly while actors write to it. Each acknowledged item must be present exactly once
-/// and intact.
+/// Kills and restarts a shard repeatedly while actors write to it. Afterwards, each acknowledged item must be stored
+/// intact and exactly once.
 async fn kill_and_restart(durability: &str) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");

@@ -1,5 +1,4 @@
-//! Tests of sockets, standard output, tokens and the systemd unit, and of the limits on file descriptors and file
-//! sizes.
+//! Tests of sockets, standard output, tokens and the systemd unit, and of limits on file descriptors and on file sizes.
 
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};

@@ -10,7 +10,7 @@ use iswitch_models::{Access, Credentials, Endpoint, Listen};
 use iswitch_replay::client::{ClientConfig, ClientTls};
 use iswitch_replay::server::Token;
 
-/// Credentials of learners and actors for the replay shards, and the CAs that issue the shards' certificates.
+/// Credentials that learners and actors present to the replay shards, and the CAs that issue the shards' certificates.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to replay shards")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
@@ -31,8 +31,8 @@ pub(super) struct ReplayAccess {
     replay_key: Option<PathBuf>,
 }
 
-/// Credentials of actors and shards for the learner and its cells, and the CAs that issue the certificates of those
-/// servers.
+/// Credentials that actors and shards present to the learner and its cells, and the CAs that issue the certificates of
+/// the learner and its cells.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Access to the learner and its cells")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]

@@ -1,5 +1,5 @@
-//! `iswitch learner`, `actors`, `replay` and `cell` run the different kinds of processes of a distributed run.
-//! `iswitch actor-learner` starts all of them.
+//! The processes of a distributed run are started by `iswitch learner`, `actors`, `replay` and `cell`, one command for
+//! each kind of process. `iswitch actor-learner` starts all of them.
 
 mod access;
 mod actors;

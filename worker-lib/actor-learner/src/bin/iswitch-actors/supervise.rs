@@ -1,4 +1,4 @@
-//! Supervision of child processes of several kinds: starting, restarting and ending them.
+//! Supervision of child processes of several kinds. The module starts, restarts and stops them.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;

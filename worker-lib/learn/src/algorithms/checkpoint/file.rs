@@ -179,8 +179,8 @@ impl<'a> Reader<'a> {
         self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
     }
 
-    /// Returns the mean return of the last 100 episodes of training. It is absent if no episode had ended, or if an
-    /// earlier version of the program wrote the file.
+    /// Returns the mean return of the last 100 episodes of training. It is absent if no episode had ended when the file
+    /// was written, or if the file was written by an earlier version of the program that did not record it.
     pub fn mean_return(&self) -> Option<f64> {
         self.number(MEAN_RETURN).ok()
     }
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         Err(self.refuse(format!("it is too small to hold {count} parameters")))
     }
 
-    /// Restores an optimiser of `parameters` floats to the state that was written by [`Writer::adam`].
+    /// Restores an Adam optimiser of `parameters` floats to the state that [`Writer::adam`] has written.
     ///
     /// # Errors
     /// Fails if an entry is missing, or if the moments do not have the type f32 or do not have `parameters` values.

@@ -219,7 +219,7 @@ fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
     directory.join(format!("worker-{rank}.{advances}.safetensors"))
 }
 
-/// Returns the rank, the number of advances and the path of every worker file.
+/// Returns the rank, the number of advances and the path for every worker file in the directory.
 fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)> {
     let parse = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;

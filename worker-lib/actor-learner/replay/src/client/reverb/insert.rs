@@ -39,7 +39,7 @@ struct Open {
 }
 
 impl InsertStream {
-    /// Inserts the items. Returns their keys once all of the items are in their table.
+    /// Inserts the items of a request. Returns their keys once all items are in the table.
     pub(super) async fn insert(
         &mut self,
         channel: &Channel,

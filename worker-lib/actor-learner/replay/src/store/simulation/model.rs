@@ -71,7 +71,7 @@ impl Entry {
         self.priorities[0]
     }
 
-    /// Resets an item that is in no table. It can then be inserted again with its initial priority.
+    /// Records that an item that is in no table may be inserted again, with its initial priority.
     pub(super) fn insert_again(&mut self) {
         (self.inserted, self.removed) = (State::Perhaps, State::No);
         self.first_priority = self.set_priority(self.priorities[0]);

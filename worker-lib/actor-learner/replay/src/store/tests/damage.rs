@@ -75,7 +75,8 @@ fn file(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-/// Flips each bit of a file, and checks that all records except the one with that bit are restored.
+/// Flips each bit of a file in turn. Each time, checks that all records are restored except the one that contains the
+/// bit.
 fn flip_each_bit(name: &str) {
     let all = each_kind();
     let whole = file(&all);
