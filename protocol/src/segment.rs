@@ -110,7 +110,7 @@ impl fmt::Display for Round {
     }
 }
 
-/// The 8-byte field at the start of each data packet (requirement D-1).
+/// Seg, the 8-byte field at the start of each data packet (requirement D-1).
 ///
 /// ```text
 ///  63        48 47            24 23             0

@@ -45,7 +45,7 @@ pub fn all_reduce() -> &'static Path {
     path("all_reduce")
 }
 
-/// Returns the path of the worker program of the peer benchmark.
+/// Returns the path of the program that `testbench peers` runs as a worker.
 ///
 /// # Panics
 /// Panics if the program cannot be built.

@@ -94,7 +94,8 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
     with_programs(test, None, programs)
 }
 
-/// Returns whether the test may run. It has the requirements of [`root_and`] and needs a kernel with AF_XDP sockets.
+/// Returns whether the test may run. The test has the requirements of [`root_and`], and also needs a kernel with AF_XDP
+/// sockets.
 ///
 /// # Panics
 /// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.

@@ -83,7 +83,7 @@ struct Packet {
 /// State that the simulation keeps for an aggregate.
 #[derive(Default)]
 struct Aggregate {
-    /// Number of contributions that the switch sent.
+    /// Number of contributions that the switch's results state.
     sent: Option<u16>,
     /// Sum that the first worker received, and the number of contributions in it.
     sum: Option<(Vec<f32>, u16)>,

@@ -77,9 +77,9 @@ pub const NETWORKS: [(&str, LinkModel); 11] = [
 /// Outcome of one run, or the total of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Results that workers accepted, counted per segment and worker.
+    /// Number of results that workers accepted; a segment counts once for each worker.
     pub results: u64,
-    /// Accepted results that are not the sum of all workers' gradients of the round.
+    /// Number of accepted results that are not the sum of all workers' gradients of the round.
     pub wrong: u64,
     /// Packets sent.
     pub packets: u64,

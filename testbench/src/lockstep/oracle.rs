@@ -17,7 +17,7 @@ pub(super) struct Oracle {
     job: u32,
     /// Frames with the results, in order.
     pub(super) results: Vec<Vec<u8>>,
-    /// Last control packet, which may be a challenge to a member.
+    /// Last control packet from the core, which may be a challenge to a member.
     challenge: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Contenders, and one run of each.
+//! Contenders of `testbench peers`, and the code that runs each of them.
 
 use std::fmt;
 use std::path::Path;

@@ -91,7 +91,7 @@ struct Frame {
     parts: usize,
 }
 
-/// Progress of a worker in its vector.
+/// Progress of a worker in sending its vector and receiving the sum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     sent: usize,

@@ -81,7 +81,8 @@ fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f
     Ok(times.map(median))
 }
 
-/// Contribution and sum of a worker. Each call uses the next part of these long vectors.
+/// Contribution and sum of a worker. Each call uses the next part of these long vectors, so that the part is not in the
+/// CPU caches.
 struct Vectors {
     contribution: Vec<u8>,
     sum: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Jobs with a key, between processes.
+//! Tests of jobs with a key, with daemons and workers in separate processes.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Wireshark's dissector, run by tshark: the fields that it shows for the golden packets equal those of the fixtures.
+//! Tests of Wireshark's dissector, run by tshark: the fields that it shows for the golden packets equal those of the
+//! fixtures.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

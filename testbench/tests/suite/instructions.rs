@@ -1,4 +1,4 @@
-//! The number of instructions that the core executes per packet equals the number in the table in
+//! Checks that the number of instructions that the core executes per packet equals the number in the table in
 //! `docs/results/core.md`, within the tolerance. Needs Valgrind and a CPU with AVX2.
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! `iswitch lab`, started by root and by an ordinary user: sums over its network, its exit status, its shutdown.
+//! Tests of `iswitch lab`, started by root and by an ordinary user: the sums over its network, its exit status and its
+//! shutdown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -75,7 +75,7 @@ impl Limit {
     }
 }
 
-/// Limit that a Join would exceed, and its value.
+/// A limit of the switch that a Join would exceed, and the value of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exceeded {
     /// The limit.

@@ -1,4 +1,4 @@
-//! Control packets: a 1-byte Action, then its Value.
+//! Control packets: a common header, which begins with a 1-byte Action, and the Value of that Action.
 //!
 //! All integers are little-endian. Every control packet starts with the same 12 bytes:
 //!

@@ -64,7 +64,7 @@ impl Census {
         self.heard.keys()
     }
 
-    /// Returns the incarnation of the job whose results the switch sends.
+    /// Returns the epoch of the incarnation whose results the switch sends.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }

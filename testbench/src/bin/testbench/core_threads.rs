@@ -77,7 +77,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The times of one to several threads, in interleaved turns.
+/// Times with 1, 2, 4 and so on threads, measured in interleaved turns.
 pub(crate) struct Table {
     standings: Standings<usize, Times>,
 }

@@ -1,4 +1,5 @@
-//! Manifests for Kubernetes and the script for Slurm: they are valid, and the processes that they run train.
+//! Tests of the manifests for Kubernetes and of the script for Slurm: both are valid, and the processes that they start
+//! train a policy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
