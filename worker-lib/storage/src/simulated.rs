@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Disk, NewFile, file_name, parent};
 
-/// Length of a block (sector), in bytes. The disk writes a block either completely or not at all.
+/// Length of a block (sector), in bytes. Unflushed content survives or is lost in units of blocks.
 const BLOCK_LEN_BYTES: usize = 512;
 
 /// Index of a file's content. Names refer to contents by this index.
@@ -73,8 +73,8 @@ struct State {
     /// Probability that an operation fails.
     failure_chance: f64,
     failures: u64,
-    /// Number of further operations that may succeed. When it reaches 0, all operations fail, as if the process had
-    /// been killed.
+    /// Number of further operations that change the disk and may succeed. At 0, all such operations fail, as if the
+    /// process had been killed.
     operations_left: Option<u64>,
 }
 

@@ -64,11 +64,11 @@ pub struct PpoConfig {
     pub log_std_init: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Width of the LSTM layer before each network (detail 9); none if absent.
+    /// Width of the LSTM layer that precedes each network; the networks have no LSTM layer if absent.
     pub lstm: Option<usize>,
-    /// Whether observations are normalised (detail 6).
+    /// Whether observations are normalised by their running mean and variance.
     pub normalise_observations: bool,
-    /// Whether rewards are scaled (detail 6).
+    /// Whether rewards are divided by the standard deviation of the discounted return.
     pub normalise_rewards: bool,
 }
 }

@@ -379,7 +379,7 @@ pub struct RolloutReport {
     pub rollout_time: Duration,
     /// Time spent learning, including the aggregations.
     pub update_time: Duration,
-    /// Whether a worker requested a stop; all workers stop at this point.
+    /// Whether a worker has requested a stop. If so, all workers stop after this rollout.
     pub stopped: bool,
     /// Whether `total_steps` steps are done.
     pub finished: bool,

@@ -11,8 +11,8 @@
 //! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015). Each action is
 //!   repeated for four frames, and the image is the pixel-wise maximum of the last two frames. Images are greyscale,
 //!   84 x 84, and an observation is a stack of the last four images. An episode begins with up to 30 no-op actions, and
-//!   with FIRE in games that have this action. The loss of a life is reported ([`Step::life_lost`]) and does not end the
-//!   episode.
+//!   with FIRE in games that have this action. The loss of a life is reported ([`Step::life_lost`]) but does not end
+//!   the episode.
 //! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If the
 //!   environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
 //!   reproducible. This includes runs that continue from a saved state: it consists of the seed and the actions of the

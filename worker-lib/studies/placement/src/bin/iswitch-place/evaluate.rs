@@ -42,9 +42,10 @@ pub(crate) struct EvaluateArgs {
     gantt_gpus: u64,
     /// CSV file for every decision in the first draw
     ///
-    /// With `--trace` and `--failures`, this is a dry run: what the policy would have done on your cluster. The file has
-    /// one row for each start, suspension and completion of a job and for each failure and repair of a GPU, in order of
-    /// time, with the ids of the GPUs and the number of waiting jobs, running jobs and free GPUs after the event.
+    /// With `--trace` and `--failures`, this is a dry run: the file shows what the policy would have done on your
+    /// cluster. It has one row for each start, suspension and completion of a job and for each failure and repair of a
+    /// GPU, in chronological order, with the ids of the GPUs and the number of waiting jobs, running jobs and free GPUs
+    /// after the event.
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
