@@ -205,8 +205,8 @@ impl Link {
 /// on one socket does not delay the switch's answers on the other.
 const RECEIVES_PER_SOCKET: u32 = 64;
 
-/// Receives from the socket on which the last packet arrived or, if it has no packet, from the other one. If there is
-/// no group, only one system call is made.
+/// Receives from the socket on which the last packet arrived or, if that socket has no packet, from the other one. If
+/// there is no group, only one system call is made.
 fn receive_either<T>(
     unicast: &UdpSocket,
     subscription: &Subscription,
@@ -248,8 +248,8 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the time of the wall clock in nanoseconds. As a first counter, it is higher than all counters that earlier
-/// processes used.
+/// Returns the time of the wall clock in nanoseconds. If counters start with this value, they exceed all counters that
+/// earlier processes used.
 fn wall_clock_nanos() -> u64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_epoch.map_or(1, |time| time.as_nanos() as u64)

@@ -191,7 +191,7 @@ impl AsyncProtocol {
         self.sender.begin(now, vector, self.enrolment.requests());
     }
 
-    /// Returns the outcome of the submitted vector; or `None` if it is not known yet. Each outcome is returned only
+    /// Returns the outcome of the submitted vector, or `None` if it is not known yet. Each outcome is returned only
     /// once.
     pub fn take_submission(&mut self) -> Option<Submission> {
         self.submission.take()
@@ -216,7 +216,7 @@ impl AsyncProtocol {
         self.receiver.next()
     }
 
-    /// Returns the reason why the member cannot continue as before; or `None` if there is no failure. Each failure is
+    /// Returns the reason why the member cannot continue as before, or `None` if there is no failure. Each failure is
     /// returned only once, and only after all preceding sums have been taken. After [`Failure::Missed`], the caller
     /// lacks sums and needs the state of a peer; the next sum is that of the aggregate named in the failure.
     pub fn take_failure(&mut self) -> Option<Failure> {

@@ -239,8 +239,8 @@ impl AsyncWorker {
         Ok((next.aggregate.get(), next.contributions))
     }
 
-    /// Returns the next outcome of a submitted vector, in order of submission; or `None` if no further outcome is
-    /// known. Each outcome is returned only once.
+    /// Returns the next outcome of a submitted vector, or `None` if no further outcome is known. Outcomes are returned
+    /// in order of submission, and each of them only once.
     pub fn poll_admission(&self) -> Option<Admission> {
         self.shared.lock().admissions.pop_front()
     }
