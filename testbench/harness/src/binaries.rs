@@ -142,8 +142,8 @@ pub fn all() -> &'static Paths {
     })
 }
 
-/// Returns an environment variable and its value. In the environment of a test program, they make it use the given
-/// programs instead of invoking cargo.
+/// Returns the name and the value of an environment variable with which another test program uses the given programs
+/// instead of invoking cargo.
 ///
 /// # Panics
 /// Panics if a path is not UTF-8.

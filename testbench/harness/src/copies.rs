@@ -67,8 +67,8 @@ impl Copies {
         self.0.path().join(name)
     }
 
-    /// Returns an environment variable and its value. In the environment of a test program, they make it use the copies
-    /// of the given programs.
+    /// Returns the name and the value of an environment variable with which a test program uses the copies of the given
+    /// programs.
     ///
     /// # Panics
     /// Panics if a path is not UTF-8.

@@ -9,7 +9,7 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 
-/// Maximum number of frames that are queued for the copier.
+/// Maximum number of copied frames that wait to be sent over the second cable.
 const COPIES_MAX: usize = 4096;
 /// Number of times that a worker changes to a new MAC address.
 const MOVES: u8 = 3;

@@ -8,7 +8,7 @@ use core::fmt;
 pub enum Limit {
     /// Number of jobs of the switch.
     Jobs = 1,
-    /// Number of jobs of a switch with a parent. Each job needs a port to the parent of its own.
+    /// Number of jobs of a switch with a parent. Each job needs its own port to the parent.
     UplinkJobs = 2,
     /// Number of jobs without a key, on a switch that holds keys.
     KeylessJobs = 3,

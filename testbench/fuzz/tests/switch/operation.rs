@@ -220,7 +220,7 @@ pub(crate) enum Change {
     Lengthen {
         by: u8,
     },
-    /// The packet comes from a host other than its sender.
+    /// The packet arrives from a host other than the one that sent it.
     Forge(Host),
     /// The packet arrives at a port of the switch other than the one it was sent to, unless it is a Join.
     Misdirect {
