@@ -59,7 +59,7 @@ pub struct Td3Config {
     pub critic_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Fraction by which the target networks move towards the learned networks when they are updated.
+    /// Interpolation factor of the target networks per update.
     pub tau: f32,
     /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub exploration_noise: f32,

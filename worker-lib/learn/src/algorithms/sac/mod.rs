@@ -87,7 +87,7 @@ pub struct SacConfig {
     pub alpha_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Fraction by which the target critics move towards the learned critics after each update.
+    /// Interpolation factor of the target critics per update.
     pub tau: f32,
     /// Whether the temperature is learned; if so, it starts at 1.
     pub autotune: bool,
