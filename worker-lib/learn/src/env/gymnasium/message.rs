@@ -4,7 +4,7 @@
 //!
 //! | request | kind | body |
 //! |---|---|---|
-//! | make | 1 | version u32, environments u32, whether they render u32, EnvPool threads u32 (0: Gymnasium), id in UTF-8 |
+//! | make | 1 | version u32, environments u32, whether to render u32, EnvPool threads u32 (0: Gymnasium), id in UTF-8 |
 //! | reset | 2 | environment u32, seed u32 |
 //! | step | 3 | count u32, then for each environment: number u32, action |
 //! | replay | 4 | environment u32, seed u32, count u32, actions |
