@@ -296,7 +296,7 @@ pub struct FailureDraw<'a> {
     failures: &'a Failures,
     /// Random number generator of each component.
     rngs: Vec<ChaCha8Rng>,
-    /// Number of outages at known times , by component, that [`Self::next`] has returned.
+    /// Number of outages at known times that [`Self::next`] has returned, by component.
     seen: Vec<usize>,
 }
 

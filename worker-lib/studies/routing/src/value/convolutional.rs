@@ -1,9 +1,9 @@
-//! The paper's convolutional network (table 1) , whose input is the lengths of all queues.
+//! The paper's convolutional network (table 1), whose input is the lengths of all queues.
 //!
 //! Convolutions have no padding. The six convolutions of table 1 reduce a network of 20 switches to 2 x 2 positions. A
 //! network of 16 switches is reduced to this size by four convolutions, so the paper omits the last two for 16
-//! switches. The last layer is linear: with the rectifier in table 1, learning would stop as soon as its input is
-//! negative for all states.
+//! switches. The last layer is linear: with the rectifier in table 1, learning would stop as soon as the rectifier's
+//! input is negative for all states.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

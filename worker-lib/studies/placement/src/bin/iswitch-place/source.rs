@@ -76,7 +76,7 @@ impl PolicySource {
     /// failure rates and ages of the GPUs, and `seed` determines the policy's random choices.
     ///
     /// # Errors
-    /// Fails if the policy needs more than the current state of the clusteror if an option is out of range.
+    /// Fails if the policy needs more than the current state of the cluster, or if an option is out of range.
     pub(super) fn agent(
         &self,
         cluster: &Cluster,
