@@ -52,7 +52,7 @@ fn functions_fit_on_one_screen() {
             let is_function = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "unsafe fn "]
                 .iter()
                 .any(|prefix| code.starts_with(prefix));
-            // A function that a trait only declares ends with a semicolon, and one with an empty body on its first line.
+            // A declaration in a trait ends with a semicolon; a function with an empty body ends on its first line.
             let head = lines[start..].iter().find(|line| line.ends_with(['{', ';', '}']));
             if !is_function || head.is_some_and(|line| !line.ends_with('{')) {
                 continue;
