@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 /// Directories that hold no sources: build output and results of runs.
 const SKIPPED: [&str; 3] = ["target", ".git", "runs"];
+/// Directory below the root with the output of `packaging/release/build`.
+const RELEASE: &str = "dist";
 
 /// Returns the root directory of the workspace.
 ///
@@ -32,7 +34,7 @@ pub fn sources(ending: &str) -> Vec<(String, String)> {
     while let Some(directory) = directories.pop() {
         for path in entries(&directory) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if path.is_dir() && !SKIPPED.contains(&name) {
+            if path.is_dir() && !SKIPPED.contains(&name) && path != root().join(RELEASE) {
                 directories.push(path);
             } else if name.ends_with(ending) && path.is_file() {
                 let relative = path.strip_prefix(root()).expect("below the root").display().to_string();

@@ -136,6 +136,10 @@ enum iswitch_status iswitch_all_reduce_mean(struct iswitch_worker *worker,
 // `worker` is null or comes from `iswitch_join` and is not used again.
 enum iswitch_status iswitch_leave(struct iswitch_worker *worker);
 
+// Returns the version of the loaded library, such as "0.1.0". It may differ from the version of the header with which
+// the program was compiled. The text is valid until the program ends, and never null.
+const char *iswitch_version(void);
+
 // Returns the error message of this thread's last failed call. The pointer is valid until the thread's next failed
 // call, and never null.
 const char *iswitch_last_error(void);

@@ -19,6 +19,12 @@ use iswitch_protocol::{ElementTypes, key_file};
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
 
+/// Version of the package, as C reads it.
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("the version of the package must not contain a zero byte"),
+};
+
 /// Outcome of a call. `iswitch_last_error` returns the details of a failure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -358,6 +364,13 @@ pub unsafe extern "C" fn iswitch_leave(worker: *mut IswitchWorker) -> IswitchSta
             Err(error) => fail(aggregate_status(&error), &error.to_string()),
         }
     })
+}
+
+/// Returns the version of the loaded library, such as "0.1.0". It may differ from the version of the header with which
+/// the program was compiled. The text is valid until the program ends, and never null.
+#[unsafe(no_mangle)]
+pub extern "C" fn iswitch_version() -> *const c_char {
+    VERSION.as_ptr()
 }
 
 /// Returns the error message of this thread's last failed call. The pointer is valid until the thread's next failed

@@ -7,6 +7,7 @@ mod layers;
 mod layout;
 mod licences;
 mod locks;
+mod packaging;
 mod pages;
 mod targets;
 mod tidy;

@@ -1,9 +1,14 @@
 /* Asynchronous workers, which do not wait for each other: one thread submits vectors, another one receives the sums.
  * Each sum contains as many vectors as there are workers, but these need not come from different workers.
  *
- * In the root directory of the repository:
+ * With the Debian package libiswitch-dev:
+ *
+ *   cc asynchronous.c $(pkg-config --cflags --libs iswitch) -pthread -o asynchronous
+ *
+ * In the root directory of the repository, without the package (the program loads the library by its SONAME):
  *
  *   cargo build --release -p iswitch -p iswitch-daemon
+ *   ln -sf libiswitch.so target/release/libiswitch.so.0.1
  *   cc worker-lib/worker/examples/c/asynchronous.c -Iworker-lib/worker/include -Ltarget/release -Wl,-rpath,target/release -liswitch -pthread -o asynchronous
  *   target/release/iswitchd --udp 127.0.0.1:7711 &
  *   ./asynchronous 127.0.0.1:7711 2 0 & ./asynchronous 127.0.0.1:7711 2 1

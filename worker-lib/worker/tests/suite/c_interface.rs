@@ -70,11 +70,15 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Returns the compiler command that is stated in the introductory comment of an example.
-fn compiler_line(source: &Path) -> String {
+/// Returns the commands that build an example in the repository, as its introduction states them: the link with the
+/// library's SONAME, and the compiler.
+fn build_lines(source: &Path) -> [String; 2] {
     let text = std::fs::read_to_string(source).unwrap();
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix(" *   "));
-    lines.find(|line| line.starts_with("cc ")).expect("the example must state how to compile it").to_owned()
+    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(" *   ")).collect();
+    ["ln ", "cc worker-lib/"].map(|start| {
+        let found = lines.iter().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("{} must state a command {start:?}", source.display())).to_string()
+    })
 }
 
 /// Compiles an example with the command in its introductory comment and runs it as two workers. Returns the output of
@@ -85,13 +89,15 @@ fn run_example(name: &str) -> Vec<String> {
     }
     // A directory with the layout of the repository after a release build.
     let root = tempfile::tempdir().unwrap();
-    std::fs::create_dir(root.path().join("target")).unwrap();
-    symlink(library_dir(), root.path().join("target/release")).unwrap();
+    std::fs::create_dir_all(root.path().join("target/release")).unwrap();
+    symlink(library_dir().join("libiswitch.so"), root.path().join("target/release/libiswitch.so")).unwrap();
     symlink(manifest_dir().parent().unwrap(), root.path().join("worker-lib")).unwrap();
-    let line = compiler_line(&manifest_dir().join("examples/c").join(name).with_extension("c"));
+    let [link, compile] = build_lines(&manifest_dir().join("examples/c").join(name).with_extension("c"));
     let strict = "-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror";
-    let compile = Command::new("sh").args(["-c", &format!("{line} {strict}")]).current_dir(&root).status();
-    assert!(compile.unwrap().success(), "{line} should compile the example without warnings");
+    for line in [link, format!("{compile} {strict}")] {
+        let status = Command::new("sh").args(["-c", &line]).current_dir(&root).status().unwrap();
+        assert!(status.success(), "{line} should succeed without warnings");
+    }
 
     let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
@@ -123,4 +129,38 @@ fn the_asynchronous_c_example_runs() {
     for text in run_example("asynchronous") {
         assert_eq!(text, "50 sums of 100 gradients\n");
     }
+}
+
+/// Program that prints the version of the library that it has loaded.
+const VERSION_PROGRAM: &str = "#include <stdio.h>\n#include \"iswitch.h\"\n\
+                               int main(void) { puts(iswitch_version()); return 0; }\n";
+
+#[test]
+fn the_library_states_its_version_and_has_a_soname() {
+    if !has("cc", "the version of the library") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("version.c"), VERSION_PROGRAM).unwrap();
+    let library = library_dir().join("libiswitch.so");
+    let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    let soname =
+        if major == "0" { format!("libiswitch.so.0.{minor}") } else { format!("libiswitch.so.{major}") };
+    // Only a file with the name of the SONAME can satisfy the loader.
+    symlink(&library, directory.path().join(&soname)).unwrap();
+    let compile = Command::new("cc")
+        .args(["version.c", "-o", "version", "-Wl,-rpath,$ORIGIN", "-I"])
+        .arg(manifest_dir().join("include"))
+        .arg(&library)
+        .current_dir(&directory)
+        .status();
+    assert!(compile.unwrap().success());
+    let run =
+        || Command::new(directory.path().join("version")).env_remove("LD_LIBRARY_PATH").output().unwrap();
+    let output = run();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), env!("CARGO_PKG_VERSION"), "{output:?}");
+    std::fs::remove_file(directory.path().join(&soname)).unwrap();
+    let missing = run();
+    assert!(!missing.status.success(), "the program should look for {soname}");
+    assert!(String::from_utf8_lossy(&missing.stderr).contains(&soname), "{missing:?}");
 }

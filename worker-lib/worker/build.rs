@@ -1,0 +1,15 @@
+//! Sets the SONAME of libiswitch.so, by which programs find the library at run time.
+
+/// Returns the version of the binary interface: the part of the package's version that Semantic Versioning changes with
+/// an incompatible change, "0.1" or "1".
+fn interface_version(major: &str, minor: &str) -> String {
+    if major == "0" { format!("0.{minor}") } else { major.to_owned() }
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("Cargo sets {name}"));
+    let version =
+        interface_version(&variable("CARGO_PKG_VERSION_MAJOR"), &variable("CARGO_PKG_VERSION_MINOR"));
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libiswitch.so.{version}");
+}
