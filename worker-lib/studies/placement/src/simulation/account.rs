@@ -103,8 +103,8 @@ pub struct Outcome {
     pub placements: u64,
     /// GPU time by use.
     pub gpu_time: GpuTime,
-    /// Expected amount of work that failures undo, in GPU-seconds. It is computed from the estimated failure rate of the
-    /// GPUs of each job and from the amount of work that the job has not saved at each moment. [`GpuTime::lost`]
+    /// Expected amount of work that failures undo, in GPU-seconds. It is computed from the estimated failure rate of
+    /// the GPUs of each job and from the amount of work that the job has not saved at each moment. [`GpuTime::lost`]
     /// differs from the expected amount only by chance.
     pub expected_loss: f64,
     /// Effective training time ratio of all jobs that started: the sum of the work that they completed, divided by the
