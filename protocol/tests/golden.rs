@@ -1,7 +1,7 @@
 //! Golden packets: `fixtures/wire/NAME.hex` holds the bytes on the wire, and `NAME.json` their meaning.
 //!
-//! The tests of the daemon, the worker, the RTL and the dissector read the same files. `ISWITCH_BLESS=1 cargo test -p
-//! iswitch-protocol` regenerates the files after an intended change of the format.
+//! The tests of the daemon, the worker, the RTL and the dissector also read these files. After an intended change to
+//! the packet format, run `ISWITCH_BLESS=1 cargo test -p iswitch-protocol` to regenerate them.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;

@@ -318,7 +318,8 @@ impl<'a> Simulation<'a> {
         self.act(worker)
     }
 
-    /// Runs one turn of a worker: it receives, applies sums, and computes and commits gradients.
+    /// Runs one turn of a worker. The worker handles the packets that it has received, applies complete sums,
+    /// computes and commits gradients, and sends packets.
     fn act(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
         if !self.workers[worker].is_running {

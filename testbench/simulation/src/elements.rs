@@ -27,7 +27,8 @@ pub enum Elements {
 const SALT: u64 = 0x656c_656d_656e_7473;
 
 impl Elements {
-    /// Draws the element types for a seed: 32 bits for half of the seeds.
+    /// Returns the element types that `seed` determines. Half of all seeds give [`Elements::F32`]; each of the other
+    /// variants has the same share of the remaining seeds.
     pub fn draw(seed: u64) -> Self {
         match mix(seed ^ SALT) % 8 {
             0 => Self::Bf16,

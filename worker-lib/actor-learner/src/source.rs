@@ -275,7 +275,8 @@ fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, Actor
     Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..options.replay.clone() })?)
 }
 
-/// Draws the actors' episode statistics for as long as the source exists.
+/// Starts a thread that draws the actors' episode statistics from the shards and adds them to `shared`. The thread ends
+/// when all other references to `shared` have been dropped.
 fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), ActorLearnerError> {
     let wanted = Arc::downgrade(shared);
     let follow = move || {

@@ -67,8 +67,8 @@ const PRCTLS: [u64; 2] = [libc::PR_SET_NAME as u64, PR_SET_VMA];
 /// Value from `linux/prctl.h`.
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
-/// System calls that libraries attempt incidentally, for instance to count processors or to find the names of a
-/// backtrace. The sandbox makes these calls fail, which the libraries tolerate.
+/// System calls that libraries attempt incidentally, for instance to count processors or to look up the function names
+/// in a backtrace. The sandbox makes these calls fail, which the libraries tolerate.
 const DENIED: [c_long; 6] = [
     libc::SYS_openat,
     libc::SYS_newfstatat,

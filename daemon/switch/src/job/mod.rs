@@ -82,7 +82,8 @@ pub(crate) struct Job {
     dismissed: Dismissed,
     /// Whether a sum that members supply is also sent to the parent, because other members of the parent lack it.
     sends_replay_up: bool,
-    /// Last round of which the parent may already have had results when it resumed the job.
+    /// Round at which the parent resumed this switch (H-5). At that time, the parent may already have had results of
+    /// this round and of earlier rounds. `None` if the parent did not resume the switch.
     taken_up: Option<Round>,
     halted: bool,
     /// Threshold H set by SetH; `None` if H follows the number of members.
@@ -680,13 +681,13 @@ impl Job {
         self.has_parent && (self.sends_replay_up || !is_replayed_here())
     }
 
-    /// Returns whether the parent may already have had results of `round` when it resumed the job.
+    /// Returns whether the parent may already have had results of `round` when it resumed this switch (H-5).
     pub(crate) fn is_taken_up(&self, round: Round) -> bool {
         let is_before_base = round.is_before(self.rounds.numbers().base());
         !is_before_base && self.taken_up.is_some_and(|last| !last.is_before(round))
     }
 
-    /// Returns the last round of which the parent may already have had results when it resumed the job.
+    /// Returns the round at which the parent resumed this switch (H-5), or `None` if it did not resume the switch.
     pub(crate) fn taken_up(&self) -> Option<Round> {
         self.taken_up
     }

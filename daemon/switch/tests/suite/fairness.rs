@@ -58,7 +58,8 @@ fn fill_with_fbcasts(switch: &mut Harness) {
     flood_with_fbcasts(switch);
 }
 
-/// Floods the switch with FBcasts of distinct ranges that contain no segment to close.
+/// Floods the switch with FBcasts. Their ranges are distinct, and none of the segments in them has a contribution, so
+/// the switch has no segment to close.
 fn flood_with_fbcasts(switch: &mut Harness) {
     let fbcast = |first| control(ATTACKER, 0, ControlBody::FBcast(range(0, first, 1024)));
     for first in (1..641).step_by(64) {

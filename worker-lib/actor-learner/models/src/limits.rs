@@ -42,7 +42,7 @@ pub const UPLOADS_MAX: usize = 1;
 
 /// Timeout for the head of a request, and idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout after which the server disconnects a peer that does not receive its response or stops sending its request
+/// Timeout after which the server disconnects a client that has stopped reading its response or sending its request
 /// body.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Minimum rate of a reader, in bytes per second. A response may take the time that it would take at this rate, plus

@@ -32,11 +32,11 @@ const CHANGES_AT_ONCE: u32 = 3;
 /// has reached.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Division of a vector among switches: either the threads of one switch or separate switches.
+/// Division of a vector into parts. Each part is summed by a different thread of one switch, or by a different switch.
 #[derive(Clone, Debug)]
 pub(super) struct Division {
     options: JoinOptions,
-    /// Address of the switch of each part.
+    /// For each part, the address of the thread or switch that sums it.
     switches: Vec<SocketAddrV4>,
     are_threads: bool,
     /// Random instance number that this process uses for its first membership of each part.

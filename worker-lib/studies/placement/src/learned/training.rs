@@ -36,10 +36,10 @@ pub struct Iteration {
     /// Mean reward. For the shared network, the reward is the logarithm of a ratio: the rule's makespan (on independent
     /// failures) divided by the network's. For the patent's network, it is (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
-    /// Ratio of the reference policy's makespan to the network's: geometric mean over the draws of the test. `None`
-    /// without a test.
+    /// Ratio of the reference policy's makespan to the network's, as a geometric mean over the test scenarios. `None`
+    /// if the network was not tested after this iteration.
     pub gain: Option<f64>,
-    /// Standard error of the logarithm of the gain; 0 for a single draw.
+    /// Standard error of the logarithm of the gain; 0 if there is only one test scenario.
     pub gain_error: Option<f64>,
     /// Duration of the iteration, in seconds.
     pub seconds: f64,

@@ -103,8 +103,9 @@ pub struct Outcome {
     pub placements: u64,
     /// GPU time by use.
     pub gpu_time: GpuTime,
-    /// Expected value of the work that failures undo, in GPU-seconds, given the estimated rates of each job's GPUs and
-    /// the unsaved work at each moment. [`GpuTime::lost`] differs from this only by chance.
+    /// Expected amount of work that failures undo, in GPU-seconds. It is computed from the estimated failure rate of
+    /// the GPUs of each job and from the amount of work that the job has not saved at each moment. [`GpuTime::lost`]
+    /// differs from the expected amount only by chance.
     pub expected_loss: f64,
     /// Effective training time ratio of all jobs that started: the sum of the work that they completed, divided by the
     /// sum of the times from their first start to their completion (or to the end of the simulation). Both sums are
