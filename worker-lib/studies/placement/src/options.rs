@@ -43,7 +43,8 @@ impl Checkpoint {
 }
 
 /// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Queueing {
     /// All jobs behind that job wait (head-of-line blocking).
     Strict,
@@ -56,7 +57,8 @@ pub enum Queueing {
 }
 
 /// Placement of a job after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AfterFailure {
     /// The job releases its GPUs, returns to the queue and is placed again.
     PlaceAgain,

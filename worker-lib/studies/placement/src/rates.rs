@@ -80,7 +80,8 @@ impl Default for Shrinkage {
 }
 
 /// Knowledge that placers have of the failure rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Knowledge {
     /// A GPU fails at the mean rate estimated from its life history, and placers know this rate.
     Rates,

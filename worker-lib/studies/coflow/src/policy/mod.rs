@@ -17,7 +17,8 @@ use super::simulation::State;
 
 /// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three are the
 /// same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Sharing {
     /// Each coflow, in order, gets the lowest rates at which all its flows end together, as early as the preceding
     /// coflows allow (MADD). Then the flows get the capacity that is left at both of their ports, again in order
@@ -36,7 +37,7 @@ pub enum Sharing {
 }
 
 /// Policy that orders coflows whenever a coflow becomes ready or ends.
-pub trait Policy {
+pub trait Policy: Send {
     /// Sorts the coflows that are ready and not fully sent, highest priority first.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 

@@ -26,7 +26,7 @@ use super::state::State;
 
 /// Placement policy: orders the queue and assigns GPUs after every event of the cluster. The simulation calls the
 /// methods in the order in which they appear here.
-pub trait Placer {
+pub trait Placer: Send {
     /// Adds the running jobs that should be suspended to `_jobs`; they return to the queue.
     fn suspend(&mut self, _state: &State<'_>, _jobs: &mut Vec<usize>) {}
 

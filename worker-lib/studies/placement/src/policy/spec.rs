@@ -69,6 +69,30 @@ impl PolicySpec {
         })
     }
 
+    /// Returns the order of the queue of a policy that only picks GPUs for each job that fits; `None` for a policy that
+    /// makes other decisions too, such as to suspend a job or to pass over it.
+    pub fn picks_in(self) -> Option<Order> {
+        match self {
+            Self::Random
+            | Self::FirstFit
+            | Self::BestFit
+            | Self::Pack
+            | Self::Spread
+            | Self::Rested
+            | Self::Reliable
+            | Self::Match => Some(Order::Arrival),
+            Self::LongestReliable => Some(Order::LongestFirst),
+            Self::BestOf(_)
+            | Self::Hindsight(_)
+            | Self::DrainLemons
+            | Self::Las
+            | Self::Pollux
+            | Self::Oracle
+            | Self::Saving
+            | Self::Clairvoyant => None,
+        }
+    }
+
     /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
     ///
     /// # Errors
