@@ -264,7 +264,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "random", "--jobs", "/nowhere"], "/nowhere: No such file"),
         (vec!["evaluate", "random", "--jobs", &gavel], "a Gavel trace needs --throughputs"),
         (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "add --batch N"),
-        (vec!["evaluate", "random", "--longest", "1"], "no jobs are left, expected at least 1 within"),
+        (vec!["evaluate", "random", "--longest", "1"], "number of jobs is 0, expected at least 1 within"),
         (
             vec!["evaluate", "random", "--failures", &unknown],
             "unknown, line 2: id of a GPU is 64, expected 0 to 63",

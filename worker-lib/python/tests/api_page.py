@@ -11,7 +11,15 @@ import griffe
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "python-api.md"
-MODULES = ("iswitch", "iswitch.torch", "iswitch.torchft", "iswitch.switch", "iswitch.policy", "iswitch.train")
+MODULES = (
+    "iswitch",
+    "iswitch.torch",
+    "iswitch.torchft",
+    "iswitch.switch",
+    "iswitch.policy",
+    "iswitch.train",
+    "iswitch.studies",
+)
 # A longer signature has a line for each parameter.
 LINE_CHARACTERS = 110
 HEADER = """\

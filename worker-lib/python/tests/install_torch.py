@@ -19,7 +19,9 @@ REAL = ["nvidia-cuda-runtime==13.2.*", "nvidia-cuda-cupti==13.2.*"]
 # torchft requires PyTorch, and therefore the NVIDIA libraries; without dependencies, it does not.
 TORCHFT = "torchft==0.2.0"
 OF_TORCHFT = [f"opentelemetry-{part}>=1.39" for part in ("api", "sdk", "exporter-otlp-proto-http")]
-PURE = ["filelock", "sympy", "networkx", "jinja2", "fsspec", "typing-extensions", "numpy"]
+# Stable-Baselines3 and its contributions require PyTorch too; without dependencies, pip leaves the installed one alone.
+SB3 = ["stable-baselines3==2.9.2", "sb3-contrib==2.9.2"]
+PURE = ["cloudpickle", "filelock", "sympy", "networkx", "jinja2", "fsspec", "typing-extensions", "numpy"]
 
 SITE = Path(sysconfig.get_path("purelib"))
 STUBS = SITE / "nvidia" / "cu13" / "lib"
@@ -85,7 +87,7 @@ def build(soname, wanted):
 
 def main():
     install(*PURE, *OF_TORCHFT)
-    install("--no-deps", TORCH, TORCHFT, *REAL)
+    install("--no-deps", TORCH, TORCHFT, *SB3, *REAL)
     libraries = sorted(map(str, (SITE / "torch" / "lib").glob("*.so")))
     built = set(BUILT.read_text().split()) if BUILT.exists() else set()
     present = {Path(library).name for library in libraries} | {path.name for path in STUBS.iterdir()} - built

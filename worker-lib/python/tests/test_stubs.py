@@ -1,4 +1,4 @@
-"""Checks that the type stubs match the compiled module."""
+"""Checks that the type stubs match the compiled modules."""
 
 import subprocess
 import sys
@@ -6,8 +6,9 @@ import sys
 import pytest
 
 
-def test_stubs_describe_the_compiled_module():
+@pytest.mark.parametrize("module", ["iswitch._iswitch", "iswitch._studies"])
+def test_stubs_describe_the_compiled_module(module: str):
     pytest.importorskip("mypy", reason="pip install mypy")
-    command = [sys.executable, "-m", "mypy.stubtest", "iswitch._iswitch"]
+    command = [sys.executable, "-m", "mypy.stubtest", module]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

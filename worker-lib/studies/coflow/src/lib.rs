@@ -21,12 +21,16 @@
 //! | [`policy`] | policies that do not learn: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
 //! | [`deepweave`] | learned priorities |
 //! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
+//! | [`inputs`] | coflows, shapes and jobs of all draws, from files or synthetic |
+//! | [`environment`] | the simulation as an environment that asks an agent for the order of coflows |
 //! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018, jobs as JSON |
 
 pub mod bound;
 pub mod collective;
 pub mod deepweave;
+pub mod environment;
 pub mod generate;
+pub mod inputs;
 pub mod measure;
 pub mod policy;
 pub mod search;

@@ -15,8 +15,10 @@
 //! | [`files`] | atomic replacement of files |
 //! | [`train`] | the command `train` |
 //! | [`contest`] | policies on the command line, and their comparison on the same draws |
+//! | [`environment`] | simulators that stop at each decision, for agents outside the project |
 
 pub mod contest;
+pub mod environment;
 pub mod error;
 pub mod files;
 pub mod names;

@@ -82,8 +82,23 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Divides the nodes, in the order of their numbers, into racks, and the racks into groups that share a switch.
-    /// Without this call, all nodes are in one rack.
+    /// Creates a cluster of `gpus` GPUs on nodes of `gpus_per_node`, of which the last gets the remaining GPUs. Nodes
+    /// are assigned to the [`CAGES`] cages in turn.
+    ///
+    /// # Errors
+    /// Fails if a number is 0, or the cluster has more than [`GPUS_MAX`] GPUs.
+    pub fn of_gpus(gpus: usize, gpus_per_node: usize) -> Result<Self, StudyError> {
+        for (name, value) in [("gpus", gpus), ("gpus-per-node", gpus_per_node)] {
+            if value == 0 {
+                return Err(StudyError::field(name, value, "at least 1"));
+            }
+        }
+        let node = |number: usize| (gpus_per_node.min(gpus - number * gpus_per_node), number % CAGES);
+        Self::new((0..gpus.div_ceil(gpus_per_node)).map(node))
+    }
+
+    /// Divides the nodes into racks, and the racks into groups that share a switch, in the order of their numbers. By
+    /// default, all nodes are in one rack.
     ///
     /// # Errors
     /// Fails if either argument is 0.

@@ -25,7 +25,9 @@
 //! | [`simulation`] | discrete-event simulation of a cluster |
 //! | [`policy`] | placers that need no training |
 //! | [`learned`] | learned placers and their training |
+//! | [`inputs`] | jobs and failures of all draws, from files or synthetic |
 //! | [`workload`] | scenarios of all draws |
+//! | [`environment`] | the cluster as an environment that asks an agent for the GPUs of each job |
 //! | [`agent`] | placement as a service, over JSON lines |
 //! | [`manager`] | nodes and jobs of Slurm and Kubernetes, and a policy's advice for them |
 
@@ -33,9 +35,11 @@ pub mod agent;
 pub mod cluster;
 mod decide;
 pub mod domain;
+pub mod environment;
 pub mod expected;
 pub mod failure;
 pub mod generate;
+pub mod inputs;
 pub mod job;
 pub mod learned;
 pub mod manager;

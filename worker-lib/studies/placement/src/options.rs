@@ -41,8 +41,9 @@ impl Checkpoint {
     }
 }
 
-/// Rule that decides which other jobs wait if a job in the queue needs more GPUs than are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Queueing {
     /// All jobs behind the job that does not fit wait (head-of-line blocking).
     Strict,
@@ -54,8 +55,9 @@ pub enum Queueing {
     Easy,
 }
 
-/// What happens to a job after a failure of one of its GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Placement of a job after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum AfterFailure {
     /// The job releases its GPUs, returns to the queue and is placed again.
     PlaceAgain,

@@ -80,7 +80,8 @@ impl Default for Shrinkage {
 }
 
 /// Knowledge that placers have of the failure rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Knowledge {
     /// Placers know the rate at which each GPU fails, which is the posterior mean given its life history.
     Rates,

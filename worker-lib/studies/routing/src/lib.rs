@@ -27,10 +27,12 @@
 //! | [`trajectory`] | records of slots, discounted costs |
 //! | [`config`], [`training`] | training with MLPI, Monte Carlo or temporal difference; checkpoints |
 //! | [`agent`] | routing agent for one slot at a time, in JSON lines |
+//! | [`environment`] | the network as an environment that asks an agent for the link of each packet |
 
 pub mod agent;
 pub mod bound;
 pub mod config;
+pub mod environment;
 mod fit;
 mod lockstep;
 pub mod measure;

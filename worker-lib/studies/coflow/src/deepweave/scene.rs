@@ -7,10 +7,47 @@ use crate::simulation::{Stage, State};
 
 /// Number of features that describe a coflow.
 pub const FEATURES: usize = 21;
-/// Time in seconds that is added to a time before its logarithm is taken.
+/// Names of the features. Those from `all` to `product_max` describe the job of the coflow, the others the coflow. All
+/// times are the seconds that the fabric needs at full rate. A time is given as the logarithm of its ratio to `need`,
+/// the minimum remaining time of the job, divided by 2; `need` itself is the logarithm of its seconds, divided by 4.
+pub const FEATURE_NAMES: [&str; FEATURES] = [
+    // Incomplete coflows of the job one after the other; those that are ready.
+    "all",
+    "all_ready",
+    // Remaining critical path of the job; remaining time at its busiest port; sum over ports; whole critical path.
+    "path",
+    "port_max",
+    "port_sum",
+    "path_whole",
+    // Time of all jobs at the busiest port that the job uses.
+    "rivals_at_port_max",
+    // Times of the job at its ports, weighted with the times (squared times) of all jobs there.
+    "overlap",
+    "overlap_squared",
+    "product_max",
+    // Remaining time at the coflow's busiest port; of all its flows at one port; path to the end of the job; path after
+    // the coflow.
+    "bottleneck",
+    "size",
+    "path_from",
+    "path_after",
+    // Remaining time at ports, weighted with the number of other ready coflows there; logarithm of 1 + the largest such
+    // number.
+    "contended",
+    "rivals",
+    // Share of the ports that the coflow uses; 1 if it is ready; logarithm of the number of incomplete coflows.
+    "ports",
+    "ready",
+    "open",
+    "need",
+    // Difference between the logarithm of `need` and its mean over all jobs, divided by 2.
+    "need_relative",
+];
+/// Number of seconds added to a time before its logarithm is taken.
 pub(super) const LEAST: f64 = 1e-3;
 /// Divisor of logarithmic features, which makes their standard deviation about 1.
 const SCALE: f64 = 2.0;
+/// Maximum absolute value of a logarithm before it is divided by [`SCALE`].
 const LOGARITHM_MAX: f64 = 12.0;
 
 /// Input of a network at one point in time. Its nodes are the incomplete coflows of all jobs that have arrived.
@@ -247,9 +284,9 @@ pub(super) mod tests {
     }
 
     /// Policy that follows another policy and calls a function before each decision.
-    struct Witness<F: FnMut(&State<'_>, usize)>(Box<dyn Policy>, F);
+    struct Witness<F: FnMut(&State<'_>, usize) + Send>(Box<dyn Policy>, F);
 
-    impl<F: FnMut(&State<'_>, usize)> Policy for Witness<F> {
+    impl<F: FnMut(&State<'_>, usize) + Send> Policy for Witness<F> {
         fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
             let arrived = state.jobs.iter().take_while(|job| job.arrival <= state.time).count();
             (self.1)(state, arrived);
@@ -258,7 +295,7 @@ pub(super) mod tests {
     }
 
     /// Calls `look` with the state and the number of arrived jobs before each decision of a run.
-    pub(in super::super) fn witness(jobs: &[Job], look: impl FnMut(&State<'_>, usize)) {
+    pub(in super::super) fn witness(jobs: &[Job], look: impl FnMut(&State<'_>, usize) + Send) {
         let policy = PolicySpec::JobSebf.build(FABRIC.capacity);
         simulate(jobs, FABRIC, &mut Witness(policy, look), &mut |_, _| {}).unwrap();
     }

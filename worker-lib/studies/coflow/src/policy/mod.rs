@@ -17,7 +17,8 @@ use super::simulation::State;
 
 /// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three are the
 /// same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Sharing {
     /// For each coflow in turn, computes the earliest time at which it can end, given the capacity that the preceding
     /// coflows leave, and gives its flows the lowest rates at which all of them end at that time (MADD). Then gives the
@@ -37,7 +38,7 @@ pub enum Sharing {
 }
 
 /// Policy that orders coflows whenever a coflow becomes ready or ends.
-pub trait Policy {
+pub trait Policy: Send {
     /// Sorts the coflows that are ready and not fully sent, highest priority first.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 

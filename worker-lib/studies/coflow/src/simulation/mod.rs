@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::Policy;
 use super::workload::Job;
 use iswitch_study::StudyError;
-use run::Run;
+pub(crate) use run::Run;
 pub(crate) use sending::Sending;
 pub(crate) use sharing::Allocation;
 
@@ -205,14 +205,7 @@ pub fn simulate(
     policy: &mut dyn Policy,
     on_interval: &mut dyn FnMut(&State<'_>, Interval<'_>),
 ) -> Result<Outcome, StudyError> {
-    if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival < pair[0].arrival) {
-        let (later, earlier) = (jobs[at].arrival, jobs[at + 1].arrival);
-        return Err(StudyError::field(
-            format!("arrival of job {}", at + 1),
-            earlier,
-            format!("at least {later}"),
-        ));
-    }
+    check_arrivals(jobs)?;
     let mut run = Run::new(jobs, fabric)?;
     run.arrive();
     while run.open > 0 {
@@ -231,4 +224,14 @@ pub fn simulate(
         run.arrive();
     }
     Ok(run.finish())
+}
+
+/// Checks that jobs are sorted by arrival.
+///
+/// # Errors
+/// Names the first job that arrives before the preceding one.
+pub(crate) fn check_arrivals(jobs: &[Job]) -> Result<(), StudyError> {
+    let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival < pair[0].arrival) else { return Ok(()) };
+    let (later, earlier) = (jobs[at].arrival, jobs[at + 1].arrival);
+    Err(StudyError::field(format!("arrival of job {}", at + 1), earlier, format!("at least {later}")))
 }

@@ -1,18 +1,18 @@
 //! Events of a simulation: arrivals of jobs, and the ends of coflows and flows.
 
 use super::{Allocation, Fabric, Outcome, Sending, Stage, State};
-use crate::policy::Policy;
+use crate::policy::{Policy, Sharing};
 use crate::workload::{Coflow, Job};
 use iswitch_study::StudyError;
 
 /// Simulated run.
-pub(super) struct Run<'a> {
-    pub(super) state: State<'a>,
+pub(crate) struct Run<'a> {
+    pub(crate) state: State<'a>,
     /// Number of jobs that have arrived.
     arrived: usize,
     /// Number of jobs that are not complete, whether or not they have arrived.
-    pub(super) open: usize,
-    /// Coflows that are ready but not complete.
+    pub(crate) open: usize,
+    /// Coflows that are ready and not complete.
     active: Vec<usize>,
     /// For each coflow, the number of incomplete coflows that must complete before it can start.
     waiting: Vec<usize>,
@@ -27,7 +27,8 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, StudyError> {
+    /// Creates the state at time 0, before the first arrival.
+    pub(crate) fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, StudyError> {
         let state = State::new(jobs, fabric);
         let coflows = jobs.iter().flat_map(Job::coflows);
         if let Some(ports) = coflows.map(Coflow::ports).find(|ports| *ports != fabric.ports) {
@@ -48,8 +49,13 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Returns the number of jobs that have arrived.
+    pub(crate) fn arrived(&self) -> usize {
+        self.arrived
+    }
+
     /// Starts the jobs whose arrival time has been reached.
-    pub(super) fn arrive(&mut self) {
+    pub(crate) fn arrive(&mut self) {
         while let Some(job) = self.state.jobs.get(self.arrived).filter(|job| job.arrival <= self.state.time) {
             let first = self.state.first[self.arrived];
             for stage in first..first + job.coflows().len() {
@@ -69,12 +75,24 @@ impl<'a> Run<'a> {
         self.active.push(stage);
     }
 
+    /// Returns the coflows that are ready and not fully sent, in the order in which they became ready.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = usize> {
+        self.active.iter().copied().filter(|stage| self.state.sendings[*stage].is_some())
+    }
+
     /// Asks the policy for an order and computes rates.
     pub(super) fn allocate(&mut self, policy: &mut dyn Policy) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend(self.ready());
+        let sharing = policy.prioritise(&self.state, &mut order);
+        self.send(order, sharing);
+    }
+
+    /// Computes rates for an order of the coflows that are ready and not fully sent.
+    pub(crate) fn send(&mut self, order: Vec<usize>, sharing: Sharing) {
         self.decisions += 1;
-        self.order.clear();
-        self.order.extend(self.active.iter().filter(|stage| self.state.sendings[**stage].is_some()));
-        let sharing = policy.prioritise(&self.state, &mut self.order);
+        self.order = order;
         let State { stages, sendings, ports, fabric: Fabric { rates, .. }, .. } = &mut self.state;
         self.allocation.share(sendings, &self.order, *ports, (*rates, sharing));
         self.rates.clear();
@@ -86,14 +104,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the number of seconds until rates must be recomputed, at most `limit`.
-    pub(super) fn next_event(&mut self, limit: f64) -> f64 {
+    /// Returns the number of seconds, at most `limit`, until rates must be recomputed.
+    pub(crate) fn next_event(&mut self, limit: f64) -> f64 {
         let State { jobs, sendings, time, .. } = &self.state;
         let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - time);
         self.allocation.next_end(sendings, &self.order, next_arrival.min(limit)).max(0.0)
     }
 
-    pub(super) fn advance(&mut self, seconds: f64) {
+    /// Sends at the current rates for a number of seconds, and completes what has ended.
+    pub(crate) fn advance(&mut self, seconds: f64) {
         self.state.time += seconds;
         for number in &self.order {
             let (stage, sending) = (&mut self.state.stages[*number], &mut self.state.sendings[*number]);
@@ -138,7 +157,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Outcome {
+    /// Returns the outcome; all jobs must be complete.
+    pub(crate) fn finish(&self) -> Outcome {
         let done = |stage: &Stage| stage.complete.expect("every coflow is complete");
         let coflow_times = self
             .state

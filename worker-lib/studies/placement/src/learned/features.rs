@@ -13,6 +13,37 @@ pub const PICK_FEATURES: usize = JOB + 8;
 /// Number of features of a running job together with its GPUs.
 pub const SAVE_FEATURES: usize = JOB + 5;
 
+/// Names of the features of a free GPU together with the job that may get it. Logarithms are natural and divided by 2;
+/// features are clamped to [`MOST`].
+pub const PICK_NAMES: [&str; PICK_FEATURES] = [
+    // The job: logarithms of its remaining work and of its duration in days, and of its number of GPUs; its share of
+    // the cluster; the share of its work that remains; logarithm of 1 + its failures; 1 if it has run before;
+    // logarithm of 1 + the failures expected in its remaining work on mean GPUs.
+    "left",
+    "duration",
+    "gpus",
+    "gpus_share",
+    "left_share",
+    "job_failures",
+    "has_run",
+    "expected_failures",
+    // The cluster: GPUs that waiting jobs ask for, as a share of the cluster and divided by 2; share of free GPUs.
+    "demand",
+    "free",
+    // The GPU: logarithm of the ratio of its failure rate to the mean; logarithm of 1 + the failures expected in the
+    // job's remaining work; its age in years, divided by 5; its cage, divided by 2.
+    "rate",
+    "expected_failures_here",
+    "age",
+    "cage",
+    // Share of its node's GPUs that are free; 1 if the job fits on the free GPUs of its node.
+    "node_free",
+    "node_fits",
+    // Logarithm of 1 + its failures; logarithm of the days since its last repair.
+    "failures",
+    "up_since",
+];
+
 /// Length of a day, in seconds. Durations are divided by it.
 const DAY: f64 = 86_400.0;
 /// Divisor that scales logarithms to a standard deviation of about 1.
@@ -20,7 +51,7 @@ const SCALE: f64 = 2.0;
 /// Divisor that scales ages in years.
 const AGE: f64 = 5.0;
 /// Maximum absolute value of a feature; larger values are clamped.
-const MOST: f64 = 6.0;
+pub const MOST: f64 = 6.0;
 
 /// Features of a state that all of its jobs and GPUs share.
 #[derive(Clone, Debug)]

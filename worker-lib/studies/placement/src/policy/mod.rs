@@ -26,8 +26,8 @@ use super::state::State;
 
 /// Placement policy: orders the queue and assigns GPUs after every event in the cluster. The simulation calls the
 /// methods in the order in which they appear here.
-pub trait Placer {
-    /// Adds the running jobs that should be suspended to `_jobs`. These jobs then return to the queue.
+pub trait Placer: Send {
+    /// Adds the running jobs that should be suspended to `_jobs`; they return to the queue.
     fn suspend(&mut self, _state: &State<'_>, _jobs: &mut Vec<usize>) {}
 
     /// Sorts the queue, first job first. On entry, the queue is in order of arrival.

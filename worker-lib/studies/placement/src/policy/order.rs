@@ -3,7 +3,8 @@
 use crate::state::State;
 
 /// Order of the jobs in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Order {
     /// Order of arrival: first in, first out. A stopped job keeps its original position.
     Arrival,
@@ -12,8 +13,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// Sorts a queue, which must be in order of arrival, into this order.
-    pub(super) fn sort(self, state: &State<'_>, queue: &mut [usize]) {
+    /// Sorts a queue that is in order of arrival into this order.
+    pub(crate) fn sort(self, state: &State<'_>, queue: &mut [usize]) {
         match self {
             Self::Arrival => {}
             Self::LongestFirst => {

@@ -69,8 +69,31 @@ impl PolicySpec {
         })
     }
 
-    /// Creates a placer for a scenario; `seed` determines the placer's random choices. [`Self::BestOf`] chooses its
-    /// plan in this call.
+    /// Returns the order of the queue of a policy that only picks GPUs for each job that fits; `None` for a policy that
+    /// makes other decisions too, such as to suspend a job or to pass over it.
+    pub fn picks_in(self) -> Option<Order> {
+        match self {
+            Self::Random
+            | Self::FirstFit
+            | Self::BestFit
+            | Self::Pack
+            | Self::Spread
+            | Self::Rested
+            | Self::Reliable
+            | Self::Match => Some(Order::Arrival),
+            Self::LongestReliable => Some(Order::LongestFirst),
+            Self::BestOf(_)
+            | Self::Hindsight(_)
+            | Self::DrainLemons
+            | Self::Las
+            | Self::Pollux
+            | Self::Oracle
+            | Self::Saving
+            | Self::Clairvoyant => None,
+        }
+    }
+
+    /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
     ///
     /// # Errors
     /// Fails if the policy decides only in hindsight, or the choice of a plan fails.

@@ -44,7 +44,7 @@ pub enum Event {
 }
 
 /// Callback that observes the events of a simulation.
-pub type Observer<'o> = dyn FnMut(&State<'_>, Event) + 'o;
+pub type Observer<'o> = dyn FnMut(&State<'_>, Event) + Send + 'o;
 
 /// Progress of the current round of placements.
 #[derive(Clone, Copy, Debug)]

@@ -22,7 +22,18 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Returns the intermediate state: the queues as if all packets with an assigned link had already moved.
+    /// Creates a lane for an empty network. `rng` chooses the random links.
+    pub(crate) fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
+        Self {
+            now: Queues::empty(shape),
+            decisions: Decisions::new(shape),
+            rng,
+            pending: None,
+            hops: Vec::new(),
+        }
+    }
+
+    /// Returns the intermediate state.
     pub fn now(&self) -> &Queues {
         &self.now
     }
@@ -45,7 +56,9 @@ impl Lane {
         &self.hops
     }
 
-    fn begin(&mut self, start: &Queues, exits_first: bool) {
+    /// Begins a slot. `start` are the queues after arrivals; with `exits_first`, the intermediate state lacks the
+    /// packets that leave in this slot.
+    pub(crate) fn begin(&mut self, start: &Queues, exits_first: bool) {
         self.now.copy_from(start);
         if exits_first {
             self.now.leave();
@@ -54,8 +67,9 @@ impl Lane {
         self.hops.clear();
     }
 
-    /// Advances to the next packet whose link the value function must choose. Returns whether such a packet exists.
-    fn seek(&mut self, start: &Queues, epsilon: f64) -> bool {
+    /// Proceeds to the next packet that has a choice between links, and that the random stream does not assign. Returns
+    /// whether there is one.
+    pub(crate) fn seek(&mut self, start: &Queues, epsilon: f64) -> bool {
         loop {
             self.pending = self.decisions.next(start);
             if self.pending.is_none() {
@@ -73,7 +87,8 @@ impl Lane {
         }
     }
 
-    fn take(&mut self, position: usize) {
+    /// Assigns to the current packet the idle link at this position.
+    pub(crate) fn take(&mut self, position: usize) {
         let hop = self.decision().over(self.decisions.take(position));
         self.now.apply(hop);
         self.hops.push(hop);
@@ -95,17 +110,10 @@ impl<V: Value> Greedy<V> {
     /// ties. With `exits_first`, the value function sees the last stage without the packets that leave in the current
     /// slot; otherwise, it cannot distinguish them from packets that have just arrived.
     pub fn new(shape: Shape, value: V, exits_first: bool, rngs: Vec<ChaCha8Rng>) -> Self {
-        let lane = |rng| Lane {
-            now: Queues::empty(shape),
-            decisions: Decisions::new(shape),
-            rng,
-            pending: None,
-            hops: Vec::new(),
-        };
         Self {
             value,
             exits_first,
-            lanes: rngs.into_iter().map(lane).collect(),
+            lanes: rngs.into_iter().map(|rng| Lane::new(shape, rng)).collect(),
             asked: Vec::new(),
             costs: Vec::new(),
         }

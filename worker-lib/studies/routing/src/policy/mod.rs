@@ -15,7 +15,7 @@ pub use spec::{Fill, PolicySpec};
 use super::network::{Decision, Decisions, Queues, Routing};
 
 /// Policy that routes the packets of a network, slot by slot.
-pub trait Policy {
+pub trait Policy: Send {
     /// Assigns links to the packets in `queues`, which are the queues after the arrivals of a slot. All links of
     /// `routing` must be idle before the call, and the result must pass [`Routing::check`].
     fn route(&mut self, queues: &Queues, routing: &mut Routing);

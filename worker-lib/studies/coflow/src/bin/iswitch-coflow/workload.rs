@@ -5,33 +5,22 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use iswitch_coflow::deepweave::episodes::Task;
-use iswitch_coflow::generate::{JobSource, set_deadlines, synthetic_shape, synthetic_trace};
+use iswitch_coflow::generate::set_deadlines;
+use iswitch_coflow::inputs::{GBIT, Inputs, JobDraws, PORTS, SYNTHETIC_PORTS_MAX};
 use iswitch_coflow::simulation::{Fabric, Rates};
-use iswitch_coflow::trace::{Arrival, CoflowTrace, JobFile, Shape, read_shapes};
+use iswitch_coflow::trace::{CoflowTrace, JobFile};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::files::write;
 
-const PORTS: u64 = 20;
 const JOBS: u64 = 200;
 /// Maximum number of jobs. All jobs of a draw are held in memory, and a wide coflow has a flow for each pair of an
 /// ingress and an egress port.
 const JOBS_MAX: u64 = 100_000;
-const SYNTHETIC_PORTS_MAX: u64 = 512;
 const INTERARRIVAL_S: f64 = 20.0;
 const DRAWS: u64 = 20;
-/// 1 Gbit/s, in bytes per second.
-const GBIT: f64 = 125e6;
-/// Number of coflows in a synthetic trace, as in the FB2010 benchmark. The numbers of shapes and nodes below are those
-/// of TPC-H.
-const SYNTHETIC_COFLOWS: usize = 526;
-const SYNTHETIC_SHAPES: usize = 22;
-const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Numbers of the random streams. Each draw has two streams, for jobs and for deadlines; all draws share the stream of
-/// the synthetic trace and shapes.
-const JOBS_STREAM: usize = 0;
+/// Number of the random stream of deadlines, which each draw has beside that of its jobs.
 const DEADLINES_STREAM: usize = 1;
-const SYNTHETIC_STREAM: usize = 2;
 
 /// Coflows and shapes from which jobs are drawn, and the fabric.
 #[derive(Args, Clone, Debug)]
@@ -54,7 +43,7 @@ pub(super) struct SourceArgs {
     /// With --trace, the file determines the number.
     #[arg(
         long, value_name = "M", conflicts_with = "trace",
-        value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX)
+        value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX as u64)
     )]
     ports: Option<u64>,
     /// Capacity of each port, in Gbit/s
@@ -129,54 +118,27 @@ pub(super) struct WorkloadArgs {
 impl SourceArgs {
     /// Returns the source of jobs and the fabric.
     pub(super) fn task(&self) -> anyhow::Result<Task> {
-        let (trace, fabric) = self.coflows()?;
-        Ok(Task { source: self.jobs(trace)?, fabric })
+        let inputs = self.inputs()?;
+        let (trace, fabric) = inputs.coflows()?;
+        Ok(Task { source: inputs.jobs(trace)?, fabric })
     }
 
-    fn coflows(&self) -> anyhow::Result<(CoflowTrace, Fabric)> {
-        let trace = if let Some(path) = &self.trace { CoflowTrace::read(path)? } else { self.synthetic()? };
-        let fabric = self.fabric(trace.ports)?;
-        Ok((trace, fabric))
+    fn inputs(&self) -> anyhow::Result<Inputs> {
+        Ok(Inputs {
+            trace: self.trace.clone(),
+            dags: self.dags.clone(),
+            ports: self.ports.map_or(Ok(PORTS), usize::try_from)?,
+            capacity_gbit: self.capacity,
+            rates: self.rates.into(),
+        })
     }
-
-    fn fabric(&self, ports: usize) -> anyhow::Result<Fabric> {
-        if !(1e-3..=1e6).contains(&self.capacity) {
-            bail!("capacity is {}, expected 0.001 to 1000000 Gbit/s", self.capacity);
-        }
-        Ok(Fabric { ports, capacity: self.capacity * GBIT, rates: self.rates.into() })
-    }
-
-    fn synthetic(&self) -> anyhow::Result<CoflowTrace> {
-        let ports = usize::try_from(self.ports.unwrap_or(PORTS))?;
-        let mut rng = stream(0, Purpose::Arrivals, SYNTHETIC_STREAM);
-        Ok(synthetic_trace(ports, SYNTHETIC_COFLOWS, 1.0, &mut rng)?)
-    }
-
-    fn jobs(&self, trace: CoflowTrace) -> anyhow::Result<JobSource> {
-        let shapes = match &self.dags {
-            Some(path) => read_shapes(path)?,
-            None if self.trace.is_some() => vec![Shape { nodes: 1, edges: Vec::new() }],
-            None => synthetic_shapes(),
-        };
-        let coflows = trace.arrivals.into_iter().map(|arrival| arrival.coflow).collect();
-        Ok(JobSource::new(shapes, coflows)?)
-    }
-}
-
-/// Source of the jobs of a draw.
-#[derive(Clone, Debug)]
-enum Source {
-    /// Jobs that are the same in each draw, and a description of them.
-    Fixed(Vec<Job>, &'static str),
-    /// Jobs that are drawn at random for each draw.
-    Drawn { source: JobSource, count: usize, interarrival: f64 },
 }
 
 /// Jobs of all draws, and the fabric.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     fabric: Fabric,
-    source: Source,
+    source: JobDraws,
     deadlines: Option<f64>,
     draws: std::ops::Range<u64>,
 }
@@ -192,10 +154,10 @@ impl WorkloadArgs {
         }
         let (source, fabric) = self.jobs_and_fabric()?;
         let draws = match source {
-            Source::Fixed(..) => self.draws.unwrap_or(1),
-            Source::Drawn { .. } => self.draws.unwrap_or(DRAWS),
+            JobDraws::Fixed(..) => self.draws.unwrap_or(1),
+            JobDraws::Drawn { .. } => self.draws.unwrap_or(DRAWS),
         };
-        if draws > 1 && matches!(source, Source::Fixed(..)) && self.deadlines.is_none() {
+        if draws > 1 && matches!(source, JobDraws::Fixed(..)) && self.deadlines.is_none() {
             bail!(
                 "draws is {draws}, expected 1, because a trace or a file of jobs has the same jobs in each draw; \
                  use --trace with --jobs to draw jobs at random"
@@ -212,14 +174,15 @@ impl WorkloadArgs {
         Ok(workload)
     }
 
-    fn jobs_and_fabric(&self) -> anyhow::Result<(Source, Fabric)> {
+    fn jobs_and_fabric(&self) -> anyhow::Result<(JobDraws, Fabric)> {
+        let inputs = self.source.inputs()?;
         if let Some(path) = &self.job_file {
             let JobFile { ports, jobs } = JobFile::read(path)?;
-            return Ok((Source::Fixed(jobs, "jobs from a file"), self.source.fabric(ports)?));
+            return Ok((JobDraws::Fixed(jobs, "jobs from a file"), inputs.fabric(ports)?));
         }
-        let (trace, fabric) = self.source.coflows()?;
-        let source = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(trace)? };
-        Ok((source, fabric))
+        let (trace, fabric) = inputs.coflows()?;
+        let jobs = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(&inputs, trace)? };
+        Ok((jobs, fabric))
     }
 
     fn is_trace_alone(&self) -> bool {
@@ -227,7 +190,7 @@ impl WorkloadArgs {
     }
 
     /// Returns the jobs in a trace, each of which is a single coflow.
-    fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
+    fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<JobDraws> {
         let is_batch = match self.interarrival {
             None => false,
             Some(0.0) => true,
@@ -236,27 +199,16 @@ impl WorkloadArgs {
                  add --jobs to draw jobs at random"
             ),
         };
-        let job = |Arrival { time, coflow }| Job::single(if is_batch { 0.0 } else { time }, coflow);
-        let jobs = trace.arrivals.into_iter().map(job).collect::<Result<Vec<_>, _>>()?;
-        if jobs.is_empty() {
-            bail!("the trace has no coflows, expected at least 1");
-        }
-        Ok(Source::Fixed(jobs, "coflows from a trace"))
+        Ok(JobDraws::of_trace(trace, is_batch)?)
     }
 
-    fn drawn(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
-        Ok(Source::Drawn {
-            source: self.source.jobs(trace)?,
+    fn drawn(&self, inputs: &Inputs, trace: CoflowTrace) -> anyhow::Result<JobDraws> {
+        Ok(JobDraws::Drawn {
+            source: inputs.jobs(trace)?,
             count: usize::try_from(self.jobs.unwrap_or(JOBS))?,
             interarrival: self.interarrival.unwrap_or(INTERARRIVAL_S),
         })
     }
-}
-
-fn synthetic_shapes() -> Vec<Shape> {
-    let mut rng = stream(1, Purpose::Arrivals, SYNTHETIC_STREAM);
-    let (least, most) = SYNTHETIC_NODES;
-    (0..SYNTHETIC_SHAPES).map(|at| synthetic_shape(least + at % (most - least + 1), 2, &mut rng)).collect()
 }
 
 impl Workload {
@@ -272,12 +224,7 @@ impl Workload {
 
     /// Returns the jobs of a draw, sorted by arrival.
     pub(super) fn jobs(&self, draw: u64) -> anyhow::Result<Vec<Job>> {
-        let mut jobs = match &self.source {
-            Source::Fixed(jobs, _) => jobs.clone(),
-            Source::Drawn { source, count, interarrival } => {
-                source.draw(*count, *interarrival, &mut stream(draw, Purpose::Arrivals, JOBS_STREAM))
-            }
-        };
+        let mut jobs = self.source.jobs(draw);
         if let Some(slack) = self.deadlines {
             let mut rng = stream(draw, Purpose::Arrivals, DEADLINES_STREAM);
             set_deadlines(&mut jobs, self.fabric, slack, &mut rng)?;
@@ -289,8 +236,8 @@ impl Workload {
     pub(super) fn describe(&self) -> String {
         let Fabric { ports, capacity, rates } = self.fabric;
         let jobs = match &self.source {
-            Source::Fixed(jobs, what) => format!("{} {what}", jobs.len()),
-            Source::Drawn { source, count, interarrival } => {
+            JobDraws::Fixed(jobs, what) => format!("{} {what}", jobs.len()),
+            JobDraws::Drawn { source, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
                     format!("arriving every {interarrival} s on average")
                 } else {

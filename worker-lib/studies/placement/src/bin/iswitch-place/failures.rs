@@ -3,23 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_placement::Cluster;
 use iswitch_placement::cluster::Level;
-use iswitch_placement::failure::{Belief, YEAR};
-use iswitch_placement::generate::synthetic_lives;
-use iswitch_placement::rates::{self, Batch, RatePool, Shrinkage};
-use iswitch_placement::reader::{read_infinitehbd, read_outages, read_rates, read_titan};
+use iswitch_placement::inputs::FailuresInput;
+use iswitch_placement::rates::{self, Batch};
 use iswitch_placement::workload::{DomainFailures, FailureSource};
-use iswitch_placement::{Cluster, Failures};
 
 use super::rules::Saving;
 
 /// Default of `--domain-repair`, in seconds: four hours.
 const DOMAIN_REPAIR_S: f64 = 4.0 * 3600.0;
-const SYNTHETIC_GPUS: usize = 20_000;
-/// Number of the random stream from which the synthetic GPU lives are generated. All draws share these lives.
-const SYNTHETIC_STREAM: usize = 1;
-const SYNTHETIC_SEED: u64 = 1;
 
 /// Options that describe how GPUs fail and what policies know about it.
 #[derive(Args, Clone, Debug)]
@@ -125,50 +118,23 @@ impl FailureArgs {
     /// # Errors
     /// Fails if a file cannot be read or does not fit the cluster.
     pub(super) fn load(&self, cluster: &Cluster) -> anyhow::Result<FailureSource> {
-        if let Some(path) = &self.node_faults {
-            return Ok(FailureSource::Nodes(read_infinitehbd(path)?));
-        }
-        let rates = self.rates.as_ref().map(|path| read_rates(path, cluster)).transpose()?;
-        if let Some(path) = &self.failures {
-            let failures = Failures::trace(cluster, &read_outages(path, cluster)?)?;
-            let has_rates = rates.is_some();
-            let failures = match rates {
-                Some(rates) => believed(failures, &rates)?,
-                None => failures,
-            };
-            return Ok(FailureSource::Fixed { failures, is_trace: true, has_rates });
-        }
-        if let Some(failures) = rates {
-            return Ok(FailureSource::Fixed { failures, is_trace: false, has_rates: true });
-        }
-        let mut lives = if let Some(path) = &self.life {
-            read_titan(path)?
-        } else {
-            let mut rng = stream(SYNTHETIC_SEED, Purpose::Rates, SYNTHETIC_STREAM);
-            synthetic_lives(SYNTHETIC_GPUS, &mut rng)
+        let input = FailuresInput {
+            lives: self.life.clone(),
+            batch: match self.life_batch {
+                LifeBatch::Old => Some(Batch::Old),
+                LifeBatch::New => Some(Batch::New),
+                LifeBatch::All => None,
+            },
+            same_cage: self.same_cage,
+            gpus_of_draw: self.gpus_of_draw,
+            knowledge: match self.knowledge {
+                Knowledge::Rates => rates::Knowledge::Rates,
+                Knowledge::Lives => rates::Knowledge::Lives,
+            },
+            outages: self.failures.clone(),
+            rates: self.rates.clone(),
+            node_faults: self.node_faults.clone(),
         };
-        lives.retain(|life| match self.life_batch {
-            LifeBatch::Old => life.batch == Batch::Old,
-            LifeBatch::New => life.batch == Batch::New,
-            LifeBatch::All => true,
-        });
-        let knowledge = match self.knowledge {
-            Knowledge::Rates => rates::Knowledge::Rates,
-            Knowledge::Lives => rates::Knowledge::Lives,
-        };
-        let pool = RatePool::new(&lives, Shrinkage::default())?;
-        let pool = FailureSource::Pool { pool, same_cage: self.same_cage, knowledge };
-        match self.gpus_of_draw {
-            Some(draw) => Ok(pool.fixed(cluster, draw)?),
-            None => Ok(pool),
-        }
+        Ok(input.load(cluster)?)
     }
-}
-
-/// Returns failures at known times. The policies assume that the GPUs have the failure rates `rates`, which were
-/// estimated beforehand.
-fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
-    let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
-    let beliefs = (0..rates.gpus()).map(belief).collect();
-    Ok(failures.with_beliefs(beliefs)?.with_ages(rates.ages().to_vec())?)
 }

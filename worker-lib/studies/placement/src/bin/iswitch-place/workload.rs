@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use iswitch_placement::Cluster;
-use iswitch_placement::cluster::CAGES;
 use iswitch_placement::reader::read_nodes;
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::workload::{self, JobSource};
@@ -61,15 +60,7 @@ impl ClusterArgs {
         if let Some(path) = &self.cluster {
             return Ok(read_nodes(path)?);
         }
-        let (gpus, width) = (self.gpus, self.gpus_per_node);
-        if gpus == 0 {
-            bail!("gpus is 0, expected at least 1");
-        }
-        if width == 0 {
-            bail!("gpus-per-node is 0, expected at least 1");
-        }
-        let node = |number: usize| (width.min(gpus - number * width), number % CAGES);
-        Ok(Cluster::new((0..gpus.div_ceil(width)).map(node))?)
+        Ok(Cluster::of_gpus(self.gpus, self.gpus_per_node)?)
     }
 }
 

@@ -1,0 +1,106 @@
+"""The environment `iswitch/Placement-v0`."""
+
+from os import PathLike
+
+from iswitch import _studies
+from iswitch.studies._environment import StudyEnv, check_counts
+
+
+class PlacementEnv(StudyEnv):
+    """Placement of training jobs on GPUs that fail: `iswitch/Placement-v0`.
+
+    When a job can start, the agent picks its GPUs one by one. The rows are the GPUs of the cluster; a GPU is valid if it
+    is free and not picked. Time passes after the last pick. The episode terminates when all jobs are complete, and is
+    truncated `horizon_days` days after the last arrival. The reward is minus the increase, in hours, of the objective:
+    the mean over jobs of the time from their arrival until now or until their completion, or the time itself. Hence the
+    sum of rewards of an episode that terminates is minus the mean completion time (`mean_jct_s`) or the makespan
+    (`makespan_s`), in hours.
+
+    Args:
+        gpus: Number of GPUs, 2 to 4096; 64 by default.
+        gpus_per_node: Number of GPUs of a node; 8 by default.
+        cluster_file: CSV file of nodes, instead of `gpus` and `gpus_per_node`.
+        nodes_per_rack: Number of nodes of a rack; by default, all nodes are in one rack.
+        racks_per_switch: Number of racks behind one switch.
+        job_file: File of jobs: a CSV file with the columns arrival_s,gpus,duration_s, or a trace of Philly, Gavel,
+            Alibaba (2023), Pollux or Tiresias. By default, jobs are synthetic and resemble Philly's.
+        batch: Number of jobs that each draw samples; 60 by default. If the file has arrival times, the default is to use
+            its jobs unchanged.
+        interarrival_s: Mean time in seconds between the arrivals of sampled jobs; by default, they arrive at once.
+        shortest_s: Duration in seconds that jobs must exceed.
+        longest_s: Duration in seconds that jobs must not reach.
+        widest: Maximum number of GPUs of a job; larger jobs are excluded.
+        throughputs: Gavel's simulation_throughputs.json, which a Gavel trace requires.
+        gpu_type: GPU type whose throughputs are used.
+        applications: Folder of Pollux's applications, which a Pollux workload requires.
+        lives: Titan's file of failure histories, gc_full.csv, from which each draw draws GPUs. By default, histories are
+            synthetic and resemble Titan's.
+        node_faults: InfiniteHBD's file of node faults, which each draw replays from a random time.
+        failures_file: CSV file of outages, gpu,begin_s,end_s, the same in each draw.
+        rates_file: CSV file of failure rates, gpu,per_year,age_years, the same in each draw.
+        knowledge: Knowledge of the failure rates in the observation: "rates", or "lives" for estimates from the failure
+            histories and the failures of the episode.
+        gpus_of_draw: Draw whose GPUs all episodes have; by default, each draw has its own.
+        rate_factor: Factor by which all failure rates are multiplied.
+        checkpoint: "young-daly", "none", or the seconds of work between two checkpoints. The default is "young-daly", or
+            "none" if no failure rates are known.
+        checkpoint_cost_s: Time in seconds that a job pauses for each checkpoint.
+        restart_s: Time in seconds of a restart.
+        restart_per_gpu_s: Additional time in seconds of a restart for each GPU of the job.
+        repair_s: Time in seconds until a failed GPU is repaired.
+        queueing: Jobs that wait while too few GPUs are free for the first one: "strict", "first-fit" or "easy".
+        after_failure: "place-again", or "wait-for-repair" for jobs that keep their GPUs.
+        spares: Number of GPUs that only jobs stopped by a failure may use.
+        spread_slowdown: Factor by which a job takes longer on more nodes than it needs.
+        horizon_days: End of the simulation, in days after the last arrival.
+        order: Order of the queue: "arrival" or "longest-first".
+        objective: "completion-time" or "makespan".
+        invalid: "replace" to replace an action that is not valid with the next valid row, or "error".
+
+    Raises:
+        ValueError: If an argument is out of range or contradicts another, or a file is not valid.
+        FileNotFoundError: If a file does not exist.
+    """
+
+    def __init__(
+        self,
+        *,
+        gpus: int | None = None,
+        gpus_per_node: int | None = None,
+        cluster_file: str | PathLike[str] | None = None,
+        nodes_per_rack: int | None = None,
+        racks_per_switch: int = 4,
+        job_file: str | PathLike[str] | None = None,
+        batch: int | None = None,
+        interarrival_s: float | None = None,
+        shortest_s: float | None = None,
+        longest_s: float | None = None,
+        widest: int | None = None,
+        throughputs: str | PathLike[str] | None = None,
+        gpu_type: str = "v100",
+        applications: str | PathLike[str] | None = None,
+        lives: str | PathLike[str] | None = None,
+        node_faults: str | PathLike[str] | None = None,
+        failures_file: str | PathLike[str] | None = None,
+        rates_file: str | PathLike[str] | None = None,
+        knowledge: str = "rates",
+        gpus_of_draw: int | None = None,
+        rate_factor: float = 1.0,
+        checkpoint: str | float | None = None,
+        checkpoint_cost_s: float = 60.0,
+        restart_s: float = 600.0,
+        restart_per_gpu_s: float = 0.0,
+        repair_s: float = 3600.0,
+        queueing: str = "easy",
+        after_failure: str = "place-again",
+        spares: int = 0,
+        spread_slowdown: float = 1.0,
+        horizon_days: float = 400.0,
+        order: str = "arrival",
+        objective: str = "completion-time",
+        invalid: str = "replace",
+    ) -> None:
+        options = {name: value for name, value in locals().items() if name not in ("self", "invalid", "__class__")}
+        counts = ("gpus", "gpus_per_node", "nodes_per_rack", "racks_per_switch", "batch", "widest", "gpus_of_draw", "spares")
+        check_counts(**{name: options[name] for name in counts})
+        super().__init__(_studies.placement(options), -6.0, 6.0, invalid)

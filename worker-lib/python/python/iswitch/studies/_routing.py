@@ -1,0 +1,58 @@
+"""The environment `iswitch/Routing-v0`."""
+
+from os import PathLike
+
+from iswitch import _studies
+from iswitch.studies._environment import StudyEnv, check_counts
+
+
+class RoutingEnv(StudyEnv):
+    """Packet routing in a multi-stage network: `iswitch/Routing-v0`.
+
+    A decision is a packet that may take more than one link of its switch, and the candidates are the links: row N is the
+    link to switch N of the next stage. The episode is truncated after `slots` slots. The reward is minus the number of
+    packets in the network beyond the lower bound under any policy, per link between two stages, summed over the slots
+    that have begun since the previous decision. Hence the sum of rewards is minus the mean delay in slots beyond the
+    bound (`delay_slots` minus `bound_delay_slots` of the results), multiplied by `slots` and by the load.
+
+    Args:
+        stages: Number of stages, 2 to 16.
+        switches: Number of switches per stage, of classes and of links of a switch, 2 to 256; 4 by default, or the
+            number in `rates_file`.
+        load: Sum of the arrival rates divided by the number of links between two stages, above 0 and below 1; 0.8 by
+            default.
+        slots: Number of slots of an episode, which begins with an empty network.
+        rates_file: CSV file of arrival rates in packets per slot, with a line for each switch of the first stage. By
+            default, each draw draws rates uniformly and rescales them to the load.
+        rates_draw: Draw whose rates all episodes have; by default, each draw has its own.
+        fill: Link of packets behind the head of a queue under the rules jsq, po2 and drill: "random" or "rule".
+        invalid: "replace" to replace an action that is not valid with the next valid row, or "error".
+
+    Raises:
+        ValueError: If an argument is out of range, or the file is not valid.
+        FileNotFoundError: If a file does not exist.
+    """
+
+    def __init__(
+        self,
+        *,
+        stages: int = 3,
+        switches: int | None = None,
+        load: float | None = None,
+        slots: int = 200,
+        rates_file: str | PathLike[str] | None = None,
+        rates_draw: int | None = None,
+        fill: str = "random",
+        invalid: str = "replace",
+    ) -> None:
+        check_counts(stages=stages, switches=switches, slots=slots, rates_draw=rates_draw)
+        simulator = _studies.routing(
+            stages=stages,
+            switches=switches,
+            load=load,
+            slots=slots,
+            rates_file=rates_file,
+            rates_draw=rates_draw,
+            fill=fill,
+        )
+        super().__init__(simulator, 0.0, 1000.0, invalid)

@@ -1,0 +1,144 @@
+//! Jobs of all draws: coflows and shapes from files or synthetic ones, from which jobs are drawn, or jobs that are the
+//! same in each draw.
+
+use std::path::PathBuf;
+
+use super::generate::{JobSource, synthetic_shape, synthetic_trace};
+use super::simulation::{Fabric, Rates};
+use super::trace::{Arrival, CoflowTrace, Shape, read_shapes};
+use super::workload::Job;
+use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::StudyError;
+
+/// 1 Gbit/s, in bytes per second.
+pub const GBIT: f64 = 125e6;
+/// Default number of ingress ports, and of egress ports.
+pub const PORTS: usize = 20;
+/// Maximum number of ports of a synthetic trace.
+pub const SYNTHETIC_PORTS_MAX: usize = 512;
+/// Number of coflows in a synthetic trace, as in the FB2010 benchmark. The numbers of shapes and nodes below are those
+/// of TPC-H.
+const SYNTHETIC_COFLOWS: usize = 526;
+const SYNTHETIC_SHAPES: usize = 22;
+const SYNTHETIC_NODES: (usize, usize) = (2, 18);
+/// Numbers of the random streams. All draws share the stream of the synthetic trace and shapes.
+const JOBS_STREAM: usize = 0;
+const SYNTHETIC_STREAM: usize = 2;
+
+/// Files of coflows and shapes, and the fabric.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// Trace of coflows in the format of the coflow benchmark (FB2010); synthetic coflows if absent.
+    pub trace: Option<PathBuf>,
+    /// File of job shapes. If absent, each job is a single coflow with a trace, and has a synthetic shape otherwise.
+    pub dags: Option<PathBuf>,
+    /// Number of ports of synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]; a trace has its own number.
+    pub ports: usize,
+    /// Capacity of each port, in Gbit/s.
+    pub capacity_gbit: f64,
+    /// Model of the rates of flows.
+    pub rates: Rates,
+}
+
+impl Default for Inputs {
+    /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports of 1 Gbit/s.
+    fn default() -> Self {
+        Self { trace: None, dags: None, ports: PORTS, capacity_gbit: 1.0, rates: Rates::default() }
+    }
+}
+
+impl Inputs {
+    /// Reads or generates the coflows, and returns them with the fabric.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or a number is out of range.
+    pub fn coflows(&self) -> Result<(CoflowTrace, Fabric), StudyError> {
+        let trace = match &self.trace {
+            Some(path) => CoflowTrace::read(path)?,
+            None => self.synthetic()?,
+        };
+        let fabric = self.fabric(trace.ports)?;
+        Ok((trace, fabric))
+    }
+
+    /// Returns the fabric with this number of ports.
+    ///
+    /// # Errors
+    /// Fails if the capacity is out of range.
+    pub fn fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
+        if !(1e-3..=1e6).contains(&self.capacity_gbit) {
+            return Err(StudyError::field("capacity", self.capacity_gbit, "0.001 to 1000000 Gbit/s"));
+        }
+        Ok(Fabric { ports, capacity: self.capacity_gbit * GBIT, rates: self.rates })
+    }
+
+    fn synthetic(&self) -> Result<CoflowTrace, StudyError> {
+        if !(1..=SYNTHETIC_PORTS_MAX).contains(&self.ports) {
+            return Err(StudyError::field("ports", self.ports, format!("1 to {SYNTHETIC_PORTS_MAX}")));
+        }
+        let mut rng = stream(0, Purpose::Arrivals, SYNTHETIC_STREAM);
+        synthetic_trace(self.ports, SYNTHETIC_COFLOWS, 1.0, &mut rng)
+    }
+
+    /// Returns a source that draws jobs with the coflows of a trace.
+    ///
+    /// # Errors
+    /// Fails if the file of shapes cannot be read, or if the trace has no coflows.
+    pub fn jobs(&self, trace: CoflowTrace) -> Result<JobSource, StudyError> {
+        let shapes = match &self.dags {
+            Some(path) => read_shapes(path)?,
+            None if self.trace.is_some() => vec![Shape { nodes: 1, edges: Vec::new() }],
+            None => synthetic_shapes(),
+        };
+        let coflows = trace.arrivals.into_iter().map(|arrival| arrival.coflow).collect();
+        JobSource::new(shapes, coflows)
+    }
+}
+
+fn synthetic_shapes() -> Vec<Shape> {
+    let mut rng = stream(1, Purpose::Arrivals, SYNTHETIC_STREAM);
+    let (least, most) = SYNTHETIC_NODES;
+    (0..SYNTHETIC_SHAPES).map(|at| synthetic_shape(least + at % (most - least + 1), 2, &mut rng)).collect()
+}
+
+/// Jobs of all draws.
+#[derive(Clone, Debug)]
+pub enum JobDraws {
+    /// Jobs that are the same in each draw, and a description of them.
+    Fixed(Vec<Job>, &'static str),
+    /// Jobs that are drawn at random.
+    Drawn {
+        /// Source of the jobs.
+        source: JobSource,
+        /// Number of jobs in a draw.
+        count: usize,
+        /// Mean time between arrivals, in seconds; if it is 0, all jobs arrive at once.
+        interarrival: f64,
+    },
+}
+
+impl JobDraws {
+    /// Returns the jobs in a trace, each of which is a single coflow. In a batch, all jobs arrive at once; otherwise,
+    /// they arrive at the times in the trace.
+    ///
+    /// # Errors
+    /// Fails if the trace has no coflows.
+    pub fn of_trace(trace: CoflowTrace, is_batch: bool) -> Result<Self, StudyError> {
+        let job = |Arrival { time, coflow }| Job::single(if is_batch { 0.0 } else { time }, coflow);
+        let jobs = trace.arrivals.into_iter().map(job).collect::<Result<Vec<_>, _>>()?;
+        if jobs.is_empty() {
+            return Err(StudyError::field("number of coflows in the trace", 0, "at least 1"));
+        }
+        Ok(Self::Fixed(jobs, "coflows from a trace"))
+    }
+
+    /// Returns the jobs of a draw, sorted by arrival.
+    pub fn jobs(&self, draw: u64) -> Vec<Job> {
+        match self {
+            Self::Fixed(jobs, _) => jobs.clone(),
+            Self::Drawn { source, count, interarrival } => {
+                source.draw(*count, *interarrival, &mut stream(draw, Purpose::Arrivals, JOBS_STREAM))
+            }
+        }
+    }
+}

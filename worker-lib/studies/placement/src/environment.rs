@@ -1,0 +1,527 @@
+//! The cluster as an environment for an agent of one's own: when a job can start, the agent picks its GPUs one by one.
+//! The candidates are the GPUs of the cluster; a GPU is valid if it is free and not picked. Jobs start in the order of
+//! the queue, and a job is not passed over.
+//!
+//! The cost between two decisions is the increase, in hours, of the mean over jobs of the time from their arrival
+//! until now or until their completion, or the elapsed hours. The sum of all costs is the mean completion time or the
+//! makespan.
+
+use std::collections::BTreeMap;
+
+use self_cell::self_cell;
+
+use super::failure::{FailureDraw, YEAR};
+use super::learned::features::{PICK_FEATURES, PICK_NAMES, View};
+use super::options::Checkpoint;
+use super::policy::{Order, Placer, PolicySpec};
+use super::simulation::{self, Scenario, Simulation};
+use super::state::State;
+use super::workload::Workload;
+use iswitch_learn::algorithms::streams::Purpose;
+use iswitch_study::StudyError;
+use iswitch_study::environment::{End, Environment, Figures, Outcome, invalid_choice, no_decision};
+
+/// Number of features of a candidate: its validity, the job's share of GPUs that are picked and on the same node, and
+/// the features of a GPU.
+const ROW: usize = PICK_FEATURES + 2;
+/// Names of the features of a candidate.
+pub const ROW_NAMES: [&str; ROW] = row_names();
+/// Values of a candidate in its details.
+const DETAILS: [&str; 6] = ["gpu", "node", "failures_per_year", "age_years", "job_gpus", "job_seconds_left"];
+/// Maximum number of GPUs of the cluster; an observation has a row for each.
+pub const GPUS_MAX: usize = 4096;
+const HOUR: f64 = 3600.0;
+
+const fn row_names() -> [&'static str; ROW] {
+    let mut names = ["available"; ROW];
+    names[1] = "picked_on_node";
+    let mut at = 0;
+    while at < PICK_FEATURES {
+        names[at + 2] = PICK_NAMES[at];
+        at += 1;
+    }
+    names
+}
+
+/// Quantity that the rewards of an episode add up to, negated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Objective {
+    /// Mean completion time of the jobs, in hours.
+    CompletionTime,
+    /// Makespan, in hours.
+    Makespan,
+}
+
+/// Settings of the environment beside its workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnvironmentOptions {
+    /// Factor by which all failure rates are multiplied.
+    pub rate_factor: f64,
+    /// Checkpoint setting of jobs.
+    pub checkpoint: Checkpoint,
+    /// Order in which jobs wait.
+    pub order: Order,
+    /// Quantity that the rewards add up to.
+    pub objective: Objective,
+}
+
+/// Cluster in which an agent picks the GPUs of each job.
+pub struct PlacementEnvironment {
+    workload: Workload,
+    options: EnvironmentOptions,
+    episode: Option<Episode>,
+}
+
+impl PlacementEnvironment {
+    /// Creates the environment.
+    ///
+    /// # Errors
+    /// Fails if the workload and the options do not describe a valid scenario, or if the cluster has a single GPU or
+    /// more than [`GPUS_MAX`].
+    pub fn new(workload: Workload, options: EnvironmentOptions) -> Result<Self, StudyError> {
+        let gpus = workload.cluster.gpus();
+        if !(2..=GPUS_MAX).contains(&gpus) {
+            return Err(StudyError::field("gpus", gpus, format!("2 to {GPUS_MAX}")));
+        }
+        workload.scenario(0, options.rate_factor, options.checkpoint)?;
+        Ok(Self { workload, options, episode: None })
+    }
+
+    fn open(&self) -> Option<&Episode> {
+        self.episode.as_ref().filter(|episode| episode.results.is_none())
+    }
+}
+
+impl Environment for PlacementEnvironment {
+    fn features(&self) -> &'static [&'static str] {
+        &ROW_NAMES
+    }
+
+    fn detail_names(&self) -> &'static [&'static str] {
+        &DETAILS
+    }
+
+    fn candidates(&self) -> usize {
+        self.workload.cluster.gpus()
+    }
+
+    fn reset(&mut self, draw: u64) -> Result<(), StudyError> {
+        let EnvironmentOptions { rate_factor, checkpoint, .. } = self.options;
+        let scenario = self.workload.scenario(draw, rate_factor, checkpoint)?;
+        let mut episode = Episode::new(scenario, draw, self.options);
+        if episode.seek()? != End::Open {
+            let expected = "jobs that start while more GPUs are free than they need";
+            return Err(StudyError::field("number of decisions", 0, expected));
+        }
+        self.episode = Some(episode);
+        Ok(())
+    }
+
+    fn is_valid(&self, candidate: usize) -> bool {
+        self.open().is_some_and(|episode| episode.is_valid(candidate))
+    }
+
+    fn observe(&self, rows: &mut [f32]) {
+        let Some(episode) = self.open() else { return };
+        let state = episode.simulation().state();
+        for (gpu, features) in &episode.features {
+            if episode.is_valid(*gpu) {
+                let row = &mut rows[gpu * ROW..][..ROW];
+                row[0] = 1.0;
+                row[1] = episode.picked_on(state, *gpu);
+                row[2..].copy_from_slice(features);
+            }
+        }
+    }
+
+    fn details(&self) -> Vec<Option<Vec<f64>>> {
+        let of = |gpu: usize| {
+            let episode = self.open().filter(|episode| episode.is_valid(gpu))?;
+            let state = episode.simulation().state();
+            let (job, size) = episode.candidate?;
+            Some(vec![
+                gpu as f64,
+                state.cluster().node_of(gpu) as f64,
+                state.rate(gpu) * YEAR,
+                state.age(gpu),
+                size as f64,
+                state.seconds_left(job, size),
+            ])
+        };
+        (0..self.candidates()).map(of).collect()
+    }
+
+    fn choose(&mut self, candidate: usize) -> Result<Outcome, StudyError> {
+        if self.open().is_none() {
+            return Err(no_decision(self.episode.is_some()));
+        }
+        if !self.is_valid(candidate) {
+            return Err(invalid_choice(candidate, |other| self.is_valid(other), self.candidates()));
+        }
+        let episode = self.episode.as_mut().ok_or_else(|| no_decision(false))?;
+        episode.picks.push(candidate);
+        let end = episode.seek()?;
+        Ok(Outcome { reward: episode.reward(), end })
+    }
+
+    fn results(&self) -> Option<Figures> {
+        self.episode.as_ref()?.results.clone()
+    }
+
+    fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
+        let episode = self.episode.as_mut().filter(|episode| episode.results.is_none());
+        episode.ok_or_else(|| no_decision(false))?.rule_choice(rule)
+    }
+
+    fn run_rule(&self, rule: &str) -> Result<Figures, StudyError> {
+        let episode = self.episode.as_ref().ok_or_else(|| no_decision(false))?;
+        let outcome = rule.parse::<PolicySpec>()?.run(episode.simulated.borrow_owner(), episode.draw)?;
+        Ok(figures(&outcome))
+    }
+}
+
+fn figures(outcome: &simulation::Outcome) -> Figures {
+    let figures = [
+        ("makespan_s", Some(outcome.makespan)),
+        ("mean_jct_s", outcome.mean_completion_time()),
+        ("p95_jct_s", outcome.completion_time_percentile(0.95)),
+        ("failures", Some(outcome.failures as f64)),
+        ("hits", Some(outcome.hits as f64)),
+        ("unfinished_jobs", Some(outcome.unfinished() as f64)),
+        ("lost_gpu_s", Some(outcome.gpu_time.lost)),
+        ("overhead_gpu_s", Some(outcome.gpu_time.overhead)),
+        ("utilisation", Some(outcome.gpu_time.utilisation())),
+        ("ettr", outcome.ettr),
+    ];
+    figures.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+type Paused<'a> = Option<Simulation<'a, 'static>>;
+
+self_cell!(
+    /// Scenario, and its simulation until it is finished.
+    struct Simulated {
+        owner: Scenario,
+        #[covariant]
+        dependent: Paused,
+    }
+);
+
+/// Placer that only orders the queue.
+struct Queue(Order);
+
+impl Placer for Queue {
+    fn order(&mut self, state: &State<'_>, queue: &mut [usize]) {
+        self.0.sort(state, queue);
+    }
+
+    /// Places no job: the agent starts them.
+    fn place(&mut self, _state: &State<'_>, _job: usize, _size: usize, _picks: &mut Vec<usize>) {}
+}
+
+/// Rule that picks GPUs for the same jobs as the agent.
+struct Follower {
+    placer: Box<dyn Placer>,
+    /// GPUs that the rule picks for the current job, in order.
+    picks: Vec<usize>,
+}
+
+impl Follower {
+    fn place(&mut self, state: &State<'_>, (job, size): (usize, usize)) {
+        self.picks.clear();
+        self.placer.place(state, job, size, &mut self.picks);
+    }
+}
+
+/// Episode of one draw.
+struct Episode {
+    draw: u64,
+    simulated: Simulated,
+    options: EnvironmentOptions,
+    queue: Queue,
+    /// Job to place and its number of GPUs.
+    candidate: Option<(usize, usize)>,
+    /// GPUs that are picked for the job.
+    picks: Vec<usize>,
+    /// Features of the GPUs that were free when the job was considered.
+    features: Vec<(usize, [f32; PICK_FEATURES])>,
+    /// Sum of the costs, in hours.
+    cost: f64,
+    /// Part of the cost that rewards have accounted for.
+    paid: f64,
+    followers: BTreeMap<String, Follower>,
+    /// Results, at the end of the simulation.
+    results: Option<Figures>,
+}
+
+impl Episode {
+    fn new(scenario: Scenario, draw: u64, options: EnvironmentOptions) -> Self {
+        let simulated = Simulated::new(scenario, |scenario| {
+            let failures = FailureDraw::new(scenario.failures(), draw, Purpose::Failures, 0);
+            Some(Simulation::new(scenario, failures, None))
+        });
+        Self {
+            draw,
+            simulated,
+            options,
+            queue: Queue(options.order),
+            candidate: None,
+            picks: Vec::new(),
+            features: Vec::new(),
+            cost: 0.0,
+            paid: 0.0,
+            followers: BTreeMap::new(),
+            results: None,
+        }
+    }
+
+    /// Returns the simulation, which exists until the episode ends.
+    fn simulation(&self) -> &Simulation<'_, 'static> {
+        self.simulated.borrow_dependent().as_ref().expect("the episode must be open")
+    }
+
+    fn is_valid(&self, gpu: usize) -> bool {
+        self.candidate.is_some()
+            && self.simulation().state().gpus.get(gpu).is_some_and(super::state::Gpu::is_free)
+            && !self.picks.contains(&gpu)
+    }
+
+    /// Returns the share of the job's GPUs that are picked on the node of a GPU.
+    fn picked_on(&self, state: &State<'_>, gpu: usize) -> f32 {
+        let node = |gpu: usize| state.cluster().node_of(gpu);
+        let size = self.candidate.map_or(1, |(_, size)| size);
+        self.picks.iter().filter(|picked| node(**picked) == node(gpu)).count() as f32 / size as f32
+    }
+
+    /// Returns minus the cost since the previous call, or since the start of the episode.
+    fn reward(&mut self) -> f64 {
+        let paid = std::mem::replace(&mut self.paid, self.cost);
+        paid - self.cost
+    }
+
+    /// Simulates until the agent must pick one of several GPUs, or until the end of the simulation.
+    fn seek(&mut self) -> Result<End, StudyError> {
+        loop {
+            if let Some((_, size)) = self.candidate {
+                let mut left = (0..self.simulation().state().gpus.len()).filter(|gpu| self.is_valid(*gpu));
+                if self.picks.len() < size {
+                    let (first, second) = (left.next(), left.next());
+                    let (Some(only), None) = (first, second) else { return Ok(End::Open) };
+                    self.picks.push(only);
+                    continue;
+                }
+                let picks = std::mem::take(&mut self.picks);
+                self.candidate = None;
+                self.simulate(|simulation, _| simulation.start(&picks))?;
+            }
+            self.candidate = self.simulate(|simulation, queue| simulation.next(queue))?;
+            self.cost = self.cost_now();
+            if self.candidate.is_none() {
+                return Ok(self.finish());
+            }
+            self.load();
+        }
+    }
+
+    fn simulate<T>(
+        &mut self,
+        act: impl FnOnce(&mut Simulation<'_, 'static>, &mut Queue) -> Result<T, StudyError>,
+    ) -> Result<T, StudyError> {
+        let queue = &mut self.queue;
+        self.simulated.with_dependent_mut(|_, simulation| {
+            act(simulation.as_mut().expect("the episode must be open"), queue)
+        })
+    }
+
+    /// Returns the sum of all costs until now, in hours.
+    fn cost_now(&self) -> f64 {
+        let (state, scenario) = (self.simulation().state(), self.simulated.borrow_owner());
+        match self.options.objective {
+            Objective::Makespan => state.time / HOUR,
+            Objective::CompletionTime => {
+                let arrived = scenario.jobs().iter().zip(&state.progress);
+                let until_now =
+                    arrived.map(|(job, it)| (it.completed.unwrap_or(state.time) - job.arrival()).max(0.0));
+                until_now.sum::<f64>() / scenario.jobs().len() as f64 / HOUR
+            }
+        }
+    }
+
+    fn finish(&mut self) -> End {
+        let simulation = self.simulated.with_dependent_mut(|_, it| it.take().map(Simulation::finish));
+        let outcome = simulation.expect("the episode must be open");
+        self.results = Some(figures(&outcome));
+        if outcome.unfinished() == 0 { End::Complete } else { End::Limit }
+    }
+
+    /// Computes the features for the job to place, and asks all followers for their picks.
+    fn load(&mut self) {
+        let Some((job, size)) = self.candidate else { return };
+        let state = self.simulated.borrow_dependent().as_ref().expect("the episode must be open").state();
+        let free: Vec<usize> = state.free_gpus().collect();
+        let rows = View::of(state).of_gpus(state, job, size, &free);
+        let row = |row: &[f32]| std::array::from_fn(|at| row[at]);
+        self.features = free.into_iter().zip(rows.chunks_exact(PICK_FEATURES).map(row)).collect();
+        self.followers.values_mut().for_each(|follower| follower.place(state, (job, size)));
+    }
+
+    fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
+        let candidate = self.candidate.ok_or_else(|| no_decision(false))?;
+        if !self.followers.contains_key(rule) {
+            let spec: PolicySpec = rule.parse()?;
+            let order = spec.picks_in().ok_or_else(|| {
+                StudyError::field("rule", rule, "a rule that only picks GPUs, in an order of the queue")
+            })?;
+            if order != self.options.order {
+                let expected = format!("a rule with the order {}; it has {order}", self.options.order);
+                return Err(StudyError::field("rule", rule, expected));
+            }
+            let placer = spec.build(self.simulated.borrow_owner(), self.draw)?;
+            let mut follower = Follower { placer, picks: Vec::new() };
+            follower.place(self.simulation().state(), candidate);
+            self.followers.insert(rule.to_owned(), follower);
+        }
+        let picks = self.followers[rule].picks.iter().copied();
+        picks
+            .into_iter()
+            .find(|gpu| self.is_valid(*gpu))
+            .ok_or_else(|| StudyError::field("rule", rule, "a rule that picks as many GPUs as the job needs"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cluster;
+    use crate::Options;
+    use crate::inputs::{FailuresInput, JobsInput};
+    use crate::options::Queueing;
+
+    const OPTIONS: EnvironmentOptions = EnvironmentOptions {
+        rate_factor: 3000.0,
+        checkpoint: Checkpoint::YoungDaly { cost: 60.0 },
+        order: Order::Arrival,
+        objective: Objective::CompletionTime,
+    };
+
+    fn workload(jobs: &JobsInput, options: Options) -> Workload {
+        let cluster = Cluster::of_gpus(20, 8).unwrap();
+        let failures = FailuresInput::default().load(&cluster).unwrap();
+        let (jobs, _) = jobs.load(cluster.gpus()).unwrap();
+        Workload { cluster, jobs, failures, domains: Vec::new(), options }
+    }
+
+    fn environment(options: EnvironmentOptions) -> PlacementEnvironment {
+        let jobs = JobsInput { batch: Some(25), interarrival: Some(3000.0), ..JobsInput::default() };
+        let rules = Options { queueing: Queueing::Easy, spread_slowdown: 1.2, ..Options::default() };
+        PlacementEnvironment::new(workload(&jobs, rules), options).unwrap()
+    }
+
+    fn figure(figures: &Figures, name: &str) -> f64 {
+        figures.iter().find(|(other, _)| *other == name).unwrap().1
+    }
+
+    /// Drives an episode by `choose`; returns the return, the end and the results.
+    fn drive(
+        environment: &mut PlacementEnvironment,
+        draw: u64,
+        mut choose: impl FnMut(&mut PlacementEnvironment) -> usize,
+    ) -> (f64, End, Figures) {
+        environment.reset(draw).unwrap();
+        let mut sum = 0.0;
+        loop {
+            let gpu = choose(environment);
+            let Outcome { reward, end } = environment.choose(gpu).unwrap();
+            sum += reward;
+            if end != End::Open {
+                return (sum, end, environment.results().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_drives_the_environment_has_its_own_results() {
+        let rules = ["random", "first-fit", "best-fit", "pack", "spread", "rested", "reliable", "match"];
+        let longest = EnvironmentOptions { order: Order::LongestFirst, ..OPTIONS };
+        let cases = rules.iter().map(|rule| (OPTIONS, *rule)).chain([(longest, "longest-reliable")]);
+        for (options, rule) in cases {
+            let mut environment = environment(options);
+            let (sum, end, results) = drive(&mut environment, 4, |it| it.rule_choice(rule).unwrap());
+            assert_eq!(results, environment.run_rule(rule).unwrap(), "{rule}");
+            assert_eq!(end, End::Complete);
+            assert!(figure(&results, "hits") > 0.0);
+            let mean = figure(&results, "mean_jct_s") / HOUR;
+            assert!((sum + mean).abs() < 1e-9 * mean, "{rule}: {sum}, {mean}");
+        }
+    }
+
+    #[test]
+    fn the_lowest_rates_of_the_details_are_the_most_reliable_gpus() {
+        let mut environment = environment(EnvironmentOptions { objective: Objective::Makespan, ..OPTIONS });
+        let choose = |it: &mut PlacementEnvironment| {
+            let details = it.details();
+            let all = details.iter().enumerate().filter_map(|(gpu, row)| Some((gpu, row.as_ref()?[2])));
+            all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0
+        };
+        let (sum, _, results) = drive(&mut environment, 5, choose);
+        assert_eq!(results, environment.run_rule("reliable").unwrap());
+        assert_ne!(results, environment.run_rule("random").unwrap());
+        assert!((sum + figure(&results, "makespan_s") / HOUR).abs() < 1e-9 * -sum);
+    }
+
+    #[test]
+    fn the_horizon_ends_an_episode_at_its_limit() {
+        let jobs = JobsInput { batch: Some(30), ..JobsInput::default() };
+        let options = Options { horizon: 7200.0, ..Options::default() };
+        let mut environment = PlacementEnvironment::new(workload(&jobs, options), OPTIONS).unwrap();
+        let (_, end, results) = drive(&mut environment, 1, |it| it.rule_choice("reliable").unwrap());
+        assert_eq!(end, End::Limit);
+        assert!(figure(&results, "unfinished_jobs") > 0.0);
+        assert_eq!(results, environment.run_rule("reliable").unwrap());
+    }
+
+    #[test]
+    fn rows_describe_the_free_gpus() {
+        let mut environment = environment(OPTIONS);
+        environment.reset(1).unwrap();
+        while environment.episode.as_ref().unwrap().picks.is_empty() {
+            let gpu = environment.rule_choice("first-fit").unwrap();
+            assert_eq!(environment.choose(gpu).unwrap().end, End::Open);
+        }
+        let mut rows = vec![0.0; 20 * ROW];
+        environment.observe(&mut rows);
+        let picked = environment.episode.as_ref().unwrap().picks[0];
+        for (gpu, row) in rows.chunks_exact(ROW).enumerate() {
+            assert_eq!(row[0] == 1.0, environment.is_valid(gpu));
+            assert_eq!(row[1] > 0.0, environment.is_valid(gpu) && gpu / 8 == picked / 8, "{gpu}, {picked}");
+        }
+        assert!(!environment.is_valid(picked) && !environment.is_valid(20));
+    }
+
+    #[test]
+    fn invalid_options_and_choices_are_reported() {
+        let new = |rate_factor| {
+            let workload = workload(&JobsInput::default(), Options::default());
+            let options = EnvironmentOptions { rate_factor, ..OPTIONS };
+            PlacementEnvironment::new(workload, options).map(drop).unwrap_err().to_string()
+        };
+        assert!(new(-1.0).starts_with("failure factor is -1, expected a number"), "{}", new(-1.0));
+        let mut environment = environment(OPTIONS);
+        environment.reset(1).unwrap();
+        let error = environment.choose(20).unwrap_err().to_string();
+        assert!(error.starts_with("action is 20, expected one of 0, 1, 2"), "{error}");
+        let text = |error: Result<usize, StudyError>| error.unwrap_err().to_string();
+        assert_eq!(
+            text(environment.rule_choice("longest-reliable")),
+            "rule is longest-reliable, expected a rule with the order arrival; it has longest-first"
+        );
+        for rule in ["saving", "las", "clairvoyant"] {
+            let error = text(environment.rule_choice(rule));
+            assert!(
+                error.starts_with(&format!("rule is {rule}, expected a rule that only picks")),
+                "{error}"
+            );
+        }
+    }
+}
