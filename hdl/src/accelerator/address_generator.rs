@@ -2,12 +2,15 @@
 
 use rust_hdl::prelude::*;
 
-/// Computes the slot of a segment and, two cycles later, the address of its first burst. The buffer has 128 slots of 64
-/// bursts or, if it is packed, 256 slots of 46 bursts.
+/// Number of bursts of a slot in one bank: a segment of 366 floats has 46.
+pub const SLOT_BURSTS: usize = 46;
+
+/// Computes the slot of a segment and, two cycles later, the address of its first burst without the bank. The buffer
+/// has 128 slots or, if it is large, 256, each of [`SLOT_BURSTS`] bursts.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     pub index: Signal<In, Bits<24>>,
     /// Lower bits of the index.
     pub slot: Signal<Out, Bits<8>>,
@@ -27,7 +30,7 @@ impl Logic for AddressGenerator {
     fn update(&mut self) {
         dff_setup!(self, clock, triple, held_slot, out_address);
         self.chosen.next = bit_cast::<8, 7>(self.index.val().get_bits::<7>(0));
-        if self.is_packed.val() {
+        if self.is_large.val() {
             self.chosen.next = self.index.val().get_bits::<8>(0);
         }
         self.slot.next = self.chosen.val();
@@ -38,10 +41,7 @@ impl Logic for AddressGenerator {
         // The factor is 46 = 48 - 2.
         self.by_48.next = self.triple.q.val() << 4;
         self.by_2.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 1;
-        self.out_address.d.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 6;
-        if self.is_packed.val() {
-            self.out_address.d.next = self.by_48.val() - self.by_2.val();
-        }
+        self.out_address.d.next = self.by_48.val() - self.by_2.val();
         self.address.next = self.out_address.q.val();
     }
 }

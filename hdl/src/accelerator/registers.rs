@@ -23,7 +23,7 @@ pub mod offset {
     pub const PKTOUT: u16 = 0x18;
     /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11:
     /// results wait or are being sent; bit 12: a value out of its range has been refused since the counters were last
-    /// cleared.
+    /// cleared; bits 31 to 24: members that have spent their budget of repeated results.
     pub const STATUS: u16 = 0x1C;
     /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle,
     /// or 0 for no limit.
@@ -64,17 +64,45 @@ pub mod offset {
     pub const RESULT: u16 = 0x60;
     /// Number of cycles in which a burst waited for its address.
     pub const HAZARDS: u16 = 0x64;
+    /// Bits 15 to 0: budget of each member, the number of results that it may request again. Each result of the job
+    /// adds eight results, up to this number, and so do 2^20 cycles.
+    pub const REPEATS: u16 = 0x68;
+    /// Number of requests for results that were discarded because the budget of the member was spent, or because too
+    /// many requests waited.
+    pub const SKIPPED: u16 = 0x6C;
+    /// Number of the slot whose state [`SLOT_STATE`] and the next three registers show. The state is that at the time
+    /// of this write.
+    pub const SLOT: u16 = 0x70;
     /// Eight members of eight bytes each: the address, then a word with the UDP port (low half), bit 16 (valid), bit 17
     /// (switch) and the port of the board as a bit of `tuser` (bits 31 to 24).
     pub const MEMBERS: u16 = 0x80;
-    /// Sixteen counters, in the order of [`super::super::records::event`].
+    /// 32 counters, of which 18 are used, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
+    /// State of the slot. Bit 0: its sum is open; bit 1: its sum is complete; bit 2: the sum of the segment that used
+    /// the slot before is kept; bit 3: bank of the sum; bits 15 to 8: members in the sum; bits 31 to 16: number of
+    /// worker gradients in the sum. If bits 0 and 1 are clear, the slot is empty.
+    pub const SLOT_STATE: u16 = 0x180;
+    /// Round of the sum.
+    pub const SLOT_ROUND: u16 = 0x184;
+    /// Index of the segment.
+    pub const SLOT_SEGMENT: u16 = 0x188;
+    /// Number of worker gradients in the sum of the segment that used the slot before.
+    pub const SLOT_PREVIOUS: u16 = 0x18C;
+    /// Next round to open.
+    pub const ROUND_NEXT: u16 = 0x190;
+    /// Number of segments that are not finished in the even round.
+    pub const ROUND_EVEN: u16 = 0x194;
+    /// Number of segments that are not finished in the odd round.
+    pub const ROUND_ODD: u16 = 0x198;
+    /// Bits 7 to 0: H of the even round; bits 15 to 8: members that take part in it; bits 23 to 16 and 31 to 24: those
+    /// of the odd round.
+    pub const ROUND_RULES: u16 = 0x19C;
 }
 
 /// The letters "iSW" and a zero byte.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// Configuration words, and a copy of them in a small memory for reading.
 #[derive(LogicBlock, Default)]
@@ -93,6 +121,9 @@ pub struct Registers {
     pub frame_in: Signal<In, Bit>,
     pub frame_out: Signal<In, Bit>,
     pub hazard: Signal<In, Bit>,
+    pub skip: Signal<In, Bit>,
+    /// Value of a word of the tables, one cycle after `read_word`.
+    pub table_value: Signal<In, Bits<32>>,
     pub filter: Signal<Out, Filter>,
     pub job: Signal<Out, Job>,
     pub template: Signal<Out, Template>,
@@ -105,7 +136,9 @@ pub struct Registers {
     pub clears_sums: Signal<Out, Bit>,
     pub clears_counters: Signal<Out, Bit>,
     pub sets_member: Signal<Out, Bit>,
+    pub selects_slot: Signal<Out, Bit>,
     pub pace: Signal<Out, Bits<8>>,
+    pub budget: Signal<Out, Bits<16>>,
     /// A value out of its range was refused.
     pub refused: Signal<Out, Bit>,
     /// The memory is being cleared, so that a write would be lost.
@@ -115,12 +148,15 @@ pub struct Registers {
     sweeping: DFF<Bit>,
     at: DFF<Bits<6>>,
     /// Stages of a read: the first stage reads the memory copy and decodes the source, the second selects the source.
-    chosen: DFF<Bits<8>>,
+    chosen: DFF<Bits<10>>,
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
     frames_out: DFF<Bits<32>>,
     hazards: DFF<Bits<32>>,
+    skipped: DFF<Bits<32>>,
+    held_budget: DFF<Bits<16>>,
     word: Signal<Local, Bits<6>>,
+    write_low: Signal<Local, Bits<16>>,
     low: Signal<Local, Bit>,
     range: WordRange,
     in_map: Signal<Local, Bit>,
@@ -135,7 +171,7 @@ impl Logic for Registers {
     #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
         dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
-            frames_in, frames_out, hazards);
+            frames_in, frames_out, hazards, skipped, held_budget);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();
@@ -157,6 +193,7 @@ impl Logic for Registers {
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
         self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        self.selects_slot.next = self.low.val() & (self.word.val() == 28);
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
         self.copy.write_address.next = self.word.val(); self.copy.write_data.next = self.write_data.val();
@@ -176,23 +213,34 @@ impl Logic for Registers {
         if self.read_word.val() == 6 { self.chosen.d.next = 16.into(); }
         if self.read_word.val() == 7 { self.chosen.d.next = 32.into(); }
         if self.read_word.val() == 25 { self.chosen.d.next = 64.into(); }
+        if self.read_word.val() == 27 { self.chosen.d.next = 256.into(); }
         if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
+        if self.read_word.val().get_bits::<2>(5).all() { self.chosen.d.next = 512.into(); }
         self.read_data.next = self.copied.q.val();
         if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen.q.val().get_bit(1) { self.read_data.next = 2.into(); }
+        if self.chosen.q.val().get_bit(1) { self.read_data.next = 3.into(); }
         if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
         if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
         if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
         if self.chosen.q.val().get_bit(5) { self.read_data.next = self.status.val(); }
         if self.chosen.q.val().get_bit(6) { self.read_data.next = self.hazards.q.val(); }
         if self.chosen.q.val().get_bit(7) { self.read_data.next = self.counter.val(); }
+        if self.chosen.q.val().get_bit(9) { self.read_data.next = self.table_value.val(); }
+        if self.chosen.q.val().get_bit(8) { self.read_data.next = self.skipped.q.val(); }
 
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
+        self.write_low.next = self.write_data.val().get_bits::<16>(0);
+        if self.skip.val() { self.skipped.d.next = self.skipped.q.val() + 1; }
+        self.budget.next = self.held_budget.q.val();
+        if self.low.val() & (self.word.val() == 26) { self.held_budget.d.next = self.write_low.val(); }
         if self.hazard.val() { self.hazards.d.next = self.hazards.q.val() + 1; }
-        if self.reset.val() { self.sweeping.d.next = true; self.at.d.next = 0.into(); }
+        if self.reset.val() {
+            self.sweeping.d.next = true; self.at.d.next = 0.into(); self.held_budget.d.next = 0.into();
+        }
         if self.reset.val() | self.clears_counters.val() {
             self.frames_in.d.next = 0.into(); self.frames_out.d.next = 0.into(); self.hazards.d.next = 0.into();
+            self.skipped.d.next = 0.into();
         }
         self.view.control.next = self.words[0].q.val(); self.view.base.next = self.words[2].q.val();
         self.view.last_index.next = self.words[3].q.val(); self.view.floats.next = self.words[4].q.val();
@@ -248,6 +296,12 @@ impl Logic for WordRange {
                 | (self.floats.val() > 366)
                 | !self.last_floats.val().any()
                 | (self.last_floats.val() > self.floats.val());
+        }
+        if self.word.val() == 28 {
+            self.outside.next = self.data.val().get_bits::<24>(8).any();
+        }
+        if self.word.val() == 26 {
+            self.outside.next = self.data.val().get_bits::<16>(16).any();
         }
         if self.word.val() == 17 {
             self.outside.next = self.number.val() > 1024;

@@ -20,27 +20,27 @@ pub struct Scoreboard {
     pub reset: Signal<In, Bit>,
     /// Next burst; loaded if `load` is set.
     pub valid: Signal<In, Bit>,
-    pub address: Signal<In, Bits<14>>,
+    pub address: Signal<In, Bits<15>>,
     pub flags: Signal<In, Flags>,
     pub load: Signal<Out, Bit>,
     /// The output has room for all sums that may be in flight.
     pub credit: Signal<In, Bit>,
     /// Buffer address read in this cycle for the burst in the issue register.
-    pub read_address: Signal<Out, Bits<14>>,
+    pub read_address: Signal<Out, Bits<15>>,
     /// Whether the value read counts as zero; valid one cycle later.
     pub first: Signal<Out, Bit>,
     /// The sum is available and is written.
     pub write: Signal<Out, Bit>,
-    pub write_address: Signal<Out, Bits<14>>,
+    pub write_address: Signal<Out, Bits<15>>,
     pub last: Signal<Out, Bit>,
     /// The burst in the issue register waits, because its address is still in the adders.
     pub hazard: Signal<Out, Bit>,
     waiting: DFF<Bit>,
-    waiting_address: DFF<Bits<14>>,
+    waiting_address: DFF<Bits<15>>,
     waiting_flags: DFF<Flags>,
     same: [DFF<Bit>; 9],
     flying: [DFF<Bit>; 9],
-    addresses: [DFF<Bits<14>>; 9],
+    addresses: [DFF<Bits<15>>; 9],
     kinds: [DFF<Flags>; 9],
     /// At least one bit of `same` is set.
     blocked: DFF<Bit>,

@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Replaces eight floats with zeros. At the buffer's write port, it writes zeros in place of a finished sum. At the
-/// read port, it makes the content of a slot count as zero for the first contribution.
+/// Replaces eight floats with zeros. At the buffer's read port, it makes the content of a slot count as zero for the
+/// first contribution, so that a finished sum may stay in the buffer until its slot is reused.
 #[derive(LogicBlock, Default)]
 pub struct ZeroMux {
     pub lanes: Signal<In, Lanes>,
