@@ -27,7 +27,7 @@
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
-//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`,
+//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `refused`,
 //!   `round_times`, `group_address`,
 //!   `endpoint`, `ids`.
 //!

@@ -137,9 +137,9 @@ mod tests {
             Returns(Comparison { task: TASKS[0], workers: 4, standings: rows.into_iter().collect() })
         };
         let equal = compare([500.0, 480.0, 490.0]);
-        assert!(equal.text().contains("at the end yes, over the run yes"), "{}", equal.text());
+        assert!(equal.text().contains("At the end: yes; over the run: yes"), "{}", equal.text());
         let worse = compare([300.0, 490.0, 500.0]);
-        assert!(worse.text().contains("at the end NO, over the run NO"), "{}", worse.text());
+        assert!(worse.text().contains("At the end: NO; over the run: NO"), "{}", worse.text());
         assert_eq!(worse.json()["rows"][1]["final_return_difference"]["mean"], -60.0);
         assert_eq!(worse.json()["final_return_holds"], false);
     }

@@ -161,7 +161,10 @@ fn errors_name_the_invalid_input() {
     COFLOW.check_refusals([
         (vec!["evaluate", "sebf", "--trace", &port], "port, line 3: egress port is 4, expected 0 to 3"),
         (vec!["evaluate", "sebf", "--trace", &short], "line 1: number of coflows is 2, but 1 follow"),
-        (vec!["evaluate", "sebf", "--trace", &none], "the trace has no coflows, expected at least 1"),
+        (
+            vec!["evaluate", "sebf", "--trace", &none],
+            "number of coflows in the trace is 0, expected at least 1",
+        ),
         (vec!["evaluate", "sebf", "--trace", "/nowhere"], "/nowhere: No such file"),
         (vec!["compare", "--dags", &cycle], "cycle, line 2: coflows wait for each other: 2 -> 1 -> 2"),
         (

@@ -100,7 +100,7 @@ impl Subscription {
         match open(group, unicast, switch, options) {
             Ok(socket) => self.socket = Some(socket),
             Err(error) => {
-                tracing::debug!(%group, %error, "cannot receive from the multicast group; using unicast")
+                tracing::debug!(%group, %error, "cannot receive from the multicast group; using unicast");
             }
         }
         self.socket.is_some()

@@ -215,7 +215,7 @@ fn rounds_with_a_short_timeout_stall_until_the_switch_counts_as_lost() {
     let lost = loop {
         match worker.all_reduce(&mut vec![1.0; LEN as usize]).unwrap_err() {
             AggregateError::Stalled { .. } => {
-                assert!(begin.elapsed() < SOON, "the switch must count as lost")
+                assert!(begin.elapsed() < SOON, "the switch must count as lost");
             }
             error => break error,
         }
