@@ -201,8 +201,8 @@ fn every_decision_of_a_run_is_logged() {
     let given = ["evaluate", "first-fit", "--gpus", "2", "--jobs", &jobs, "--failures", &failures];
     let options = ["--quiet", "--checkpoint", "none", "--restart", "5"];
     run(PLACE.command(&given).args(options).arg("--decisions").arg(&log));
-    // Computed by hand: the failure stops job 0, and job 1 uses the other GPU. After the repair, job 0 starts again with
-    // a restart of 5 s.
+    // Computed by hand: the failure stops job 0, and job 1 uses the other GPU. After the repair, job 0 starts with a
+    // restart of 5 s.
     let expected = "time_s,event,job,gpus,waiting,running,free_gpus\n\
         0,start,0,0 1,0,1,0\n\
         20,failure,,1,1,1,0\n\
