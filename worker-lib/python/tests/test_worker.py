@@ -158,8 +158,8 @@ def test_dlpack_with_absurd_shapes_is_refused(alone):
         (ForgedDLPack([4], dimensions=1 << 30), "1073741824 dimensions"),
         (ForgedDLPack([4], shape=None), "no shape"),
         (ForgedDLPack([4], shape=12345), "multiple of 8 bytes"),
-        (ForgedDLPack([4], data=None), "no data"),
-        (ForgedDLPack([4], data=None, byte_offset=64), "no data"),
+        (ForgedDLPack([4], data=None), "null data pointer"),
+        (ForgedDLPack([4], data=None, byte_offset=64), "null data pointer"),
         (ForgedDLPack([4], byte_offset=1), "multiple of 4 bytes"),
         (ForgedDLPack([4], byte_offset=(1 << 64) - 4), "beyond the end of memory"),
         (ForgedDLPack([4, 4], steps=[1, 4]), "not contiguous"),
@@ -244,7 +244,7 @@ def test_settings_come_from_the_environment(switch, monkeypatch):
         ({"switch_timeout": float("nan")}, "switch_timeout is NaN"),
         ({"non_finite": "ignore"}, "non_finite is \"ignore\", expected \"refuse\" or \"sum\""),
         ({"key_file": "/nonexistent"}, "key_file /nonexistent"),
-        ({"tag_data": True}, "tag_data is true without a key"),
+        ({"tag_data": True}, "tag_data is true, which requires a key"),
     ],
 )
 def test_wrong_settings_are_named(arguments, words, monkeypatch):
