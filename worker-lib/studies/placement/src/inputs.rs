@@ -16,6 +16,10 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::error::at_least_zero;
 
+/// Default number of GPUs of a cluster.
+pub const GPUS: usize = 64;
+/// Default number of GPUs of a node.
+pub const GPUS_PER_NODE: usize = 8;
 /// Default number of jobs in a batch, as in the patent.
 const BATCH: usize = 60;
 /// Maximum number of jobs in a batch, so that they fit in memory.

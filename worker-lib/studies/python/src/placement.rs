@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iswitch_placement::environment::{EnvironmentOptions, Objective, PlacementEnvironment};
-use iswitch_placement::inputs::{FailuresInput, JobsInput};
+use iswitch_placement::inputs::{FailuresInput, GPUS, GPUS_PER_NODE, JobsInput};
 use iswitch_placement::options::{AfterFailure, Checkpoint, Queueing};
 use iswitch_placement::policy::Order;
 use iswitch_placement::rates::Knowledge;
@@ -16,8 +16,6 @@ use crate::environment::Simulator;
 use crate::errors::{bad, check_exist, named, to_python};
 
 const DAY_S: f64 = 86_400.0;
-const GPUS: usize = 64;
-const GPUS_PER_NODE: usize = 8;
 
 /// Checkpoint setting, as given to Python: a name, or the seconds of work between two checkpoints.
 #[derive(FromPyObject)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use iswitch_placement::Cluster;
+use iswitch_placement::inputs::{GPUS, GPUS_PER_NODE};
 use iswitch_placement::reader::read_nodes;
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::workload::{self, JobSource};
@@ -15,8 +16,6 @@ use super::failures::FailureArgs;
 use super::jobs::JobsArgs;
 use super::rules::{CostArgs, RulesArgs, Saving};
 
-const GPUS: usize = 64;
-const GPUS_PER_NODE: usize = 8;
 const RACKS_PER_SWITCH: usize = 4;
 const DRAWS: u64 = 20;
 
