@@ -17,30 +17,20 @@ use super::measure::Times;
 use super::policy::{Policy, PolicySpec, Sharing};
 use super::simulation::{self, Fabric, Run, check_arrivals, simulate};
 use super::workload::Job;
-use iswitch_study::environment::{End, Environment, Figures, Outcome, invalid_choice, no_decision};
+use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision, row_names};
 use iswitch_study::{StudyError, names};
 
 /// Number of features of a candidate: its validity, and the features of a coflow in a [`Scene`].
 const ROW: usize = FEATURES + 1;
 /// Names of the features of a candidate.
-pub const ROW_NAMES: [&str; ROW] = row_names();
+pub const ROW_NAMES: [&str; ROW] = row_names(&["available"], &FEATURE_NAMES);
 /// Values of a candidate in its details.
 const DETAILS: [&str; 6] =
     ["job", "coflow", "bottleneck_left_s", "size_left_bytes", "ready_s", "job_path_left_s"];
 /// Maximum number of candidates.
 pub const CANDIDATES_MAX: usize = 4096;
 /// Maximum absolute value of a feature; larger values are clamped.
-pub const FEATURE_MAX: f32 = 12.0;
-
-const fn row_names() -> [&'static str; ROW] {
-    let mut names = ["available"; ROW];
-    let mut at = 0;
-    while at < FEATURES {
-        names[at + 1] = FEATURE_NAMES[at];
-        at += 1;
-    }
-    names
-}
+const FEATURE_MAX: f32 = 12.0;
 
 /// Returns the sharing with this name; [`Sharing::Equal`] has no order that an agent could choose.
 ///
@@ -89,11 +79,25 @@ impl CoflowEnvironment {
     fn open(&self) -> Option<&Episode> {
         self.episode.as_ref().filter(|episode| episode.results.is_none())
     }
+
+    /// Returns the episode.
+    ///
+    /// # Errors
+    /// Fails if no episode has begun, or if it has ended.
+    fn open_mut(&mut self) -> Result<&mut Episode, StudyError> {
+        let has_begun = self.episode.is_some();
+        let episode = self.episode.as_mut().filter(|episode| episode.results.is_none());
+        episode.ok_or_else(|| no_decision(has_begun))
+    }
 }
 
 impl Environment for CoflowEnvironment {
     fn features(&self) -> &'static [&'static str] {
         &ROW_NAMES
+    }
+
+    fn bounds(&self) -> (f32, f32) {
+        (-FEATURE_MAX, FEATURE_MAX)
     }
 
     fn detail_names(&self) -> &'static [&'static str] {
@@ -132,13 +136,8 @@ impl Environment for CoflowEnvironment {
     }
 
     fn choose(&mut self, candidate: usize) -> Result<Outcome, StudyError> {
-        if self.open().is_none() {
-            return Err(no_decision(self.episode.is_some()));
-        }
-        if !self.is_valid(candidate) {
-            return Err(invalid_choice(candidate, |other| self.is_valid(other), self.candidates));
-        }
-        let episode = self.episode.as_mut().ok_or_else(|| no_decision(false))?;
+        check_choice(self, self.episode.is_some(), candidate)?;
+        let episode = self.open_mut()?;
         let (chosen, _) = episode.ready.remove(candidate);
         episode.order.push(chosen);
         let end = if episode.ready.len() > 1 { End::Open } else { episode.seek() };
@@ -150,9 +149,8 @@ impl Environment for CoflowEnvironment {
     }
 
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
-        let (sharing, fabric) = (self.sharing, self.fabric);
-        let episode = self.episode.as_mut().filter(|episode| episode.results.is_none());
-        episode.ok_or_else(|| no_decision(false))?.rule_choice(rule, fabric, sharing, self.candidates)
+        let (sharing, fabric, candidates) = (self.sharing, self.fabric, self.candidates);
+        self.open_mut()?.rule_choice(rule, fabric, sharing, candidates)
     }
 
     fn run_rule(&self, rule: &str) -> Result<Figures, StudyError> {

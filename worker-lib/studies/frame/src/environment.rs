@@ -34,6 +34,9 @@ pub trait Environment: Send {
     /// Returns the names of the features of a candidate. The first is the validity of the candidate.
     fn features(&self) -> &'static [&'static str];
 
+    /// Returns the minimum and the maximum that a feature can have.
+    fn bounds(&self) -> (f32, f32);
+
     /// Returns the names of the exact values that [`Self::details`] returns for a candidate.
     fn detail_names(&self) -> &'static [&'static str];
 
@@ -79,15 +82,40 @@ pub trait Environment: Send {
     fn run_rule(&self, rule: &str) -> Result<Figures, StudyError>;
 }
 
-/// Returns the error for a choice that is not valid.
-pub fn invalid_choice(candidate: usize, is_valid: impl Fn(usize) -> bool, candidates: usize) -> StudyError {
+/// Returns the names of the features of a row: those that the environment adds, and those of its study.
+pub const fn row_names<const N: usize>(
+    added: &[&'static str],
+    of_study: &[&'static str],
+) -> [&'static str; N] {
+    assert!(N == added.len() + of_study.len(), "a row must have as many features as names");
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = if at < added.len() { added[at] } else { of_study[at - added.len()] };
+        at += 1;
+    }
+    names
+}
+
+/// Checks that a candidate may be chosen. `has_begun` states whether an episode has begun.
+///
+/// # Errors
+/// Fails if there is no decision, or if the candidate is not valid.
+pub fn check_choice(
+    environment: &impl Environment,
+    has_begun: bool,
+    candidate: usize,
+) -> Result<(), StudyError> {
+    if environment.is_valid(candidate) {
+        return Ok(());
+    }
+    let all = 0..environment.candidates();
     let valid: Vec<_> =
-        (0..candidates).filter(|other| is_valid(*other)).map(|other| other.to_string()).collect();
-    let expected = match valid.len() {
-        0 => "no choice, because the episode has ended; reset the environment".to_owned(),
-        _ => format!("one of {}", valid.join(", ")),
-    };
-    StudyError::field("action", candidate, expected)
+        all.filter(|other| environment.is_valid(*other)).map(|other| other.to_string()).collect();
+    if valid.is_empty() {
+        return Err(no_decision(has_begun));
+    }
+    Err(StudyError::field("action", candidate, format!("one of {}", valid.join(", "))))
 }
 
 /// Returns the error for a call that needs a decision.

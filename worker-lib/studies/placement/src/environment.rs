@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use self_cell::self_cell;
 
 use super::failure::{FailureDraw, YEAR};
-use super::learned::features::{PICK_FEATURES, PICK_NAMES, View};
+use super::learned::features::{MOST, PICK_FEATURES, PICK_NAMES, View};
 use super::options::Checkpoint;
 use super::policy::{Order, Placer, PolicySpec};
 use super::simulation::{self, Scenario, Simulation};
@@ -19,29 +19,18 @@ use super::state::State;
 use super::workload::Workload;
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
-use iswitch_study::environment::{End, Environment, Figures, Outcome, invalid_choice, no_decision};
+use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision, row_names};
 
 /// Number of features of a candidate: its validity, the job's share of GPUs that are picked and on the same node, and
 /// the features of a GPU.
 const ROW: usize = PICK_FEATURES + 2;
 /// Names of the features of a candidate.
-pub const ROW_NAMES: [&str; ROW] = row_names();
+pub const ROW_NAMES: [&str; ROW] = row_names(&["available", "picked_on_node"], &PICK_NAMES);
 /// Values of a candidate in its details.
 const DETAILS: [&str; 6] = ["gpu", "node", "failures_per_year", "age_years", "job_gpus", "job_seconds_left"];
 /// Maximum number of GPUs of the cluster; an observation has a row for each.
 pub const GPUS_MAX: usize = 4096;
 const HOUR: f64 = 3600.0;
-
-const fn row_names() -> [&'static str; ROW] {
-    let mut names = ["available"; ROW];
-    names[1] = "picked_on_node";
-    let mut at = 0;
-    while at < PICK_FEATURES {
-        names[at + 2] = PICK_NAMES[at];
-        at += 1;
-    }
-    names
-}
 
 /// Quantity that the rewards of an episode add up to, negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
@@ -91,11 +80,25 @@ impl PlacementEnvironment {
     fn open(&self) -> Option<&Episode> {
         self.episode.as_ref().filter(|episode| episode.results.is_none())
     }
+
+    /// Returns the episode.
+    ///
+    /// # Errors
+    /// Fails if no episode has begun, or if it has ended.
+    fn open_mut(&mut self) -> Result<&mut Episode, StudyError> {
+        let has_begun = self.episode.is_some();
+        let episode = self.episode.as_mut().filter(|episode| episode.results.is_none());
+        episode.ok_or_else(|| no_decision(has_begun))
+    }
 }
 
 impl Environment for PlacementEnvironment {
     fn features(&self) -> &'static [&'static str] {
         &ROW_NAMES
+    }
+
+    fn bounds(&self) -> (f32, f32) {
+        (-MOST as f32, MOST as f32)
     }
 
     fn detail_names(&self) -> &'static [&'static str] {
@@ -153,13 +156,8 @@ impl Environment for PlacementEnvironment {
     }
 
     fn choose(&mut self, candidate: usize) -> Result<Outcome, StudyError> {
-        if self.open().is_none() {
-            return Err(no_decision(self.episode.is_some()));
-        }
-        if !self.is_valid(candidate) {
-            return Err(invalid_choice(candidate, |other| self.is_valid(other), self.candidates()));
-        }
-        let episode = self.episode.as_mut().ok_or_else(|| no_decision(false))?;
+        check_choice(self, self.episode.is_some(), candidate)?;
+        let episode = self.open_mut()?;
         episode.picks.push(candidate);
         let end = episode.seek()?;
         Ok(Outcome { reward: episode.reward(), end })
@@ -170,8 +168,7 @@ impl Environment for PlacementEnvironment {
     }
 
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
-        let episode = self.episode.as_mut().filter(|episode| episode.results.is_none());
-        episode.ok_or_else(|| no_decision(false))?.rule_choice(rule)
+        self.open_mut()?.rule_choice(rule)
     }
 
     fn run_rule(&self, rule: &str) -> Result<Figures, StudyError> {
@@ -367,7 +364,7 @@ impl Episode {
     }
 
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
-        let candidate = self.candidate.ok_or_else(|| no_decision(false))?;
+        let candidate = self.candidate.ok_or_else(|| no_decision(true))?;
         if !self.followers.contains_key(rule) {
             let spec: PolicySpec = rule.parse()?;
             let order = spec.picks_in().ok_or_else(|| {

@@ -31,6 +31,12 @@ impl Simulator {
         self.lock().candidates()
     }
 
+    /// Minimum and maximum of a feature.
+    #[getter]
+    fn bounds(&self) -> (f32, f32) {
+        self.lock().bounds()
+    }
+
     /// Begins the episode of a draw and returns its first decision.
     fn reset<'py>(&self, py: Python<'py>, draw: u64) -> PyResult<Decision<'py>> {
         py.detach(|| self.lock().reset(draw)).map_err(to_python)?;

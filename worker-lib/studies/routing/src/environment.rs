@@ -16,7 +16,7 @@ use super::policy::{Fill, Lane, Policy, PolicySpec};
 use super::rates::{Arrivals, Rates};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
-use iswitch_study::environment::{End, Environment, Figures, Outcome, invalid_choice, no_decision};
+use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision};
 
 /// Names of the features of a link for the packet that needs one. Lengths are in packets, at the switch to which the
 /// link leads unless stated otherwise.
@@ -43,7 +43,7 @@ pub const FEATURES: [&str; 9] = [
 /// Values of a candidate in its details: the first three features after `available`, and the link.
 const DETAILS: [&str; 4] = ["link", "queue", "queue_now", "leaves"];
 /// Maximum of a feature; larger lengths are clamped.
-pub const FEATURE_MAX: f32 = 1000.0;
+const FEATURE_MAX: f32 = 1000.0;
 
 /// Arrival rates of the episodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,11 +100,25 @@ impl RoutingEnvironment {
     fn open(&self) -> Option<&Episode> {
         self.episode.as_ref().filter(|episode| episode.is_open())
     }
+
+    /// Returns the episode.
+    ///
+    /// # Errors
+    /// Fails if no episode has begun, or if it has ended.
+    fn open_mut(&mut self) -> Result<&mut Episode, StudyError> {
+        let has_begun = self.episode.is_some();
+        let episode = self.episode.as_mut().filter(|episode| episode.is_open());
+        episode.ok_or_else(|| no_decision(has_begun))
+    }
 }
 
 impl Environment for RoutingEnvironment {
     fn features(&self) -> &'static [&'static str] {
         &FEATURES
+    }
+
+    fn bounds(&self) -> (f32, f32) {
+        (0.0, FEATURE_MAX)
     }
 
     fn detail_names(&self) -> &'static [&'static str] {
@@ -150,16 +164,14 @@ impl Environment for RoutingEnvironment {
     }
 
     fn choose(&mut self, candidate: usize) -> Result<Outcome, StudyError> {
-        if self.open().is_none() {
-            return Err(no_decision(self.episode.is_some()));
-        }
-        let error = || invalid_choice(candidate, |other| self.is_valid(other), self.candidates());
-        let position = self.open().and_then(|it| it.position(candidate)).ok_or_else(error)?;
-        let episode = self.episode.as_mut().ok_or_else(|| no_decision(false))?;
+        check_choice(self, self.episode.is_some(), candidate)?;
+        let links = self.shape.links() as f64;
+        let episode = self.open_mut()?;
+        let position = episode.position(candidate).ok_or_else(|| no_decision(true))?;
         episode.lane.take(position);
         let before = episode.excess;
         let end = episode.seek();
-        let cost = (episode.excess - before) as f64 / self.shape.links() as f64;
+        let cost = (episode.excess - before) as f64 / links;
         Ok(Outcome { reward: -cost, end })
     }
 
@@ -169,8 +181,7 @@ impl Environment for RoutingEnvironment {
 
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
         let (shape, fill) = (self.shape, self.fill);
-        let episode = self.episode.as_mut().filter(|episode| episode.is_open());
-        let episode = episode.ok_or_else(|| no_decision(false))?;
+        let episode = self.open_mut()?;
         if !episode.followers.contains_key(rule) {
             let policy = rule.parse::<PolicySpec>()?.build(shape, fill, episode.draw);
             let mut follower = Follower { policy, routing: Routing::idle(shape) };
@@ -411,6 +422,7 @@ mod tests {
         assert!(text(environment.rule_choice("best").unwrap_err()).starts_with("policy is best, expected"));
         while environment.choose(environment.lane_link()).unwrap().end == End::Open {}
         assert!(text(environment.choose(0).unwrap_err()).contains("after the end of the episode"));
+        assert!(text(environment.rule_choice("jsq").unwrap_err()).contains("after the end of the episode"));
         let new = |switches, load, slots| {
             let shape = Shape::new(3, switches).unwrap();
             RoutingEnvironment::new(shape, RateSource::Drawn { load }, slots, Fill::Random).map(drop)

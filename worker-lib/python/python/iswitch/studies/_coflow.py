@@ -65,4 +65,4 @@ class CoflowEnv(StudyEnv):
             sharing=sharing,
             candidates=candidates,
         )
-        super().__init__(simulator, -12.0, 12.0, invalid)
+        super().__init__(simulator, invalid)

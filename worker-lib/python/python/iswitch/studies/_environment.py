@@ -36,13 +36,14 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
 
     feature_names: tuple[str, ...]
 
-    def __init__(self, simulator: Simulator, low: float, high: float, invalid: str) -> None:
+    def __init__(self, simulator: Simulator, invalid: str) -> None:
         if invalid not in ("replace", "error"):
             raise ValueError(f"invalid is {invalid!r}, expected 'replace' or 'error'")
         self._simulator = simulator
         self._replaces = invalid == "replace"
         self.feature_names = tuple(simulator.features)
         self._shape = (simulator.candidates, len(self.feature_names))
+        low, high = simulator.bounds
         self.observation_space = gymnasium.spaces.Box(low, high, self._shape, np.float32)
         self.action_space = gymnasium.spaces.Discrete(simulator.candidates)
         self._mask = np.zeros(simulator.candidates, np.int8)

@@ -103,4 +103,4 @@ class PlacementEnv(StudyEnv):
         options = {name: value for name, value in locals().items() if name not in ("self", "invalid", "__class__")}
         counts = ("gpus", "gpus_per_node", "nodes_per_rack", "racks_per_switch", "batch", "widest", "gpus_of_draw", "spares")
         check_counts(**{name: options[name] for name in counts})
-        super().__init__(_studies.placement(options), -6.0, 6.0, invalid)
+        super().__init__(_studies.placement(options), invalid)

@@ -55,4 +55,4 @@ class RoutingEnv(StudyEnv):
             rates_draw=rates_draw,
             fill=fill,
         )
-        super().__init__(simulator, 0.0, 1000.0, invalid)
+        super().__init__(simulator, invalid)
