@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iswitch_protocol::limits::DEFAULT_PORT;
@@ -17,6 +18,8 @@ use crate::scratch;
 
 /// Time limit for operations that normally complete within a moment, with a margin for a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
+/// Time without a further result after which daemons count as settled.
+const SETTLED: Duration = Duration::from_millis(100);
 
 /// Kind of port on which a daemon receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,6 +325,28 @@ struct Log(String);
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "\n{}", self.0)
+    }
+}
+
+/// Waits until none of the daemons sums or delivers any more segments, and returns the number of results of each. The
+/// wait is necessary after a process that feeds them was stopped: on a busy machine, a daemon may have to wait for a CPU
+/// before it can read its packets.
+///
+/// # Panics
+/// Panics if the numbers still change after [`SOON`].
+pub fn settled_results<'a>(daemons: impl IntoIterator<Item = &'a Daemon>) -> Vec<u64> {
+    let daemons: Vec<_> = daemons.into_iter().collect();
+    let read = || -> Vec<u64> { daemons.iter().map(|daemon| daemon.results()).collect() };
+    let begin = Instant::now();
+    let mut results = read();
+    loop {
+        sleep(SETTLED);
+        let next = read();
+        if next == results {
+            return results;
+        }
+        assert!(begin.elapsed() < SOON, "expected no further results: {results:?}, {next:?}");
+        results = next;
     }
 }
 

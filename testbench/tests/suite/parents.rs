@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, total};
+use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, settled_results, total};
 use iswitch_harness::netns::{Namespace, Star};
 use iswitch_harness::process::Signal;
 use iswitch_harness::requirements::{networks_and, report, together};
@@ -19,9 +19,6 @@ const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Interval between two readings of the racks' result counters. If two consecutive readings are equal, all packets that
-/// a stopped root has sent have arrived.
-const SETTLED: Duration = Duration::from_millis(100);
 
 /// Asserts that every round was summed by all nine workers.
 fn assert_complete(results: &[Value]) {
@@ -37,40 +34,19 @@ fn assert_notified(job: &TreeJob) {
     }
 }
 
-/// Waits until the racks of a stopped root have delivered everything that the root sent before it stopped, and returns
-/// the number of results of each rack. The wait is necessary because, on a busy machine, a rack may have to wait for a
-/// CPU before it can read its packets.
-fn settled_results(job: &TreeJob) -> Vec<u64> {
-    let read = || -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
-    let begin = Instant::now();
-    let mut results = read();
-    loop {
-        sleep(SETTLED);
-        let next = read();
-        if next == results {
-            return results;
-        }
-        assert!(
-            begin.elapsed() < SOON,
-            "the racks must not deliver sums without their root: {results:?}, {next:?}"
-        );
-        results = next;
-    }
-}
-
 /// Pauses the root. Returns the time until the racks reported the pause, and the time from the end of the pause until
 /// results arrived again. If `is_reported` is false, does not wait for reports.
 fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
-    let before = settled_results(job);
+    let before = settled_results(&job.racks);
     if is_reported {
         job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
         assert_notified(job);
     }
     let reported = begin.elapsed();
     sleep(pause.saturating_sub(reported));
-    assert_eq!(settled_results(job), before, "no rack may deliver a sum of its own");
+    assert_eq!(settled_results(&job.racks), before, "no rack may deliver a sum of its own");
     job.root.process.signal(Signal::CONT);
     let begin = Instant::now();
     job.wait_for_results();
