@@ -62,7 +62,7 @@ fn workers_with_the_key_aggregate_and_others_are_reported() {
     let wrong = Group::here(1, address, &with(&other)).finish(SOON).remove(0);
     assert!(wrong.stderr.contains("the switch says that the job has a different key"), "{}", wrong.stderr);
     let none = Group::here(1, address, "").finish(SOON).remove(0);
-    assert!(none.stderr.contains("job 0 has a key, and this worker was given none"), "{}", none.stderr);
+    assert!(none.stderr.contains("job 0 has a key, but this worker has none"), "{}", none.stderr);
     assert_eq!(daemon.counters()["traffic"]["contributions"], before);
     let log = daemon.stop().stderr;
     assert!(log.contains("refused: not authentic"), "{log}");

@@ -147,9 +147,10 @@ impl Drop for VideoFile {
 
 fn gif(path: &Path, size: [usize; 2], units: u16) -> anyhow::Result<VideoEncoder> {
     let [width, height] = size.map(u16::try_from);
-    let size = [width, height].into_iter().collect::<Result<Vec<_>, _>>();
-    let [width, height] = size.ok().and_then(|size| size.try_into().ok()).with_context(|| {
-        format!("a GIF has at most {} pixels in each direction, but the images are larger", u16::MAX)
+    let fitting = [width, height].into_iter().collect::<Result<Vec<_>, _>>();
+    let [width, height] = fitting.ok().and_then(|size| size.try_into().ok()).with_context(|| {
+        let [width, height] = size;
+        format!("images are {width} x {height} pixels, expected at most {0} x {0} for a GIF", u16::MAX)
     })?;
     let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
     let mut encoder = Encoder::new(BufWriter::new(file), width, height, &[])?;

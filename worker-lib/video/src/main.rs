@@ -72,7 +72,7 @@ impl Cli {
     fn run(&self) -> anyhow::Result<ExitCode> {
         let args = &self.args;
         let Some(path) = &args.video else {
-            bail!("--video FILE is required; `iswitch eval` evaluates without it")
+            bail!("--video FILE is required; to evaluate without a video, use `iswitch eval`")
         };
         let mut recorder = Recorder { path: path.clone(), format: Format::of(path)?, recording: None };
         let trained = eval::read(args)?;
@@ -161,9 +161,10 @@ impl Recording {
     fn add(&mut self, frame: &Frame) -> anyhow::Result<()> {
         let size = [frame.width, frame.height];
         if size != self.size {
+            let ([old_width, old_height], [width, height]) = (self.size, size);
             bail!(
-                "the environment has changed the size of its images from {:?} to {size:?} pixels",
-                self.size
+                "the environment has changed the size of its images from {old_width} x {old_height} to {width} x {height} \
+                 pixels"
             );
         }
         self.frames += 1;

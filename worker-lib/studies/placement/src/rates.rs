@@ -164,7 +164,7 @@ impl RatePool {
                     StudyError::field(
                         format!("cage of GPU {gpu}"),
                         cage,
-                        "a cage with known GPU life histories",
+                        "a cage with at least 1 GPU life history",
                     )
                 })?;
                 some[rng.random_range(0..some.len())]
@@ -238,7 +238,7 @@ mod tests {
         }
         let hot = Cluster::new([(1, 2)]).unwrap();
         let error = pool.draw(&hot, true, Knowledge::Rates, &mut rng).unwrap_err().to_string();
-        assert_eq!(error, "cage of GPU 0 is 2, expected a cage with known GPU life histories");
+        assert_eq!(error, "cage of GPU 0 is 2, expected a cage with at least 1 GPU life history");
     }
 
     #[test]

@@ -91,12 +91,12 @@ impl JobArguments {
             return Err(bad(argument, "given", "None, because job_file contains the jobs"));
         }
         if self.has_ports && inputs.trace.is_some() {
-            return Err(bad("ports", inputs.ports, "None, because the trace determines the number"));
+            return Err(bad("ports", inputs.ports, "None, because the trace determines the number of ports"));
         }
         match self.interarrival_s.filter(|seconds| self.is_trace_alone(inputs) && *seconds != 0.0) {
             Some(seconds) => {
                 let expected =
-                    "0 or None, because the trace contains the arrival times; jobs draws at random";
+                    "0 or None, because the trace contains the arrival times; to draw random arrival times, set jobs";
                 Err(bad("interarrival_s", seconds, expected))
             }
             None => Ok(()),

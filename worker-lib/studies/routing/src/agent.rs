@@ -93,7 +93,7 @@ impl Agent {
             None => Err(StudyError::field(
                 "request",
                 line.trim(),
-                "a request with queues, or {\"describe\": true}",
+                "an object with queues, or {\"describe\": true}",
             )),
         }
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut agent = agent();
         let stage = "[[0,0],[0,0]]";
         for (line, error) in [
-            ("{}".to_owned(), r#"request is {}, expected a request with queues, or {"describe": true}"#),
+            ("{}".to_owned(), r#"request is {}, expected an object with queues, or {"describe": true}"#),
             (format!(r#"{{"queues":[{stage}]}}"#), "length of queues is 1, expected 2 stages"),
             (format!(r#"{{"queues":[{stage},[[0,0]]]}}"#), "length of queues[1] is 1, expected 2 switches"),
             (

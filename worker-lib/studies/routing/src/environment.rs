@@ -133,7 +133,7 @@ impl Environment for RoutingEnvironment {
         let mut episode = Episode::new(self.rates(draw)?, draw, self.slots);
         if episode.seek() == End::Limit {
             let load = episode.rates.load();
-            let expected = format!("a load at which a packet has a choice within {} slots", self.slots);
+            let expected = format!("a load that leads to a routing decision within {} slots", self.slots);
             return Err(StudyError::field("load", load, expected));
         }
         self.episode = Some(episode);
@@ -194,7 +194,7 @@ impl Environment for RoutingEnvironment {
             routing.class(packet.stage, packet.switch, usize::from(**link)) == Some(packet.class)
         };
         let link = episode.lane.idle().iter().find(takes).ok_or_else(|| {
-            StudyError::field("rule", rule, "a rule that sends packets in the order of the environment")
+            StudyError::field("rule", rule, "a rule that sends packets in the same order as the environment")
         })?;
         Ok(usize::from(*link))
     }
@@ -445,7 +445,7 @@ mod tests {
         };
         assert_eq!(
             error,
-            "rule is maxweight, expected a rule that sends packets in the order of the environment"
+            "rule is maxweight, expected a rule that sends packets in the same order as the environment"
         );
     }
 
@@ -462,6 +462,6 @@ mod tests {
         let mut environment =
             RoutingEnvironment::new(shape, RateSource::Fixed(rates), 3, Fill::Random).unwrap();
         let error = environment.reset(1).unwrap_err().to_string();
-        assert!(error.ends_with("expected a load at which a packet has a choice within 3 slots"), "{error}");
+        assert!(error.ends_with("expected a load that leads to a routing decision within 3 slots"), "{error}");
     }
 }

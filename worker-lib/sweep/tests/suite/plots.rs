@@ -64,8 +64,8 @@ fn runs_without_a_configuration_have_lines_of_their_own() {
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     assert_eq!(
         text,
-        "Learning curves in curves.svg:\n- old: 1 run, return 9.0 (9.0 to 9.0) after 300 steps\n\
-         - older: 1 run, return 9.0 (9.0 to 9.0) after 300 steps\n"
+        "Learning curves in curves.svg:\n- old: 1 run, return 9.0 (95 % interval: 9.0 to 9.0) after 300 steps\n\
+         - older: 1 run, return 9.0 (95 % interval: 9.0 to 9.0) after 300 steps\n"
     );
     assert!(fs::read_to_string(directory.path().join("curves.svg")).unwrap().contains("\nolder\n"));
 }

@@ -22,12 +22,12 @@ fn invalid_sweeps_are_refused_by_name() {
         (&["--seeds", "0"], "invalid value '0' for '--seeds <N>'"),
         (
             &["--seeds", "2", "--first-seed", "18446744073709551615"],
-            "--first-seed 18446744073709551615: 2 seeds",
+            "--first-seed 18446744073709551615: with 2 seeds",
         ),
         (&["--grid", "gamma"], "expected NAME=VALUE,VALUE"),
         (&["--grid", "gama=0.9"], "--set gama: no such hyper-parameter; expected one of "),
         (&["--grid", "gamma=0.9,7"], "gamma is 7.0, expected 0 to 1"),
-        (&["--grid", "seed=1,2"], "--grid seed: use --seeds and --first-seed"),
+        (&["--grid", "seed=1,2"], "--grid cannot set seed; use --seeds and --first-seed"),
         (
             &["--grid", "gamma=0.9,0.99", "--set", "gamma=0.5"],
             "--grid gamma: --set sets the same hyper-parameter",

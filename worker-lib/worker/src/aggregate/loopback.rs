@@ -169,7 +169,7 @@ mod tests {
     fn invalid_vectors_cause_specific_errors() {
         let mut alone = Loopback::alone(2);
         let error = alone.all_reduce(&mut [1.0]).unwrap_err();
-        assert_eq!(error.to_string(), "vector has 1 floats; the job aggregates 2");
+        assert_eq!(error.to_string(), "vector has 1 floats, expected 2, the vector length of the job");
         let error = alone.all_reduce(&mut [1.0, f32::NAN]).unwrap_err();
         assert!(matches!(error, AggregateError::NonFinite { index: 1, .. }));
     }

@@ -129,7 +129,7 @@ impl fmt::Display for AggregateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongLength { actual, expected } => {
-                write!(f, "vector has {actual} floats; the job aggregates {expected}")
+                write!(f, "vector has {actual} floats, expected {expected}, the vector length of the job")
             }
             Self::NonFinite { index, value } if value.is_finite() => {
                 write!(
@@ -170,6 +170,7 @@ impl fmt::Display for AggregateError {
             Self::Diverged { aggregate, member } => {
                 write!(f, "the weights after aggregate {aggregate} differ from those of member {member}")
             }
+            Self::PeerLost { peer, silent } if silent.is_zero() => write!(f, "{peer} closed the connection"),
             Self::PeerLost { peer, silent } => write!(f, "no bytes from {peer} for {silent:?}"),
             Self::Closed => f.write_str("the worker was closed"),
             Self::Interrupted => f.write_str("interrupted while waiting for the sum"),

@@ -248,7 +248,7 @@ impl JoinOptions {
             Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
             Status::JobFull => format!("job {} already has all its {expected} members", self.job),
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
-            Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
+            Status::NotAuthentic => format!("job {} has a key, but this worker has none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
             Status::NoCapacity if expected == 0 => {
                 let limit = exceeded.map_or(String::new(), |exceeded| format!(": {exceeded}"));

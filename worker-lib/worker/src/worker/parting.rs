@@ -298,7 +298,7 @@ pub(super) fn join(
         let is_late = link.now().since(begin) > division.options.connect_timeout;
         let adapted = adapt(&division, &mut link, &error, keep_waiting)?.filter(|_| !is_late);
         division = adapted.ok_or_else(|| explain(&division.options, error))?;
-        tracing::debug!(parts = division.count(), "joining with another division of the vector");
+        tracing::debug!(parts = division.count(), "retrying the join with adapted options");
         changes += 1;
         if changes > CHANGES_AT_ONCE {
             std::thread::sleep(PAUSE);

@@ -249,7 +249,7 @@ fn the_error_reports_a_mismatched_key() {
     assert!(matches!(needless, JoinError::KeyRefused { has_key: false, .. }), "{needless}");
     let missing = error(options(keyed.address(), 1));
     assert!(matches!(missing, JoinError::Refused { status: Status::NotAuthentic, .. }));
-    let expected = "the switch refused: job 3 has a key, and this worker was given none";
+    let expected = "the switch refused: job 3 has a key, but this worker has none";
     assert_eq!(missing.to_string(), expected);
     let tags = error(JoinOptions { tag_data: true, ..options(keyed.address(), 1) });
     assert!(matches!(tags, JoinError::TagsWithoutKey));

@@ -71,7 +71,7 @@ pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
         return read_alibaba_nodes(path);
     }
     let reason =
-        format!("columns are {:?}, expected gpus,cage or Alibaba's columns with gpu", first.join(","));
+        format!("columns are {:?}, expected gpus,cage, or gpu in an Alibaba file", first.join(","));
     Err(StudyError::line(path, line, reason))
 }
 
@@ -115,7 +115,7 @@ mod tests {
         );
         let error = read_nodes(file("cpus\n").path()).unwrap_err().to_string();
         assert!(
-            error.ends_with("line 1: columns are \"cpus\", expected gpus,cage or Alibaba's columns with gpu")
+            error.ends_with("line 1: columns are \"cpus\", expected gpus,cage, or gpu in an Alibaba file")
         );
     }
 }

@@ -55,7 +55,7 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     let length = last + RESOLUTION;
     let nodes = of_node.into_values().map(|events| {
         outages(events, length).map_err(|number| {
-            let reason = "event_type is fault_end, but the node has no earlier fault_start";
+            let reason = "event_type is fault_end, but the node has no open fault";
             StudyError::file(path, format!("event {number}: {reason}"))
         })
     });

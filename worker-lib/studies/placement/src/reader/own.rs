@@ -75,7 +75,7 @@ pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError
         let (rate, age): (f64, f64) = (row.number(1)?, row.number(2)?);
         cluster.check_gpu(gpu).map_err(|error| error.to_string())?;
         if !(0.0..=RATE_MAX).contains(&rate) {
-            return Err(format!("per_year is {rate}, expected 0 to {RATE_MAX}"));
+            return Err(format!("per_year is {rate}, expected 0 to {RATE_MAX} failures"));
         }
         at_least_zero("age_years", age, "years").map_err(|error| error.to_string())?;
         match of_gpu[gpu].replace((rate, age)) {

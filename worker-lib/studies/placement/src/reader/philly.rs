@@ -41,7 +41,7 @@ impl Throughputs {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
         let types =
-            all.as_object().ok_or_else(|| fail("expected an object keyed by type of GPU".to_owned()))?;
+            all.as_object().ok_or_else(|| fail("expected a JSON object whose keys are GPU types".to_owned()))?;
         let kinds = types.get(gpu_type).and_then(Value::as_object).ok_or_else(|| {
             let mut known: Vec<_> = types.keys().map(String::as_str).collect();
             known.sort_unstable();
@@ -50,10 +50,11 @@ impl Throughputs {
         let mut throughputs = Self::default();
         for (key, value) in kinds {
             let (kind, gpus) = kind_and_gpus(key)
-                .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected ('KIND', GPUS)")))?;
+                .ok_or_else(|| fail(format!("key of {gpu_type} is {key}, expected ('KIND', GPUS)")))?;
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
             let alone = alone.ok_or_else(|| {
-                fail(format!("{key} of {gpu_type}: expected a number of at least 0 under the key null"))
+                let null = value.get("null").map_or_else(|| "missing".to_owned(), Value::to_string);
+                fail(format!("null of {key} of {gpu_type} is {null}, expected a number of at least 0"))
             })?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
@@ -102,7 +103,7 @@ pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyE
 fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {
     let fields: Vec<_> = row.iter().collect();
     let &[kind, _, _, _, steps, arrival, gpus] = fields.as_slice() else {
-        return Err(format!("number of fields is {}, expected {FIELDS}", fields.len()));
+        return Err(format!("number of tab-separated fields is {}, expected {FIELDS}", fields.len()));
     };
     let (steps, arrival): (f64, f64) = (number("steps", steps)?, number("arrival", arrival)?);
     let gpus = number("GPUs", gpus)?;

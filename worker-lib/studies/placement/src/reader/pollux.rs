@@ -38,11 +38,13 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
         let name = row.text(1).to_owned();
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         {
-            return Err(format!("application is {name:?}, expected the name of a folder"));
+            return Err(format!("application is {name:?}, expected a folder name of letters, digits, - and _"));
         }
         let (gpus, batch): (usize, u64) = (row.number(2)?, row.number(3)?);
         if gpus == 0 || batch == 0 {
-            return Err(format!("num_replicas is {gpus} and batch_size {batch}, expected at least 1"));
+            return Err(format!(
+                "num_replicas is {gpus} and batch_size is {batch}, expected at least 1 for both"
+            ));
         }
         rows.push((row.line, row.number(0)?, name, gpus, batch));
         Ok(())
@@ -98,7 +100,7 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
         }
         let text =
             format!("{gpus} GPUs, local_bsz {local_batch}, step_time {seconds}, sync_time {synchronisation}");
-        Err(format!("step is {text:?}, expected numbers above 0, and sync_time from 0 to step_time"))
+        Err(format!("step is {text:?}, expected sync_time from 0 to step_time and all other values above 0"))
     };
     let numbers = ["local_bsz", "step_time", "sync_time"];
     let path = folder.join("scalability.csv");
@@ -118,7 +120,7 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
         step(gpus, [row.number(1)?, row.number(2)?, row.number(3)?])
     })?);
     if steps.is_empty() {
-        return Err(StudyError::file(&path, "there are no steps, expected at least 1"));
+        return Err(StudyError::file(&path, "neither this file nor scalability.csv has a measured step"));
     }
     Ok(steps)
 }

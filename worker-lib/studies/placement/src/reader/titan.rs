@@ -24,7 +24,7 @@ pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, StudyError> {
     Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?
         .rows(|row| lives.entry(row.text(0).to_owned()).or_default().add(&row))?;
     let fail =
-        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but was never inserted"));
+        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but no line with an insert time"));
     lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(&serial))).collect()
 }
 
@@ -44,7 +44,7 @@ impl Life {
         match row.text(4) {
             "" => {}
             "DBE" | "OTB" => self.events += 1,
-            other => return Err(format!("event is {other:?}, expected DBE, OTB or nothing")),
+            other => return Err(format!("event is {other:?}, expected DBE, OTB or an empty field")),
         }
         let insert = row.text(2);
         // This line is a failure that did not end a stay.

@@ -297,7 +297,12 @@ impl<'a, 'o> Simulation<'a, 'o> {
             return Ok(());
         }
         let field = format!("number of GPUs wanted for job {job}");
-        Err(StudyError::field(field, size, "a number of GPUs on which the job can run"))
+        let job = self.state.job(job);
+        let expected = job.scaling().map_or_else(
+            || format!("{}, the number of GPUs of the job", job.gpus()),
+            |scaling| format!("{} to {}, the limits of the job", scaling.least, scaling.most),
+        );
+        Err(StudyError::field(field, size, expected))
     }
 
     /// Suspends the jobs that the placer selects, and lets the placer sort the queue.

@@ -47,7 +47,7 @@ impl Scenario {
             }
         }
         if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival() < pair[0].arrival()) {
-            let expected = format!("at least {}, the arrival of the previous job", jobs[at].arrival());
+            let expected = format!("at least {} s, the arrival time of the previous job", jobs[at].arrival());
             let field = format!("arrival of job {}", at + 1);
             return Err(StudyError::field(field, jobs[at + 1].arrival(), expected));
         }

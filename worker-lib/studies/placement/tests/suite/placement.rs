@@ -148,7 +148,7 @@ fn scenarios_that_cannot_run_are_reported() {
     );
     assert_eq!(
         text(&[job(2.0, 1, 1.0), job(1.0, 1, 1.0)]),
-        "arrival of job 1 is 1, expected at least 2, the arrival of the previous job"
+        "arrival of job 1 is 1, expected at least 2 s, the arrival time of the previous job"
     );
     let small = Cluster::uniform(1, 2).unwrap();
     let error = Scenario::new(small, Vec::new(), failures, options()).unwrap_err().to_string();

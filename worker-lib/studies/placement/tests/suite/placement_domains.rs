@@ -269,7 +269,7 @@ fn malformed_node_faults_are_reported_by_field() {
     let text = wrong("fault_end", "fault_stop");
     assert_eq!(text, "event 0: event_type is \"fault_stop\", expected fault_start or fault_end");
     let text = wrong("fault_start", "fault_end");
-    assert_eq!(text, "event 1: event_type is fault_end, but the node has no earlier fault_start");
+    assert_eq!(text, "event 1: event_type is fault_end, but the node has no open fault");
     assert!(wrong("node_id", "node").starts_with("missing field `node_id`"));
     fs::write(&path, "[]").unwrap();
     let text = read_infinitehbd(&path).unwrap_err().to_string();

@@ -62,7 +62,7 @@ fn native_tables_are_read() {
         wrong(read_rates(&files.write("rates.csv", &format!("gpu,per_year,age_years\n{lines}")), &cluster))
     };
     assert_eq!(refused("3,1,0\n"), "rates.csv, line 2: id of a GPU is 3, expected 0 to 2");
-    assert_eq!(refused("0,-1,0\n"), "rates.csv, line 2: per_year is -1, expected 0 to 1000000");
+    assert_eq!(refused("0,-1,0\n"), "rates.csv, line 2: per_year is -1, expected 0 to 1000000 failures");
     assert_eq!(
         refused("0,1,0\n0,1,0\n"),
         "rates.csv, line 3: GPU 0 appears twice, expected one line for each GPU"
@@ -157,7 +157,7 @@ fn philly_and_gavel() {
         "throughputs.json: type of GPU is \"p100\", expected one of k80, v100"
     );
     let path = files.write("bad.json", r#"{"v100": {"A": 1}}"#);
-    assert_eq!(wrong(Throughputs::read(&path, "v100")), "bad.json: A of v100: expected ('KIND', GPUS)");
+    assert_eq!(wrong(Throughputs::read(&path, "v100")), "bad.json: key of v100 is A, expected ('KIND', GPUS)");
 
     let line = |kind: &str, steps: &str, arrival: &str, gpus: &str| {
         format!("{kind}\tpython3 main.py\t--steps\t1\t{steps}\t{arrival}\t{gpus}\n")
@@ -167,7 +167,7 @@ fn philly_and_gavel() {
     assert_eq!(jobs.jobs, [job(7.5, 4, 20.0)]);
     assert_eq!(jobs.left_out[0].0, 1);
     let refused = |text: &str| wrong(read_gavel(&files.write("a.trace", text), &throughputs));
-    assert_eq!(refused("A\tB\n"), "a.trace, line 1: number of fields is 2, expected 7");
+    assert_eq!(refused("A\tB\n"), "a.trace, line 1: number of tab-separated fields is 2, expected 7");
     assert_eq!(
         refused(&line("A (batch size 8)", "x", "0", "1")),
         "a.trace, line 1: steps is \"x\", expected a number"
@@ -216,9 +216,9 @@ fn titan() {
     );
     assert_eq!(
         refused("A,c3-0c1s1n0,2014-01-21,,1,FALSE,SBE"),
-        "gc.csv, line 2: event is \"SBE\", expected DBE, OTB or nothing"
+        "gc.csv, line 2: event is \"SBE\", expected DBE, OTB or an empty field"
     );
-    assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but was never inserted");
+    assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but no line with an insert time");
 }
 
 #[test]
@@ -246,7 +246,10 @@ fn pollux_and_tiresias() {
     let path = files.write("w.csv", "name,time,application,num_replicas,batch_size\nnet-1,60,../net,2,128\n");
     assert_eq!(
         read_pollux(&path, files.0.path()).unwrap_err().to_string(),
-        format!("{}, line 2: application is \"../net\", expected the name of a folder", path.display())
+        format!(
+            "{}, line 2: application is \"../net\", expected a folder name of letters, digits, - and _",
+            path.display()
+        )
     );
 
     let path = files.write(

@@ -188,7 +188,7 @@ fn invalid_training_settings_are_reported_by_name() {
     let error =
         RoutingStudy::saved_policy(&saved, Shape::new(3, 20).unwrap(), 1, 1).err().unwrap().to_string();
     assert!(
-        error.ends_with("it was trained for 3 stages of 16 switches, not 3 stages of 20 switches"),
+        error.ends_with("the policy was trained for 3 stages of 16 switches, not 3 stages of 20 switches"),
         "{error}"
     );
     let other = Rates::uniform(Shape::new(3, 4).unwrap(), 0.6, 1).unwrap();

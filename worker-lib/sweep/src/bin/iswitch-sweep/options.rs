@@ -99,7 +99,7 @@ impl Sweep {
         let passed_on = given.iter().filter(|option| !OWN.contains(&option.id.as_str()));
         let last = self.first_seed.checked_add(self.seeds.get() - 1);
         let last = last.with_context(|| {
-            format!("--first-seed {}: {} seeds starting there exceed 2^64 - 1", self.first_seed, self.seeds)
+            format!("--first-seed {}: with {} seeds, the last seed exceeds 2^64 - 1", self.first_seed, self.seeds)
         })?;
         let out = train.run.out.clone().unwrap_or_else(|| {
             PathBuf::from(format!("runs/sweep-{}-{}", A::NAME, job.env.replace(['/', ':'], "-")))
@@ -128,7 +128,7 @@ fn configuration<A: Algorithm, H: OwnParameters>(
     let mut config = train.job_with::<A>(&further)?.config;
     let common = config.common();
     if settings.iter().any(|(name, _)| name == "seed") {
-        bail!("--grid seed: use --seeds and --first-seed");
+        bail!("--grid cannot set seed; use --seeds and --first-seed");
     }
     Ok(Configuration { total_steps: *common.total_steps, settings })
 }

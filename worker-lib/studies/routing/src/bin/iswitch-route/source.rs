@@ -65,7 +65,7 @@ impl PolicySource {
                 Box::new(RoutingStudy::saved_policy(saved, shape, seed, super::threads(1))?)
             }
             Self::Mlpi => bail!(
-                "policy mlpi must be trained on known arrival rates; give the run directory of `iswitch route train`"
+                "policy mlpi is not trained; train a policy with `iswitch route train` and give its run directory"
             ),
         })
     }
