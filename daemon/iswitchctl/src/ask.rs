@@ -19,7 +19,7 @@ pub(crate) struct QueryArgs {
     /// does not exist but /run/iswitchd/control does, the default is /run/iswitchd/control.
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
-    /// Print one line of JSON
+    /// Print the output as one line of JSON
     #[arg(long, global = true)]
     json: bool,
 }

@@ -71,8 +71,8 @@ enum Command {
     Member(orders::MemberCommand),
     /// Stop the switch when the last job has ended
     ///
-    /// From now on, the switch creates no further jobs. The only exception is a job whose workers rejoin with the sums
-    /// that they already have.
+    /// While the switch drains, it creates no jobs. The only exception is a job whose workers rejoin with the sums that
+    /// they already have.
     Drain(orders::Confirmation),
     /// Monitor rates, stragglers and drops on a live screen
     Top(top::TopArgs),

@@ -99,7 +99,7 @@ pub struct Cli {
     /// Stop once standard input has ended and no job is left
     ///
     /// This option is for a program that starts a private switch. If standard input is a pipe whose other end the
-    /// program holds, the switch stops after the program ends, whatever the reason.
+    /// program holds, the switch stops after the program has ended for any reason.
     #[arg(long)]
     stop_on_stdin_eof: bool,
     #[command(flatten)]
@@ -443,7 +443,7 @@ pub enum ConfigError {
     Read {
         /// Path of the file.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file is not TOML, has an unknown key, or a value of the wrong type.

@@ -50,7 +50,7 @@ pub enum ControlSocketError {
     System {
         /// Path of the socket.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

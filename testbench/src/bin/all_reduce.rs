@@ -49,7 +49,7 @@ struct Cli {
     /// If one worker receives SIGTERM, all workers end after the same round.
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// Time to run, in seconds
+    /// Maximum time to run, in seconds [default: no limit]
     ///
     /// All workers end after the round in which one of them first reaches this time.
     #[arg(long, value_name = "S")]
@@ -72,6 +72,8 @@ struct Cli {
     #[arg(long, requires = "key_file")]
     tag_data: bool,
     /// Element types of packets: f32, bf16, f16, bf16-f32, f16-f32
+    ///
+    /// With bf16-f32 and f16-f32, contributions have 16-bit elements, and results have 32-bit elements.
     #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
     wire: ElementTypes,
     /// Send and receive only one datagram in each system call

@@ -43,7 +43,7 @@ struct Cli {
     /// Threshold H; 0 means the current number of workers
     #[arg(long, default_value_t = 0)]
     threshold: u16,
-    /// Staleness bound S
+    /// Staleness bound S, in updates
     #[arg(long, default_value_t = 3)]
     staleness_bound: u32,
     /// Print the result as one line of JSON

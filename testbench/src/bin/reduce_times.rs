@@ -40,7 +40,7 @@ struct Cli {
     /// Pipelining of the parameter server or of the ring
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
-    /// Rank of this worker
+    /// Rank of this worker, from 0
     #[arg(long, default_value_t = 0)]
     rank: u16,
     /// Number of workers of the job
@@ -64,6 +64,8 @@ struct Cli {
     #[arg(long, default_value_t = 0)]
     job: u32,
     /// Element types of the switch's packets: f32, bf16, f16, bf16-f32, f16-f32
+    ///
+    /// With bf16-f32 and f16-f32, contributions have 16-bit elements, and results have 32-bit elements.
     #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
     wire: ElementTypes,
     /// Serve as the parameter server until all workers have left

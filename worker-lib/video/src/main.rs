@@ -163,8 +163,8 @@ impl Recording {
         if size != self.size {
             let ([old_width, old_height], [width, height]) = (self.size, size);
             bail!(
-                "the environment has changed the size of its images from {old_width} x {old_height} to {width} x {height} \
-                 pixels"
+                "the environment has changed the size of its images from {old_width} x {old_height} to \
+                 {width} x {height} pixels"
             );
         }
         self.frames += 1;

@@ -46,10 +46,10 @@ pub(crate) struct CaptureArgs {
     /// File to write in pcapng format, or `-` for standard output
     #[arg(long, value_name = "FILE")]
     write: PathBuf,
-    /// Maximum number of packets to capture
+    /// Maximum number of packets to capture [default: no limit]
     #[arg(long, value_name = "PACKETS")]
     count: Option<u64>,
-    /// Maximum duration of the capture, in seconds
+    /// Maximum duration of the capture, in seconds [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     seconds: Option<u64>,
     /// Maximum number of bytes to keep from each packet
@@ -116,7 +116,7 @@ fn record(args: &CaptureArgs) -> anyhow::Result<()> {
     eprintln!("iswitchctl: capturing on {}", names.join(", "));
     let count = capture(args, &taps, &mut writer, &stop).with_context(failed)?;
     let drops = finish(&taps, &mut writer).with_context(failed)?;
-    eprintln!("iswitchctl: {count} packets captured, {drops} lost");
+    eprintln!("iswitchctl: {count} packets captured, {drops} dropped by the kernel");
     Ok(())
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct DoctorArgs {
     /// The check covers both directions.
     #[arg(long, value_name = "HOST:PORT")]
     switch: Option<String>,
-    /// Check the path to this machine, which runs `iswitchctl doctor --answer`
+    /// Check the path to another machine that runs `iswitchctl doctor --answer`
     ///
     /// Start `iswitchctl doctor --answer 0.0.0.0:7712` on that machine first; the default port is 7712. This check
     /// reports the problems in each direction separately, and needs no iswitchd.
@@ -172,7 +172,7 @@ fn check_daemon(report: &mut Report, control: &QueryArgs) -> anyhow::Result<()> 
     match ask(&path, Request::Snapshot) {
         Ok(answer) => {
             let view = serde_json::from_value(answer)
-                .context("cannot parse the snapshot; install the same release of iswitchd and iswitchctl")?;
+                .context("cannot parse the daemon's snapshot; install the same release of iswitchd and iswitchctl")?;
             daemon::check(report, &view);
         }
         Err(error) => report.failed(

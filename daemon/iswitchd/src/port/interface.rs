@@ -79,7 +79,7 @@ pub enum PortError {
         name: String,
         /// The operation that failed.
         call: &'static str,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

@@ -20,16 +20,16 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=4096)
     )]
     actors: Vec<u16>,
-    /// Environment
+    /// Id of the environment
     #[arg(long, default_value = "CartPole-v1")]
     env: String,
-    /// Environment steps of each training run
+    /// Number of environment steps of each training run
     #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
     /// Rate of each actor's environment, in steps per second
     #[arg(long, default_value_t = 200.0)]
     rate: f64,
-    /// Hyper-parameter of the learner, as for its --set option
+    /// Hyper-parameter of the learner, in the syntax of its --set option
     ///
     /// Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", default_value = "hidden=[256,256]")]

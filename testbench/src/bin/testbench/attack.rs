@@ -14,7 +14,7 @@ pub(crate) struct Options {
     /// Duration of the aggregation during each attack, in seconds
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
-    /// Number of packets in each attack that sends many packets
+    /// Number of packets that each flooding attack sends
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
     packets: u32,
     /// Seed of the random number generator
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Attacks to run [default: all]
     #[arg(long, value_delimiter = ',', value_parser = attack)]
     only: Vec<Attack>,
-    /// List the attacks and run none
+    /// List the attacks without running them
     #[arg(long)]
     list: bool,
     /// Print the outcomes as one line of JSON

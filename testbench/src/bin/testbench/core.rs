@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// Number of interleaved measurements of the core and of each plain addition
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
-    /// Measure only the table in which several threads share a vector
+    /// Run only the measurements in which several threads share a vector
     #[arg(long)]
     only_threads: bool,
     /// Number of segments of the longest vector

@@ -52,7 +52,7 @@ enum Command {
     Scale(scale::Options),
     /// Calculate the time of a sum for 10 to 100,000 workers, with or without switches
     Scaling(scaling::Options),
-    /// Repeat the paper's study: iterations, staleness, training, racks
+    /// Repeat the study of the iSwitch paper: iteration times, convergence, racks
     Study(study::Options),
     /// Measure the switch core alone, in memory, against plain additions
     ///
@@ -68,7 +68,7 @@ enum Command {
     ///
     /// The actors read from the learner, or from cells, which are caches of models. Needs root.
     Models(models::Options),
-    /// Measure training time by number of actors
+    /// Measure the training time as a function of the number of actors
     ///
     /// Training time falls with the number of actors until the learner is always busy.
     Actors(actors::Options),

@@ -21,7 +21,7 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u32).range(1..=1 << 20)
     )]
     kib: Vec<u32>,
-    /// Numbers of cells
+    /// Numbers of cells to measure
     #[arg(
         long, value_delimiter = ',', default_value = "1,2,4,6,8",
         value_parser = clap::value_parser!(u8).range(1..=32)

@@ -13,7 +13,7 @@ use crate::output::{exit, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of workers of the victim
+    /// Number of workers of the victim, the job whose goodput is measured
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=32))]
     workers: u8,
     /// Number of floats in the vector of the victim

@@ -23,15 +23,15 @@ const SWEEP_FLOATS: [u32; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 <
 pub(crate) struct Options {
     /// Lengths of the vectors, in floats
     ///
-    /// The default lengths are those of the paper's four models.
+    /// The default lengths are those of the four models in the iSwitch paper.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
-    /// Sweep vectors from 4 KiB to 64 MiB, in powers of four
+    /// Measure vector sizes from 4 KiB to 64 MiB that grow by a factor of four
     ///
     /// The sweep replaces --floats. The command prints one table of times for each number of workers.
     #[arg(long, conflicts_with = "floats")]
     sweep: bool,
-    /// Number of workers, each in its own network namespace
+    /// Numbers of workers to measure; each worker has its own network namespace
     ///
     /// With several numbers and without --sweep, the command prints one table of times for each vector length, with one
     /// column for each number.
@@ -49,7 +49,7 @@ pub(crate) struct Common {
     /// Repeatable.
     #[arg(long)]
     pub(crate) rate: Vec<Rate>,
-    /// Delay of a frame on each link, in each direction, in microseconds
+    /// Delay of a frame on each link and direction, in microseconds [default: none]
     ///
     /// The relay that delays the frames adds some delay of its own.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
@@ -65,8 +65,9 @@ pub(crate) struct Common {
     only: Vec<String>,
     /// Element types of the packets: f32, bf16, f16, bf16-f32, f16-f32
     ///
-    /// With several types, each contender is measured with each type that it supports. The parameter server and the
-    /// ring of this project support only f32.
+    /// With bf16-f32 and f16-f32, contributions have 16-bit elements, and results have 32-bit elements. With several
+    /// types, each contender is measured with each type that it supports. The parameter server and the ring of this
+    /// project support only f32.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "f32")]
     wire: Vec<ElementTypes>,
     /// Python interpreter with PyTorch, for Gloo

@@ -12,12 +12,13 @@ use crate::peers::{Common, PAPER_FLOATS, Prepared};
 pub(crate) struct Options {
     /// Lengths of the vectors, in floats
     ///
-    /// The default lengths are those of the paper's four models.
+    /// The default lengths are those of the four models in the iSwitch paper.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
     /// Numbers of workers, in racks of three
     ///
-    /// Four workers form two racks of two.
+    /// Four workers form two racks of two. Otherwise, if the number is not a multiple of three, the last rack is
+    /// smaller.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=64)

@@ -23,7 +23,7 @@ const MAX_DELAY_US: f64 = 1e6;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Numbers of workers
+    /// Numbers of workers for which the time of a sum is calculated
     #[arg(
         long, value_delimiter = ',', default_values_t = WORKERS,
         value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS)
@@ -31,13 +31,13 @@ pub(crate) struct Options {
     workers: Vec<u32>,
     /// Lengths of the vectors, in floats
     ///
-    /// The default lengths are those of the paper's four models.
+    /// The default lengths are those of the four models in the iSwitch paper.
     #[arg(
         long, value_delimiter = ',', default_values_t = PAPER_FLOATS,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_FLOATS))
     )]
     floats: Vec<u32>,
-    /// Algorithms to calculate [default: all]
+    /// Algorithms whose times are calculated [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Algorithm>,
     /// Rate of each link, in each direction
@@ -57,13 +57,13 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u16).range(2..=MAX_MEMBERS as i64)
     )]
     radix: u16,
-    /// Number of segments in a super-frame of workers and iswitchd
+    /// Number of segments per super-frame that workers and iswitchd send
     #[arg(
         long, default_value_t = 44,
         value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64)
     )]
     superframe_segments: u8,
-    /// Number of threads of the daemon at each switch
+    /// Number of iswitchd threads at each switch
     ///
     /// Each thread has its own core and aggregates its share of the vector.
     #[arg(
@@ -101,7 +101,7 @@ pub(crate) struct Options {
     /// Measure the processing costs of this machine, print them, and exit
     #[arg(long, conflicts_with_all = ["costs", "against"])]
     calibrate: bool,
-    /// Compare the model with measurements in this file
+    /// Compare the model with the measurements in FILE
     ///
     /// The file is the output of `testbench peers --json`. Only the measured cases are calculated.
     #[arg(long, value_name = "FILE")]

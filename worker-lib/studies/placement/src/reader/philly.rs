@@ -97,7 +97,7 @@ pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyE
         Ok(())
     })?;
     sort_by_arrival(&mut jobs);
-    Ok(Jobs { jobs, left_out: vec![(unknown, "is of a kind that does not run on this type of GPU")] })
+    Ok(Jobs { jobs, left_out: vec![(unknown, "is of a kind without a throughput on the selected type of GPU")] })
 }
 
 fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {
