@@ -118,8 +118,8 @@ struct Settings {
     /// Network interface to serve with raw frames
     ///
     /// Raw frames require root. The option may be repeated. With the prefix `xdp:`, the interface is served through
-    /// AF_XDP in the fastest mode that its driver supports. To select the mode instead, append `,driver` or `,generic`
-    /// to the interface, and `,zerocopy` or `,copy`.
+    /// AF_XDP in the fastest mode that its driver supports. To select the mode yourself, append `,driver` or
+    /// `,generic` (attach mode), `,zerocopy` or `,copy` (copy mode), or one of each.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
@@ -558,7 +558,7 @@ impl Settings {
         for (position, file) in self.key_files.iter().enumerate() {
             if self.key_files[..position].iter().any(|other| other.job == file.job) {
                 let whose = file.job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
-                return Err(bad(place("key_file"), format!("given twice for {whose}"), "one key"));
+                return Err(bad(place("key_file"), format!("given twice for {whose}"), "one key file"));
             }
         }
         Ok(())
@@ -630,7 +630,7 @@ impl Settings {
         let count = self.uplink_jobs.unwrap_or(DEFAULT_UPLINK_JOBS);
         let all = u32::from(count) * threads as u32;
         if u32::from(first) + all - 1 > u32::from(u16::MAX) {
-            let of_threads = if threads > 1 { " for each of threads" } else { "" };
+            let of_threads = if threads > 1 { " per thread" } else { "" };
             let most = u32::from(u16::MAX) + 1 - all;
             let expected = format!(
                 "at most {most}, because {all} consecutive ports (uplink_jobs{of_threads}) are needed"
@@ -645,7 +645,7 @@ impl Settings {
         let has_xdp = interfaces.iter().any(|spec| spec.xdp.is_some());
         if has_xdp && self.threads.is_some_and(|count| count > 1) {
             // AF_XDP sockets are bound to the queues of a network card, which are not selected by UDP port.
-            return Err(bad("threads", self.threads.unwrap_or(1), "1 if a port has the prefix xdp:"));
+            return Err(bad("threads", self.threads.unwrap_or(1), "1, because a port has the prefix xdp:"));
         }
         let room = self.port_room();
         let threads = match self.threads {
@@ -660,7 +660,7 @@ impl Settings {
         };
         if threads.count > room {
             let expected =
-                format!("at most {room}, because each thread needs a UDP port and the ports end at 65535");
+                format!("at most {room}, because the threads use consecutive UDP ports, up to 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)
@@ -767,7 +767,7 @@ fn parse_byte(text: &str) -> Result<u8, String> {
         Some(digits) => u8::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| "expected a number from 0 to 255 or 0x00 to 0xff".to_owned())
+    parsed.map_err(|_| "expected a number from 0 to 255, or from 0x00 to 0xff in hexadecimal".to_owned())
 }
 
 fn bad(key: impl Into<String>, value: impl Display, expected: impl Into<String>) -> ConfigError {

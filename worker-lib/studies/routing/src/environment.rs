@@ -462,6 +462,9 @@ mod tests {
         let mut environment =
             RoutingEnvironment::new(shape, RateSource::Fixed(rates), 3, Fill::Random).unwrap();
         let error = environment.reset(1).unwrap_err().to_string();
-        assert!(error.ends_with("expected a load that leads to a routing decision within 3 slots"), "{error}");
+        assert!(
+            error.ends_with("expected a load that leads to a routing decision within 3 slots"),
+            "{error}"
+        );
     }
 }

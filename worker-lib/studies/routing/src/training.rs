@@ -128,7 +128,10 @@ impl RoutingStudy {
     ) -> Result<Greedy<Box<dyn Value>>, StudyError> {
         let (config, own) = (saved.config(), saved.config().shape()?);
         if shape != own {
-            return Err(saved.reader()?.refuse(format!("the policy was trained for {own}, not {shape}")).into());
+            return Err(saved
+                .reader()?
+                .refuse(format!("the policy was trained for {own}, not {shape}"))
+                .into());
         }
         Ok(Model::new(config, threads)?.into_policy(config, shape, &saved.best_parameters()?, seed))
     }

@@ -70,8 +70,7 @@ pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
     if has_columns(&first, &["gpu"]) {
         return read_alibaba_nodes(path);
     }
-    let reason =
-        format!("columns are {:?}, expected gpus,cage, or gpu in an Alibaba file", first.join(","));
+    let reason = format!("columns are {:?}, expected gpus,cage, or gpu in an Alibaba file", first.join(","));
     Err(StudyError::line(path, line, reason))
 }
 

@@ -40,8 +40,9 @@ impl Throughputs {
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
-        let types =
-            all.as_object().ok_or_else(|| fail("expected a JSON object whose keys are GPU types".to_owned()))?;
+        let types = all
+            .as_object()
+            .ok_or_else(|| fail("expected a JSON object whose keys are GPU types".to_owned()))?;
         let kinds = types.get(gpu_type).and_then(Value::as_object).ok_or_else(|| {
             let mut known: Vec<_> = types.keys().map(String::as_str).collect();
             known.sort_unstable();
@@ -97,7 +98,10 @@ pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyE
         Ok(())
     })?;
     sort_by_arrival(&mut jobs);
-    Ok(Jobs { jobs, left_out: vec![(unknown, "is of a kind without a throughput on the selected type of GPU")] })
+    Ok(Jobs {
+        jobs,
+        left_out: vec![(unknown, "is of a kind without a throughput on the selected type of GPU")],
+    })
 }
 
 fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {

@@ -38,7 +38,9 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
         let name = row.text(1).to_owned();
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         {
-            return Err(format!("application is {name:?}, expected a folder name of letters, digits, - and _"));
+            return Err(format!(
+                "application is {name:?}, expected a folder name of letters, digits, - and _"
+            ));
         }
         let (gpus, batch): (usize, u64) = (row.number(2)?, row.number(3)?);
         if gpus == 0 || batch == 0 {

@@ -23,8 +23,9 @@ pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, StudyError> {
     let mut lives: BTreeMap<String, Life> = BTreeMap::new();
     Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?
         .rows(|row| lives.entry(row.text(0).to_owned()).or_default().add(&row))?;
-    let fail =
-        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but no line with an insert time"));
+    let fail = |serial: &str| {
+        StudyError::file(path, format!("GPU {serial} has failures, but no line with an insert time"))
+    };
     lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(&serial))).collect()
 }
 

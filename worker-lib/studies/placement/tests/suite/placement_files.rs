@@ -157,7 +157,10 @@ fn philly_and_gavel() {
         "throughputs.json: type of GPU is \"p100\", expected one of k80, v100"
     );
     let path = files.write("bad.json", r#"{"v100": {"A": 1}}"#);
-    assert_eq!(wrong(Throughputs::read(&path, "v100")), "bad.json: key of v100 is A, expected ('KIND', GPUS)");
+    assert_eq!(
+        wrong(Throughputs::read(&path, "v100")),
+        "bad.json: key of v100 is A, expected ('KIND', GPUS)"
+    );
 
     let line = |kind: &str, steps: &str, arrival: &str, gpus: &str| {
         format!("{kind}\tpython3 main.py\t--steps\t1\t{steps}\t{arrival}\t{gpus}\n")
@@ -218,7 +221,10 @@ fn titan() {
         refused("A,c3-0c1s1n0,2014-01-21,,1,FALSE,SBE"),
         "gc.csv, line 2: event is \"SBE\", expected DBE, OTB or an empty field"
     );
-    assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but no line with an insert time");
+    assert_eq!(
+        refused("A,c3-0c1s1n0,,,,,OTB"),
+        "gc.csv: GPU A has failures, but no line with an insert time"
+    );
 }
 
 #[test]

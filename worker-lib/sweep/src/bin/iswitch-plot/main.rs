@@ -124,7 +124,9 @@ impl Row {
         let Some(Point { steps, estimate: Estimate { iqm, low, high } }) = curve.last() else {
             return format!("- {name}: {runs}, no episode has ended\n");
         };
-        format!("- {name}: {runs}, return {iqm:.1} (95 % interval: {low:.1} to {high:.1}) after {steps:.0} steps\n")
+        format!(
+            "- {name}: {runs}, return {iqm:.1} (95 % interval: {low:.1} to {high:.1}) after {steps:.0} steps\n"
+        )
     }
 }
 

@@ -99,7 +99,10 @@ impl Sweep {
         let passed_on = given.iter().filter(|option| !OWN.contains(&option.id.as_str()));
         let last = self.first_seed.checked_add(self.seeds.get() - 1);
         let last = last.with_context(|| {
-            format!("--first-seed {}: with {} seeds, the last seed exceeds 2^64 - 1", self.first_seed, self.seeds)
+            format!(
+                "--first-seed {}: with {} seeds, the last seed exceeds 2^64 - 1",
+                self.first_seed, self.seeds
+            )
         })?;
         let out = train.run.out.clone().unwrap_or_else(|| {
             PathBuf::from(format!("runs/sweep-{}-{}", A::NAME, job.env.replace(['/', ':'], "-")))

@@ -105,7 +105,8 @@ pub(super) fn heat(title: String, shape: Shape, runs: &[(String, &Measurement)])
     };
     HeatMap {
         title,
-        note: "Axis labels: first and last switch and class. All squares have the same colour scale.".to_owned(),
+        note: "Axis labels: first and last switch and class. All squares have the same colour scale."
+            .to_owned(),
         columns: Quantity::plain("Switch"),
         lines: Quantity::plain("Class"),
         scale: Quantity::plain("Mean packets"),
