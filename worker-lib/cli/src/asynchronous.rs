@@ -44,7 +44,7 @@ pub struct AsyncArgs {
     /// Maximum staleness of a gradient with --async, in updates [default: 3]
     ///
     /// The staleness of a gradient is the number of updates to the model since the version from which the gradient was
-    /// computed. Gradients above the maximum are skipped.
+    /// computed. Gradients with a higher staleness are skipped.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(..=i64::from(STALENESS_MAX)))]
     staleness: Option<u32>,
 }
@@ -98,9 +98,8 @@ struct AsyncOutcome {
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Number of gradients for each staleness from 0 to the bound S. The staleness is that at the time of the commit.
-    /// With a switch, only this worker's gradients are counted; with a parameter server, the gradients of all workers
-    /// are.
+    /// Number of committed gradients by their staleness at the time of the commit, from 0 to the bound S. With a
+    /// switch, only this worker's gradients are counted; with a parameter server, the gradients of all workers are.
     staleness: Vec<u64>,
     /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
@@ -117,7 +116,7 @@ pub struct Run {
 
 impl Run {
     /// Prepares a run from the local half and the shared half of a learner. If the options request that a run be
-    /// resumed, the shared half is restored from its checkpoint.
+    /// resumed, the shared half is restored from the checkpoint of that run.
     pub fn new(
         mut halves: Halves,
         world: World,

@@ -17,7 +17,7 @@ use crate::train::env_threads;
 pub struct EvalArgs {
     /// Run directory, as given to `iswitch train --out`, or its model.safetensors
     pub checkpoint: PathBuf,
-    /// Number of episodes
+    /// Number of episodes to run
     #[arg(long, default_value_t = EPISODES, value_parser = clap::value_parser!(u32).range(1..))]
     pub episodes: u32,
     /// Seed of the start states and, with --stochastic, of the actions
@@ -28,7 +28,7 @@ pub struct EvalArgs {
     /// By default, the agent takes the most probable action.
     #[arg(long)]
     pub stochastic: bool,
-    /// Record the first episodes as a video: FILE.gif, or FILE.mp4 with ffmpeg
+    /// Record the first episodes as a video: FILE.gif, or FILE.mp4 (needs ffmpeg)
     ///
     /// The built-in environments have their own renderer. Gymnasium environments render themselves; those that use
     /// MuJoCo require OpenGL for this (libegl1 or libosmesa6). The program `iswitch-video` records the video.
@@ -43,7 +43,7 @@ pub struct EvalArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub video_episodes: u32,
-    /// Number of threads that step environments, each with one episode [default: 1]
+    /// Number of threads, each of which runs one episode at a time [default: 1]
     ///
     /// Gymnasium environments are stepped by this number of Python processes instead. The result does not depend on the
     /// number, except with EnvPool, whose environments draw their start states from separate random streams.

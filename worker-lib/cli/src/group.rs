@@ -60,7 +60,7 @@ pub struct GroupArgs {
     /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
     #[arg(long, value_name = "HOST:PORT", value_parser = resolve)]
     pub server: Option<SocketAddrV4>,
-    /// Address at which to serve as the parameter server, with --aggregator ps
+    /// Address on which to listen as the parameter server, with --aggregator ps
     ///
     /// This process then serves --workers workers as their parameter server, and does not train.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
@@ -72,7 +72,8 @@ pub struct GroupArgs {
     members: Option<Vec<SocketAddrV4>>,
     /// Run the parameter server or ring as in the paper, without pipelining
     ///
-    /// With this option, each step completes before the next one begins. By default, the steps are pipelined.
+    /// With this option, each step of a sum completes before the next one begins. By default, partial results are
+    /// forwarded while the rest of the data is still arriving.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) paper_style: Option<bool>,
     /// Job number at the switch
@@ -101,7 +102,8 @@ impl Vectors {
     }
 
     fn gradient_len(self) -> anyhow::Result<u32> {
-        u32::try_from(self.len).context("the network has more than 2^32 parameters")
+        u32::try_from(self.len)
+            .with_context(|| format!("the network has {} parameters, expected fewer than 2^32", self.len))
     }
 }
 

@@ -11,8 +11,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{launch, signals};
 
-/// Parses the arguments and calls `run`. An error is printed on one line, and the exit status is that of a failure. If
-/// a signal has requested that `run` stop, the process afterwards terminates itself with the same signal.
+/// Parses the arguments and calls `run`. If this fails, prints the error on one line and returns the exit status of the
+/// error. If a signal has requested that `run` stop, the process then terminates itself with the same signal.
 ///
 /// If the manual of the program is requested, for example by a packager ([`iswitch_manual::write_if_asked`]), writes
 /// the manual instead. The environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or

@@ -33,10 +33,10 @@ const ERROR_FILE: &str = "error.txt";
 pub struct RunArgs {
     /// Number of workers of the job
     ///
-    /// The default is 4, or 1 for `route train`, `coflow train` and `place train`. Batches are divided among the
-    /// workers, so the number of workers does not change what is learned. If none of --switch, --server and --members
-    /// is given, the command itself starts all workers and the switch, parameter server or ring that sums their
-    /// gradients.
+    /// The default is 4 for `iswitch train` and `iswitch sweep train`, and 1 for all other commands. Batches are
+    /// divided among the workers, so the number of workers does not change what is learned. If none of --switch,
+    /// --server and --members is given, the command itself starts all workers and the switch, parameter server or ring
+    /// that sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
     /// Number of workers in the configuration file. It is used if the number is given neither by `--workers` nor by a
@@ -68,7 +68,7 @@ pub struct RunArgs {
     /// Print the result as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
-    /// Show no progress
+    /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
     /// Maximum number of restarts of the job from its last checkpoint

@@ -22,9 +22,10 @@ pub struct KeyArgs {
     /// Without this option, a switch that has a key for the job ignores the packets of this worker.
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
-    /// Authenticate data packets as well, with tags computed from the key
+    /// Authenticate data packets in addition to control packets
     ///
-    /// Use this option either on all workers of the job or on none of them.
+    /// Each data packet then carries a tag that is computed from the key. Use this option either on all workers of the
+    /// job or on none of them.
     #[arg(long, requires = "key_file")]
     tag_data: bool,
 }

@@ -19,9 +19,9 @@ const SILENT_VARIABLE: &str = "WANDB_SILENT";
 pub struct TrackArgs {
     /// Track the run with Weights & Biases
     ///
-    /// This requires a Python interpreter with the package wandb (`pip install wandb`, or ISWITCH_PYTHON=FILE), and
-    /// `wandb login`. With the environment variable WANDB_MODE=offline, the data remain in the run directory until they
-    /// are uploaded with `wandb sync`.
+    /// This requires `wandb login` and a Python interpreter with the package wandb: run `pip install wandb`, or set
+    /// ISWITCH_PYTHON to an interpreter that has the package. With the environment variable WANDB_MODE=offline, the
+    /// data remain in the run directory until they are uploaded with `wandb sync`.
     #[arg(long)]
     track: bool,
     /// Name of the Weights & Biases project
@@ -86,8 +86,8 @@ enum Answer {
 }
 
 impl Tracker {
-    /// Begins to track a run with the given settings, whose files are in `out`. If `continues` is set, Weights & Biases
-    /// treats the run as a continuation of the run that was tracked before.
+    /// Begins to track a run that has the given settings and the run directory `out`. If `continues` is set, Weights &
+    /// Biases treats the run as a continuation of the run that was tracked before.
     ///
     /// # Errors
     /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start to track the run.

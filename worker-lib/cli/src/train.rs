@@ -41,9 +41,9 @@ pub struct TrainArgs<H: Args> {
     pub group: GroupArgs,
     /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32 [default: f32]
     ///
-    /// With 16-bit elements, a gradient takes half as many bytes. The switch sums in 32 bits and rounds each sum once.
-    /// With bf16-f32 and f16-f32, the packets to the workers have 32-bit elements. Numbers that must not be rounded,
-    /// such as step counts, are exact with every type. All workers of the job must use the same types.
+    /// With 16-bit elements, a gradient takes half as many bytes as with f32. The switch sums in 32 bits and rounds
+    /// each sum once. With bf16-f32 and f16-f32, the packets to the workers have 32-bit elements. Numbers that must not
+    /// be rounded, such as step counts, are exact with every type. All workers of the job must use the same types.
     #[arg(long, value_name = "TYPES")]
     wire: Option<ElementTypes>,
     /// Options for asynchronous training.
@@ -75,9 +75,9 @@ struct TaskArgs {
     /// Pendulum-v1 (the default of ddpg, td3 and sac), Acrobot-v1, MountainCarContinuous-v0, PlanarWalker-v0,
     /// PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0 and, without velocities, CartPoleNoVel-v1 and
     /// PendulumNoVel-v1. Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
-    /// Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with that
-    /// package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5,
-    /// the id names an environment of EnvPool (`pip install envpool`).
+    /// Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with the
+    /// package gymnasium (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in
+    /// envpool:Pong-v5, the id names an environment of EnvPool (`pip install envpool`).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]
@@ -102,8 +102,9 @@ struct TaskArgs {
     seed: Option<u64>,
     /// Interval between checkpoints; 0 saves one only when the run ends
     ///
-    /// The unit is one rollout for ppo, and one hundred gradients for the other algorithms. The default is 50 for ppo
-    /// and a2c, and 500 for dqn, ddpg, td3 and sac, whose checkpoints include the replay buffer.
+    /// The unit is one rollout for ppo without --async, and one hundred gradients otherwise. The default is 50 for ppo
+    /// and a2c, and 500 for dqn, ddpg, td3 and sac, whose checkpoints include the replay buffer. For `iswitch learner`
+    /// and `iswitch actor-learner`, the unit is always one hundred gradients, and the default is 10.
     #[arg(long, value_name = "N", value_parser = number::whole::<u64>)]
     checkpoint_every: Option<u64>,
 }
@@ -137,7 +138,9 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
     args.asynchronous.check()?;
     let role = args.run.role(&args.group, DEFAULT_WORKERS)?;
     if args.asynchronous.is_async() && is_ring(&args.group, &role) {
-        bail!("--async: a ring waits for all its members; use --aggregator switch or ps instead");
+        bail!(
+            "--async cannot be used with --aggregator ring, which waits for all members; use switch or ps instead"
+        );
     }
     args.check_wire(role.world().size)?;
     if !args.run.supervised && role.world().rank == 0 {

@@ -13,19 +13,19 @@ use crate::output::{Csv, Measured, exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Numbers of actors
+    /// Numbers of actors for which the insert latency is measured
     #[arg(
         long, value_delimiter = ',', default_value = "16,64,256,1024,2048",
         value_parser = clap::value_parser!(u16).range(1..=4000)
     )]
     actors: Vec<u16>,
-    /// Sizes of the items, in KiB
+    /// Sizes of the inserted items, in KiB; each size is measured separately
     #[arg(
         long, value_delimiter = ',', default_value = "64,256,2048",
         value_parser = clap::value_parser!(u32).range(1..=8 << 10)
     )]
     kib: Vec<u32>,
-    /// Numbers of shards
+    /// Numbers of replayd shards for which the insert latency is measured
     #[arg(
         long, value_delimiter = ',', default_value = "1,2,4,8",
         value_parser = clap::value_parser!(u8).range(1..=32)
@@ -37,9 +37,10 @@ pub(crate) struct Options {
     /// the pause instead.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=600))]
     seconds: u16,
-    /// Measure the throughput of one server with this number of actors instead
+    /// Measure the throughput of one server with ACTORS actors, instead of latencies
     ///
-    /// The actors insert items without a pause, over the loopback interface of this machine.
+    /// The actors insert items without a pause, over the loopback interface of this machine. --actors, --shards and
+    /// --rate have no effect.
     #[arg(long, value_name = "ACTORS", value_parser = clap::value_parser!(u16).range(1..=256))]
     throughput: Option<u16>,
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> ExitCode {
     let reverb = Reverb::find();
     if let Err(missing) = &reverb {
-        eprintln!("only replayd is measured: {missing} was not found");
+        eprintln!("only replayd is measured, because {missing} was not found");
     }
     let reverb = reverb.ok();
     if let Some(actors) = options.throughput {

@@ -23,10 +23,10 @@ pub(crate) struct Options {
     /// Number of packets within which the lock-step check must find a fault
     #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Number of random pairs within which the adder check must find a fault
+    /// Number of random operand pairs within which the adder check must find a fault
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
-    /// Number of cycles within which the module check must find a fault
+    /// Number of clock cycles within which the module check must find a fault
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
     cycles: u16,
     /// Seed of the random number generator

@@ -33,12 +33,12 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// Measure iterations with replayed computation, through switch, server and ring
+    /// Measure the time of an iteration with the switch, a server and a ring
     ///
-    /// The local computation is replayed; the gradients are summed through the switch, a parameter server and a ring.
-    /// Needs root.
+    /// In each iteration, a worker first waits for the computation time instead of computing a gradient. It then sums a
+    /// vector with the other workers through the switch, a parameter server or a ring. Needs root.
     Replay(ReplayOptions),
-    /// Measure how the time of an iteration of this project's algorithms is spent
+    /// Measure the time of each phase of an iteration of this project's algorithms
     Split(SplitOptions),
     /// Train with each method, and compare the learning curves
     ///
@@ -51,9 +51,10 @@ enum Part {
     ///
     /// Each rack has a child switch below one parent switch. Needs root.
     Racks(RackOptions),
-    /// Run all parts, one after the other, with their default options
+    /// Run split, replay, racks and convergence, one after the other
     ///
-    /// Needs root.
+    /// The parts run with their default options, with two exceptions: replay and racks run both with and without
+    /// --async, and racks replays only PPO and DDPG. Needs root.
     All(Repeated),
 }
 
@@ -71,21 +72,21 @@ struct Repeated {
 enum Compute {
     /// Computation times of the paper, derived from its text
     Paper,
-    /// Computation times of this project's algorithms, measured first
+    /// Computation times of this project's algorithms, measured before the replay
     Own,
 }
 
 #[derive(Debug, Args)]
 struct Replayed {
-    /// Models of the paper
+    /// Models of the paper whose iterations are replayed
     #[arg(long, value_delimiter = ',', default_values = ["ppo", "ddpg", "a2c", "dqn"], value_parser = model)]
     models: Vec<Model>,
-    /// Rate of each link
+    /// Link rates to measure; all links of a network have the same rate
     ///
-    /// On slower links, computation is stretched in proportion: at 1gbit, it takes ten times as long as at 10gbit.
+    /// On links slower than 10gbit, computation is stretched in proportion: at 1gbit, it takes ten times as long.
     #[arg(long, value_delimiter = ',', default_values = ["1gbit", "10gbit"])]
     rate: Vec<Rate>,
-    /// Origin of the computation times that are replayed
+    /// Origins of the replayed computation times
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["paper", "own"])]
     compute: Vec<Compute>,
     /// Approximate duration of a turn of the slowest contender, in seconds
@@ -131,13 +132,13 @@ struct ConvergenceOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Number of workers
+    /// Number of workers of each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
     /// Number of seeds of each method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Environment steps of each run [default: the default of the algorithm]
+    /// Number of environment steps of each run [default: that of `iswitch train`]
     #[arg(long)]
     steps: Option<u64>,
     /// Kind of methods to train [default: both]
@@ -155,13 +156,13 @@ struct ElementsOptions {
     /// Element types to train with; all others are compared with the first
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
     wire: Vec<ElementTypes>,
-    /// Number of workers
+    /// Number of workers of each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds
+    /// Number of seeds with which each element type is trained
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// First seed
+    /// First seed; the others are the numbers that follow it
     #[arg(long, default_value_t = 1)]
     first_seed: u64,
     #[command(flatten)]
@@ -180,7 +181,8 @@ enum Kind {
 struct RackOptions {
     /// Numbers of workers, in racks of three
     ///
-    /// Four workers form two racks of two.
+    /// Four workers form two racks of two. Otherwise, if the number is not a multiple of three, the last rack is
+    /// smaller.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=24)

@@ -39,7 +39,7 @@ pub(super) struct ReplayAccess {
 pub(super) struct ModelAccess {
     /// File with the bearer token of the learner and cells in --models
     ///
-    /// The file contains one line: the token in the --model-read-token-file of the learner.
+    /// The file contains one line: the token in the learner's --model-read-token-file and the cells' --read-token-file.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
     /// File with the CA certificates of https:// addresses in --models, in PEM
@@ -47,7 +47,7 @@ pub(super) struct ModelAccess {
     model_ca: Option<PathBuf>,
     /// File with the client certificate for learners and cells, in PEM
     ///
-    /// The actors present it to learners and cells that require a client certificate.
+    /// This process presents it to learners and cells that require a client certificate.
     #[arg(long, value_name = "FILE", requires_all = ["model_key", "model_ca"])]
     model_cert: Option<PathBuf>,
     /// File with the private key of --model-cert, in PEM
@@ -93,7 +93,7 @@ impl ReplayAccess {
         )?;
         let token = self.replay_token_file.as_deref().map(replay_token).transpose()?;
         if token.is_some() && shards.iter().filter(plain).any(|address| is_elsewhere(address)) {
-            warn_of("--replay-token-file", "https:// shards and --replay-ca");
+            warn_of("--replay-token-file", "--replay-ca with https:// addresses of the shards");
         }
         Ok(ClientConfig { token, tls: self.tls()?, ..ClientConfig::new(shards) })
     }
@@ -124,7 +124,7 @@ impl ModelAccess {
         )?;
         let token = self.model_token_file.as_deref().map(|path| model_token("--model-token-file", path));
         if token.is_some() && models.iter().any(|endpoint| plain(&endpoint)) {
-            warn_of("--model-token-file", "https:// addresses in --models and --model-ca");
+            warn_of("--model-token-file", "--model-ca with https:// addresses in --models");
         }
         let identity = identity(self.model_cert.as_ref(), self.model_key.as_ref());
         let tls = self.model_ca.as_ref().map(|ca| TlsClient::new(ca, identity.as_ref())).transpose();
@@ -190,7 +190,7 @@ fn warn_of(option: &str, remedy: &str) {
     );
 }
 
-/// Returns whether an address, with or without a scheme, may belong to another machine than this one.
+/// Returns whether an address, with or without a scheme, may belong to a machine other than this one.
 fn is_elsewhere(address: &str) -> bool {
     let bare = address.split_once("://").map_or(address, |(_, bare)| bare).trim_end_matches('/');
     let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);

@@ -32,10 +32,10 @@ pub(crate) struct ActorsArgs {
     /// Number of actors in this process, each in its own thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     actors: u32,
-    /// Number of this process's first actor among all actors of the run
+    /// Index of this process's first actor among all actors of the run
     ///
-    /// Default: --actors times the rank of this process, which is read from RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or
-    /// JOB_COMPLETION_INDEX. Without any of these variables, the default is 0.
+    /// Indices start at 0. The default is --actors times the rank of this process, which is read from RANK,
+    /// OMPI_COMM_WORLD_RANK, SLURM_PROCID or JOB_COMPLETION_INDEX. Without any of these variables, the default is 0.
     #[arg(long, value_name = "N")]
     first: Option<u32>,
     /// Number of environments per actor
@@ -52,7 +52,7 @@ pub(crate) struct ActorsArgs {
     /// Print the results as one JSON object at the end of the run
     #[arg(long)]
     json: bool,
-    /// Print no progress
+    /// Do not print progress
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]

@@ -71,7 +71,7 @@ pub(crate) struct ServiceArgs {
     publish_every_ms: Option<u64>,
     /// Time for which the first learner serves policies after the run, in seconds
     ///
-    /// During this time, actors can learn that the run is over.
+    /// An actor detects the end of the run when it reads a policy during this time.
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     linger_s: f64,
     #[command(flatten)]
@@ -96,7 +96,7 @@ struct LearnerOutcome<'a> {
     replay: SourceStats,
 }
 
-/// Runs one learner, or starts all learners and the process that aggregates their gradients.
+/// Runs one learner, serves as the parameter server, or starts all learners and their aggregator.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> anyhow::Result<ExitCode> {
     args.train.read_config::<A>()?;
     args.train.refuse_env_threads()?;
@@ -180,7 +180,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         if !at.finished {
             let out = job.out.display();
             session.note(&format!(
-                "stopped after {} of {} steps; continue with --resume --out {out}",
+                "stopped after {} of {} steps; to resume, pass --resume --out {out}",
                 at.steps, at.total_steps
             ));
             return Ok(());

@@ -40,7 +40,7 @@ pub(crate) struct LocalArgs<H: Args> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay (--workers sets the number of learners, default 1)")]
 struct SiteArgs {
-    /// Number of actors
+    /// Total number of actors
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     actors: u32,
     /// Maximum number of actors per process
@@ -56,7 +56,7 @@ struct SiteArgs {
     /// The actor processes are divided among the cells. With 0, the actors read policies directly from the learner.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=256))]
     cells: u32,
-    /// Number of replay shards
+    /// Number of replay shards, each in its own process
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     shards: u32,
     /// Durability of acknowledged items: none, write or sync
@@ -271,7 +271,7 @@ impl SiteArgs {
             .map(OsString::from);
             let mut arguments = arguments.to_vec();
             arguments.extend(self.tokens("--replay-token-file", "--model-token-file"));
-            let name = format!("the process with actors {first} to {}", first + actors - 1);
+            let name = format!("the process of actors {first} to {}", first + actors - 1);
             processes.push(Supervised::start(name, Kind::Helper, move |_| arguments.clone())?);
         }
         Ok(processes)

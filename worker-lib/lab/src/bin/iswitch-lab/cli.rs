@@ -17,7 +17,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 #[derive(Debug, Parser)]
 #[command(name = "iswitch-lab", bin_name = "iswitch lab", version, max_term_width = 79, about)]
 pub(crate) struct Cli {
-    /// Number of workers
+    /// Number of workers in the emulated network
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     pub(crate) workers: u16,
     /// Rate of each link in each direction, such as 1gbit [default: unlimited]

@@ -29,7 +29,7 @@ pub(crate) struct CompareArgs {
     policies: Vec<String>,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// Baseline policy
+    /// Baseline policy for the ratios of job completion times
     ///
     /// In each draw, the mean job completion time (JCT) of every policy is divided by that of the baseline. The default
     /// is sebf if it is among the policies, otherwise the first policy.

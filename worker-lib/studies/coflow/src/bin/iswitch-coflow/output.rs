@@ -35,7 +35,9 @@ pub(super) struct OutputArgs {
     /// draws. gantt-POLICY.svg shows how the jobs of the first draw share the rate of the busiest ports over time.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Number of ingress ports and number of egress ports in gantt-POLICY.svg
+    /// Maximum number of ports per direction in gantt-POLICY.svg
+    ///
+    /// The chart shows the ingress ports and the egress ports that carry the most bytes.
     #[arg(
         long, value_name = "N", requires = "plots", default_value_t = GANTT_PORTS,
         value_parser = clap::value_parser!(u64).range(1..)

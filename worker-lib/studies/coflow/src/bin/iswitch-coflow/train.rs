@@ -32,7 +32,9 @@ enum NetworkName {
     ///
     /// Its priorities adjust the order of the policy job-sebf.
     Node,
-    /// The paper's network: one head for all coflows of a job, up to a maximum number
+    /// The paper's network: one head for all coflows of a job
+    ///
+    /// The hyper-parameter coflows_max is the maximum number of coflows per job.
     Paper,
 }
 
@@ -110,7 +112,8 @@ pub(crate) struct Outcome {
     iterations: u64,
     jobs: u64,
     best_iteration: Option<u64>,
-    /// Mean job completion time of JobSEBF divided by that of the network, in the test of the best network.
+    /// Mean job completion time of JobSEBF divided by that of the best network, as measured in the test that selected
+    /// this network.
     gain: Option<f64>,
 }
 

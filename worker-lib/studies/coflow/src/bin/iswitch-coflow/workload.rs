@@ -19,7 +19,7 @@ const JOBS: u64 = 200;
 const JOBS_MAX: u64 = 100_000;
 const INTERARRIVAL_S: f64 = 20.0;
 const DRAWS: u64 = 20;
-/// Number of the random stream of deadlines, which each draw has beside that of its jobs.
+/// Number of the random stream for a draw's deadlines, which is separate from the stream for its jobs.
 const DEADLINES_STREAM: usize = 1;
 
 /// Coflows and shapes from which jobs are drawn, and the fabric.

@@ -36,7 +36,7 @@ pub(crate) struct AdviseArgs {
     /// File with the jobs of Slurm: the output of `squeue --json`
     #[arg(long, value_name = "FILE", requires = "slurm_nodes")]
     slurm_jobs: Option<PathBuf>,
-    /// Type of GPU in Slurm to consider, such as a100
+    /// GPU type to consider, as named in Slurm's configuration, such as a100
     ///
     /// GPUs of other types, and the jobs that request them, are left out. The option is required if the nodes have GPUs
     /// of several types.
@@ -55,7 +55,8 @@ pub(crate) struct AdviseArgs {
     gpu_resource: String,
     /// CSV file with the failures per GPU-year on each node: node,per_year
     ///
-    /// GPUs on nodes without a line are assumed not to fail. Without this option and --xid, no GPU is assumed to fail.
+    /// GPUs on nodes without a line are assumed not to fail. If neither this option nor --xid is given, no GPU is
+    /// assumed to fail.
     #[arg(long, value_name = "FILE", conflicts_with = "xid")]
     node_rates: Option<PathBuf>,
     /// Kernel log of all nodes, from which the failure rates are estimated
@@ -67,7 +68,7 @@ pub(crate) struct AdviseArgs {
     /// Number of days that the kernel log covers
     #[arg(long, value_name = "DAYS", requires = "xid", allow_negative_numbers = true)]
     xid_days: Option<f64>,
-    /// Xids that count as failures of a GPU
+    /// NVIDIA error codes (Xids) that count as failures of a GPU
     #[arg(long, value_name = "N", requires = "xid", value_delimiter = ',', default_values_t = HARDWARE_FAILURES)]
     xid_codes: Vec<u32>,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(crate) struct AdviseArgs {
     /// Seed of the policy's random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print JSON
+    /// Print the decisions as one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -149,7 +150,7 @@ impl AdviseArgs {
     }
 }
 
-/// Reads `node,per_year`. Nodes without a line have the rate 0.
+/// Reads a CSV file with the columns `node,per_year`. Nodes without a line have the rate 0.
 fn node_rates(path: &Path, managed: &Managed) -> Result<Vec<f64>, StudyError> {
     let text = read(path)?;
     let known = managed.by_name();
@@ -157,7 +158,8 @@ fn node_rates(path: &Path, managed: &Managed) -> Result<Vec<f64>, StudyError> {
     Table::new(&text, path, ["node", "per_year"])?.rows(|row| {
         let name = row.text(0);
         let at = known.get(name);
-        let at = *at.ok_or_else(|| format!("node is {name:?}, expected a node with GPUs"))?;
+        let at =
+            *at.ok_or_else(|| format!("node is {name:?}, expected a node with GPUs from the file of nodes"))?;
         match rates[at].replace(row.number(1)?) {
             None => Ok(()),
             Some(_) => Err(format!("node {name} appears twice, expected at most one line for each node")),

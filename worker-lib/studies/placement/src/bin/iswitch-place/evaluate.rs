@@ -40,12 +40,12 @@ pub(crate) struct EvaluateArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     gantt_gpus: u64,
-    /// CSV file for every decision in the first draw
+    /// CSV file for the decisions, failures and repairs in the first draw
     ///
     /// With `--trace` and `--failures`, this is a dry run: the file shows what the policy would have done on your
-    /// cluster. It has one row for each start, suspension and completion of a job and for each failure and repair of a
-    /// GPU, in chronological order, with the ids of the GPUs and the number of waiting jobs, running jobs and free GPUs
-    /// after the event.
+    /// cluster. It has one row for each start, suspension and completion of a job, each failure and repair of a GPU,
+    /// and each job that a failure stops. The rows are in chronological order and contain the ids of the GPUs and the
+    /// numbers of waiting jobs, running jobs and free GPUs after the event.
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the Gantt chart of a run, or prints the reason for which there is none.
+/// Writes the Gantt chart of a run, or prints why there is none.
 fn draw(path: &Path, gantt: Option<Recorder>, policy: &str) -> anyhow::Result<()> {
     match gantt {
         None => explain_missing("Gantt chart", policy),
@@ -100,7 +100,7 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     print_line!("makespan {} d", scaled(summary.makespan, DAY_S).text(2))?;
     let jct = &summary.jct;
     print_line!(
-        "JCT {} h; p50 {}, p95 {}, p99 {}",
+        "JCT: mean {} h, p50 {}, p95 {}, p99 {}",
         hours(jct.mean),
         hours(jct.p50),
         hours(jct.p95),
@@ -135,7 +135,7 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Converts a mean to another unit.
+/// Converts a mean to a unit that is `unit` times as large.
 pub(super) fn scaled(mean: Mean, unit: f64) -> Mean {
     Mean { mean: mean.mean / unit, ci95: mean.ci95.map(|ci95| ci95 / unit) }
 }

@@ -23,10 +23,10 @@ pub(super) struct FailureArgs {
     /// file. Without a file, the failure histories (lives) of GPUs are synthetic and resemble those of Titan's GPUs.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
     life: Option<PathBuf>,
-    /// Batch of GPU lives to draw from
+    /// Batch of GPUs whose failure histories (lives) are used
     #[arg(long, value_name = "BATCH", default_value = "old")]
     life_batch: LifeBatch,
-    /// Draw each GPU's life from the lives of GPUs in the same cage
+    /// For each GPU, draw only from the failure histories of GPUs in its cage
     ///
     /// Upper cages are hotter, and their GPUs fail more often.
     #[arg(long)]
@@ -36,7 +36,7 @@ pub(super) struct FailureArgs {
     /// All draws then have the same cluster, as the patent's network requires.
     #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
     gpus_of_draw: Option<u64>,
-    /// What policies know about failure rates
+    /// Knowledge that policies have of the failure rates
     #[arg(long, value_name = "WHAT", default_value = "rates")]
     knowledge: Knowledge,
     /// CSV file of outages: gpu,begin_s,end_s
@@ -52,9 +52,9 @@ pub(super) struct FailureArgs {
     rates: Option<PathBuf>,
     /// File of InfiniteHBD's node faults (fault_trace.json)
     ///
-    /// Each draw replays the faults starting at a random time, with the nodes in random order. Policies know the mean
-    /// fault rate of all nodes, and the faults of each node in the half of the trace before that time. GPUs do not fail
-    /// on their own.
+    /// Each draw replays the faults from a random time in the trace onwards, with the nodes in random order. Policies
+    /// know the mean fault rate of all nodes, and the faults of each node in the half of the trace before that time.
+    /// GPUs do not fail on their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates", "life", "gpus_of_draw"])]
     node_faults: Option<PathBuf>,
     /// Random failures per node-year; each failure stops all GPUs of the node
@@ -90,16 +90,15 @@ enum LifeBatch {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Knowledge {
-    /// The failure rates
+    /// The failure rate of each GPU
     Rates,
-    /// Returns the checkpoint setting that applies if no option selects one: Young and Daly's interval, or no
-    /// checkpoints if the failure rates are unknown.
+    /// Each GPU's failure history, and the failures observed so far
     Lives,
 }
 
 impl FailureArgs {
-    /// Returns the checkpoint setting of jobs if no option gives one: Young and Daly's interval, which requires failure
-    /// rates.
+    /// Returns the checkpoint setting that applies if no option selects one: Young and Daly's interval, or no
+    /// checkpoints if the failure rates are unknown.
     pub(super) fn default_checkpoint(&self) -> Saving {
         if self.failures.is_some() && self.rates.is_none() { Saving::None } else { Saving::YoungDaly }
     }

@@ -59,9 +59,9 @@ pub(super) struct JobsArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SharedGpus {
-    /// Exclude them
+    /// Exclude these pods
     LeaveOut,
-    /// Give each a whole GPU
+    /// Give each of these pods a whole GPU
     Whole,
 }
 

@@ -48,7 +48,8 @@ enum Cli {
     Serve(Box<serve::ServeArgs>),
     /// Print what a policy would do now with the jobs of Slurm or Kubernetes
     ///
-    /// The command reads files that the manager's own commands have written. It does not carry out the decisions.
+    /// The command reads the output of scontrol and squeue, or of kubectl, from files. It does not carry out the
+    /// decisions.
     Advise(Box<advise::AdviseArgs>),
 }
 

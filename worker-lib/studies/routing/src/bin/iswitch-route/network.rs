@@ -51,7 +51,7 @@ pub(super) struct RunsArgs {
     /// all runs have the rates in the file, and the default is 1 run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw
+    /// Number of the first draw; a draw's number is also its seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) draw: u64,
     /// Number of slots per run, starting from an empty network

@@ -22,13 +22,13 @@ pub(crate) struct TrainArgs {
     /// Method that estimates the value of a policy [default: mlpi]
     #[arg(long, value_enum, conflicts_with = "resume")]
     learner: Option<LearnerName>,
-    /// Value function [default: linear with mlpi, otherwise cnn]
+    /// Type of the value function [default: linear with mlpi, otherwise cnn]
     #[arg(long, value_enum, conflicts_with = "resume")]
     value: Option<ValueName>,
     /// Number of stages of the network [default: 3]
     #[arg(long, value_name = "S", conflicts_with = "resume")]
     stages: Option<usize>,
-    /// Number of switches per stage, and number of classes [default: 16]
+    /// Number of switches per stage, also the number of classes [default: 16]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rates"])]
     switches: Option<usize>,
     /// Load, above 0 and below 1 [default: 0.6]
