@@ -194,7 +194,7 @@ fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box
             interfaces.iter().find(|found| found.name == interface).expect("the interface must exist");
         // A socket without a protocol receives nothing until it is bound to the interface.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
-            .expect("only the owner of the namespace can open a packet socket");
+            .expect("the process must own the network namespace to open a packet socket");
         // Only root gets more than net.core.rmem_max. For others, a burst may lose frames that a longer buffer would
         // hold.
         sockopt::set_socket_recv_buffer_size_force(&socket, RECV_BUFFER_BYTES)

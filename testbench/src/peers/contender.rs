@@ -321,7 +321,9 @@ impl Run {
 }
 
 fn number(result: &Value, field: &str) -> f64 {
-    result[field].as_f64().unwrap_or_else(|| panic!("expected a number {field} in {result}"))
+    result[field]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{field} is missing or not a number in the result {result}"))
 }
 
 /// Returns the CPU time of all threads of a process, in seconds.

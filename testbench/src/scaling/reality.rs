@@ -61,7 +61,8 @@ pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, Str
         let table: Value = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
         let lacks = |field: &str| {
             format!(
-                "line {number}: {field} is missing or invalid; expected a table of `testbench peers --json`"
+                "line {number}: field {field} is missing or invalid, expected a line of the output of \
+                 `testbench peers --json`"
             )
         };
         if !table["racks"].is_null() {

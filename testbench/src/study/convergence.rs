@@ -98,7 +98,7 @@ pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
         header
             .iter()
             .position(|column| *column == name)
-            .ok_or_else(|| format!("column {name} is missing in {header:?}"))
+            .ok_or_else(|| format!("column {name} is missing, found only {header:?}"))
     };
     let (step, mean, speed) = (column("step")?, column("charts/mean_return_100")?, column("charts/SPS")?);
     let (mut points, mut before, mut seconds) = (Vec::new(), 0.0, 0.0);
@@ -157,8 +157,10 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
     let result: Value = serde_json::from_str(printed.lines().last().unwrap_or_default())
         .map_err(|error| format!("{error} in {printed:?}"))?;
     let csv = std::fs::read_to_string(out.join("progress.csv")).map_err(|error| error.to_string())?;
-    let number =
-        |field: &str| result[field].as_f64().ok_or_else(|| format!("expected a number {field} in {result}"));
+    let number = |field: &str| {
+        let missing = || format!("{field} is missing or not a number in the result {result}");
+        result[field].as_f64().ok_or_else(missing)
+    };
     let staleness = result["staleness"].as_array().map(|counts| {
         let counts: Vec<_> = counts.iter().filter_map(Value::as_u64).collect();
         mean(&counts)
@@ -226,7 +228,7 @@ impl Comparison {
             "mean staleness",
             "mean return over the run",
             "mean return at the end",
-            "within 1 % of the first row until step",
+            "last step within 1 % of the first row",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!(

@@ -75,7 +75,7 @@ impl Returns {
         }
         let verdict = FIGURES.map(|figure| if self.holds(figure) { "yes" } else { "NO" });
         format!(
-            "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % intervals\n\n{}\n\
+            "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % confidence intervals\n\n{}\n\
              Is every mean at or above the lower end of the first row's interval? At the end: {}; over the run: {}.\n",
             algorithm.to_uppercase(),
             self.0.workers,

@@ -142,7 +142,7 @@ pub fn text() -> String {
             from.to_owned(),
         ]);
     }
-    format!("### The paper's iterations with its parameter server, derived\n\n{}", rows.text())
+    format!("### Derived iteration times of the paper's parameter server\n\n{}", rows.text())
 }
 
 #[cfg(test)]

@@ -268,8 +268,8 @@ pub(super) fn scaling_table(
     let mut table = Markdown::new([String::new()].into_iter().chain(heads));
     rows.for_each(|row| table.row(row));
     format!(
-        "### {title}, {} computation (replayed) times {stretch}, {}: gradients per second, divided by those of one \
-         worker alone\n\n{}",
+        "### {title}, {} computation (replayed) times {stretch}, {}: gradients per second, relative to one worker \
+         alone\n\n{}",
         origin.name(),
         links.text(),
         table.text()

@@ -188,8 +188,8 @@ pub fn text(splits: &[Split]) -> String {
         rows.row(name.into_iter().chain(cells));
     }
     format!(
-        "### An iteration of this project's own algorithms, microseconds; one thread, one worker's share of {workers} \
-         (real)\n\n{}",
+        "### Time of an iteration of this project's own algorithms, in microseconds, on one thread, for one worker's \
+         share of {workers} (real)\n\n{}",
         rows.text()
     )
 }

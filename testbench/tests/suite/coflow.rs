@@ -173,7 +173,10 @@ fn errors_name_the_invalid_input() {
         ),
         (vec!["evaluate", "best"], "policy is best, expected fair, fifo, fifo-job, lcf, sebf"),
         (vec!["evaluate", "local-search"], "that all arrive at time 0; add --interarrival 0"),
-        (vec!["evaluate", "local-search:many"], "evaluations of local-search is \"many\", expected a number"),
+        (
+            vec!["evaluate", "local-search:many"],
+            "number of evaluations of local-search is \"many\", expected a whole number",
+        ),
         (vec!["compare", "sebf", "sebf"], "two policies are called sebf"),
         (vec!["compare", "sebf", "--baseline", "fair"], "baseline is fair, expected one of"),
         (vec!["evaluate", "sebf", "--capacity", "0"], "capacity is 0, expected 0.001 to 1000000 Gbit/s"),

@@ -76,10 +76,16 @@ fn errors_name_the_invalid_input() {
         (vec!["train", "--network", "paper", "--set", "coflows_max=4"], "expected at most 4"),
         (vec!["train", "--dags", &cyclic], "wait for each other"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
-        (vec!["train", "--resume", "--ports", "7", "--out", &trained], "other coflows or shapes"),
+        (
+            vec!["train", "--resume", "--ports", "7", "--out", &trained],
+            "coflows or shapes that differ from those of this run",
+        ),
         (vec!["train", "--out", &trained], "already holds a run"),
-        (vec!["evaluate", &searching], "is \"many\", expected a number"),
-        (vec!["evaluate", "lookahead:-1"], "evaluations of lookahead is \"-1\", expected a number"),
+        (vec!["evaluate", &searching], "is \"many\", expected a whole number"),
+        (
+            vec!["evaluate", "lookahead:-1"],
+            "number of evaluations of lookahead is \"-1\", expected a whole number",
+        ),
         (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

@@ -86,7 +86,10 @@ fn errors_name_the_invalid_input() {
         (vec!["train", "--set", "course=4"], "--set course: no such hyper-parameter"),
         (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
-        (vec!["train", "--resume", "--gpus", "9", "--out", &trained], "different jobs, GPUs or rules"),
+        (
+            vec!["train", "--resume", "--gpus", "9", "--out", &trained],
+            "jobs, GPUs or rules that differ from those of this run",
+        ),
         (
             vec!["train", "--resume", "--gpus", "9", "--out", &patent],
             "number of GPUs in the cluster is 9, expected 8",

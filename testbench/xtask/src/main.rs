@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use iswitch_conventions::{Metadata, cargo, metadata, output, root};
 
 const HELP: &str = "\
-Runs the commands that developers of iSwitch need.
+Checks, tests and benchmarks iSwitch.
 
 Usage: cargo xtask COMMAND
 

@@ -300,7 +300,7 @@ fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), Act
 fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), ActorLearnerError> {
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
     spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io {
-        what: "cannot start a thread that draws from the replay",
+        what: "cannot start a thread that samples from the replay shards",
         source,
     })
 }

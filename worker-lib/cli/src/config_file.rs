@@ -69,7 +69,11 @@ impl ConfigFile {
         })?;
         let file = Self { path: path.to_owned(), text, entries };
         if let Some(version) = file.entries.version.as_deref().filter(|version| *version != VERSION) {
-            tracing::warn!(file = %path.display(), version, "the file was written by a version other than {VERSION}");
+            tracing::warn!(
+                file = %path.display(),
+                version,
+                "another version of iSwitch wrote the file; this is version {VERSION}"
+            );
         }
         file.workers()?;
         file.wire()?;

@@ -120,7 +120,7 @@ impl Export {
     fn format(&self) -> anyhow::Result<Format> {
         let Some(format) = self.format.or_else(|| Format::of(&self.out)) else {
             bail!(
-                "--out {}: the extension names no format, expected .onnx, .safetensors or .json, or --format",
+                "--out {}: expected the extension .onnx, .safetensors or .json, or the option --format",
                 self.out.display()
             );
         };

@@ -41,7 +41,10 @@ impl Files {
             bail!("{} is a directory, expected a file; only --format hub writes a directory", path.display());
         }
         if std::fs::read(&path).is_ok_and(|bytes| Reader::new(&path, &bytes).is_ok()) {
-            bail!("{} is the checkpoint of a run, which an export never replaces", path.display());
+            bail!(
+                "{} is the checkpoint of a run, which an export never replaces; choose another path",
+                path.display()
+            );
         }
         if path.exists() && !self.replaces {
             bail!("{} exists; replace it with --force, or choose another path", path.display());

@@ -166,8 +166,9 @@ impl<'py> Elements<'py> {
 
 /// Returns the tensor of a DLPack capsule.
 fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
-    let misplaced =
-        || PyValueError::new_err("the DLPack capsule has a misaligned pointer, expected one to a tensor");
+    let misplaced = || {
+        PyValueError::new_err("the DLPack capsule has a misaligned pointer, expected the address of a tensor")
+    };
     if !capsule.is_valid_checked(Some(c"dltensor_versioned")) {
         let pointer = capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>();
         if !pointer.is_aligned() {
@@ -184,7 +185,9 @@ fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
     let managed = unsafe { pointer.as_ref() };
     if managed.version[0] != 1 {
         let version = managed.version;
-        return Err(PyTypeError::new_err(format!("DLPack has version {version:?}, expected 1.x")));
+        return Err(PyTypeError::new_err(format!(
+            "the DLPack capsule has version {version:?}, expected 1.x"
+        )));
     }
     if managed.flags & READ_ONLY != 0 {
         return Err(PyValueError::new_err(
@@ -301,7 +304,7 @@ impl Tensor {
         }
         if !self.shape.is_aligned() || !self.strides.is_aligned() {
             return Err(PyValueError::new_err(
-                "shape or strides are misaligned, expected a multiple of 8 bytes",
+                "the shape or strides of array are misaligned, expected addresses that are multiples of 8 bytes",
             ));
         }
         // SAFETY: the pointers are not null and are aligned, and by the protocol each points to one number for each
@@ -324,7 +327,7 @@ impl Tensor {
         let end = begin.and_then(|begin| begin.checked_add(len * element.len_bytes()));
         if end.is_none() {
             return Err(PyValueError::new_err(format!(
-                "array begins {} bytes after its data pointer, which is beyond the end of memory",
+                "array has byte offset {}, expected an offset with which it ends within the address space",
                 self.byte_offset
             )));
         }

@@ -308,10 +308,10 @@ def test_files_determine_the_episode(tmp_path: Path):
 def test_rules_that_the_environment_cannot_express_are_refused():
     for environment, rule, message in (
         (ROUTING, "best", "policy is best, expected one of rand, jsq"),
-        (COFLOW, "fair", "rule is fair, expected a rule with the sharing madd; it has equal"),
+        (COFLOW, "fair", "rule is fair, expected a rule with the sharing madd, not equal"),
         (COFLOW, "aalo", "rule is aalo, expected a rule that decides only when"),
         (COFLOW, "shafiee-ghaderi", "rule is shafiee-ghaderi, expected a rule that decides only when"),
-        (PLACEMENT, "saving", "rule is saving, expected a rule that only picks GPUs"),
+        (PLACEMENT, "saving", "rule is saving, expected a rule that starts jobs in queue order"),
         (PLACEMENT, "longest-reliable", "rule is longest-reliable, expected a rule with the order arrival"),
     ):
         env = make(environment)

@@ -240,7 +240,8 @@ impl ServeArgs {
         self.server.warn(&server.access);
         if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
             eprintln!(
-                "iswitch-models: every client that can reach the server may publish; use --publish-token-file"
+                "iswitch-models: every client that can reach the server may publish; to require a token, pass \
+                 --publish-token-file"
             );
         }
         let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };

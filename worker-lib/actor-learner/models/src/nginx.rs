@@ -72,7 +72,11 @@ fn check(field: &'static str, value: &str, holds: bool) -> Result<(), BadConfigu
     if holds && value.chars().all(is_plain) {
         return Ok(());
     }
-    let expected = "letters, digits and ./:-_[]; an absolute path for directory; no https:// for upstream";
+    let expected = match field {
+        "directory" => "an absolute path of letters, digits and ./:-_[]*",
+        "upstream" => "an address without https://, of letters, digits and ./:-_[]*",
+        _ => "one or more letters, digits and ./:-_[]*",
+    };
     Err(BadConfiguration { field, value: value.to_owned(), expected })
 }
 

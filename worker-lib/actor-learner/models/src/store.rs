@@ -173,7 +173,7 @@ impl ModelStore {
             {
                 return object;
             }
-            published.changed().await.expect("the sender is in this store, which is borrowed");
+            published.changed().await.expect("the sender must exist as long as the store");
         }
     }
 

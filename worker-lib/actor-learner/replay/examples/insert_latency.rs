@@ -170,7 +170,7 @@ fn start_shards(cli: &Cli) -> anyhow::Result<(Shards, Vec<String>)> {
 }
 
 async fn measure(cli: &Cli) -> anyhow::Result<Report> {
-    ensure!(cli.actors > 0 && cli.connections > 0, "actors and connections: expected at least 1");
+    ensure!(cli.actors > 0 && cli.connections > 0, "actors and connections must each be at least 1");
     let (shards, addresses) = if cli.address.is_empty() {
         start_shards(cli).map(|(shards, addresses)| (Some(shards), addresses))?
     } else {

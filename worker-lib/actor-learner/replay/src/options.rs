@@ -85,9 +85,11 @@ impl FromStr for Size {
         let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
         let (number, power) = unit.unwrap_or((text, 0));
         let bytes = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << power));
-        bytes
-            .map(Self)
-            .ok_or_else(|| format!("size is {text:?}, expected bytes, or a number with KiB, MiB, GiB or TiB"))
+        bytes.map(Self).ok_or_else(|| {
+            format!(
+                "size is {text:?}, expected a number of bytes, or a number with the unit KiB, MiB, GiB or TiB"
+            )
+        })
     }
 }
 
@@ -202,9 +204,11 @@ impl ShardOptions {
         match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
             (Some(cert), Some(key), _) => Ok(Some([cert, key])),
             (None, None, None) => Ok(None),
-            (None, None, Some(_)) => refuse("tls_client_ca is set, expected tls_cert and tls_key with it"),
-            (Some(_), None, _) => refuse("tls_cert is set, expected tls_key with it"),
-            (None, Some(_), _) => refuse("tls_key is set, expected tls_cert with it"),
+            (None, None, Some(_)) => {
+                refuse("tls_client_ca is set without tls_cert and tls_key, expected all three")
+            }
+            (Some(_), None, _) => refuse("tls_cert is set without tls_key, expected both"),
+            (None, Some(_), _) => refuse("tls_key is set without tls_cert, expected both"),
         }
     }
 

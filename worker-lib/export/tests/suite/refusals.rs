@@ -20,11 +20,7 @@ fn invalid_exports_are_refused_by_name() {
     train(A2cConfig::preset(CART_POLE), CART_POLE, &run);
     let model = fs::read(run.join("model.safetensors")).unwrap();
     let refusals = [
-        (
-            "policy.pt",
-            &[][..],
-            "the extension names no format, expected .onnx, .safetensors or .json, or --format",
-        ),
+        ("policy.pt", &[][..], "expected the extension .onnx, .safetensors or .json, or the option --format"),
         ("policy.onnx", &["--episodes", "5"], "--episodes applies only to --format hub"),
         ("policy.onnx", &["--episodes", "0"], "invalid value '0' for '--episodes <N>'"),
         ("policy.onnx", &["--seed", "5"], "--seed applies only to --format hub and --test-data"),

@@ -222,7 +222,7 @@ fn admit<T>(
     if theirs != own {
         let ([vector, model], [own_vector, own_model]) = (lengths(theirs), lengths(own));
         let problem = format!(
-            "its vectors have {vector} floats and its model {model}, expected {own_vector} and {own_model}"
+            "its vectors have {vector} floats and its model has {model} floats, expected {own_vector} and {own_model}"
         );
         reception.refuse(Refusal::OtherGroup, peer, &problem);
         return None;
@@ -255,7 +255,7 @@ fn serve(mut stream: TcpStream, vector_len: usize, state: &Mutex<State<'_, '_>>)
         stream.read_exact(bytemuck::cast_slice_mut(&mut vector))?;
         if let Some(index) = vector.iter().position(|x| !x.is_finite()) {
             return Err(std::io::Error::other(format!(
-                "vector[{index}] is {}, expected a number",
+                "vector[{index}] is {}, expected a finite number",
                 vector[index]
             )));
         }

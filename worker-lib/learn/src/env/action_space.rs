@@ -90,7 +90,10 @@ mod tests {
         let space = ActionSpace::Discrete { n: 3, start: -1 };
         assert_eq!(space.to_units(Action::Discrete(2)).unwrap(), [1.0]);
         let error = space.to_units(Action::Discrete(3)).unwrap_err();
-        assert_eq!(error.to_string(), "the environment takes Discrete { n: 3 }, not Discrete(3)");
+        assert_eq!(
+            error.to_string(),
+            "the action is Discrete(3), but the environment takes Discrete { n: 3 }"
+        );
     }
 
     #[test]

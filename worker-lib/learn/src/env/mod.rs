@@ -142,7 +142,7 @@ pub struct Step {
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
     /// The id is not built in, and Gymnasium cannot create an environment with this id.
-    #[error("unknown environment {id:?}: not built in ({known}), and {reason}", known = known_ids().join(", "))]
+    #[error("unknown environment {id:?}: it is not built in ({known}), and {reason}", known = known_ids().join(", "))]
     UnknownId {
         /// The requested id.
         id: String,
@@ -161,7 +161,7 @@ pub enum EnvError {
         reason: String,
     },
     /// The kind or size of an action does not match the environment.
-    #[error("the environment takes {expected:?}, not {actual}")]
+    #[error("the action is {actual}, but the environment takes {expected:?}")]
     WrongAction {
         /// Actions that the environment accepts.
         expected: ActionSpec,
@@ -413,6 +413,9 @@ mod tests {
         let mut env = make("PlanarHopper-v0").unwrap();
         let mut observation = [0.0; 11];
         let error = env.step(Action::Discrete(1), &mut observation).unwrap_err();
-        assert_eq!(error.to_string(), "the environment takes Continuous { dim: 3 }, not Discrete(1)");
+        assert_eq!(
+            error.to_string(),
+            "the action is Discrete(1), but the environment takes Continuous { dim: 3 }"
+        );
     }
 }

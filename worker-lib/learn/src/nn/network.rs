@@ -70,7 +70,8 @@ impl Network {
         };
         assert!(
             (1..=input.height.min(input.width)).contains(&kernel) && stride > 0,
-            "expected a window that fits the image {input:?} and a stride above 0, found {kernel} and {stride}"
+            "expected a window that fits the image {input:?} and a stride above 0, found a window of {kernel} and a \
+             stride of {stride}"
         );
         self.with(Operation::Convolution(Convolution { input, channels, kernel, stride }), activation)
     }

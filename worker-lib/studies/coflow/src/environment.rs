@@ -111,7 +111,7 @@ impl Environment for CoflowEnvironment {
     fn reset(&mut self, draw: u64) -> Result<(), StudyError> {
         let mut episode = Episode::new(self.jobs.jobs(draw), self.fabric, self.sharing)?;
         if episode.seek() == End::Complete {
-            let expected = "jobs of which at least two have coflows that are ready at the same time";
+            let expected = "at least 1: at least two coflows must be ready at the same time";
             return Err(StudyError::field("number of decisions", 0, expected));
         }
         self.episode = Some(episode);
@@ -309,8 +309,8 @@ impl Episode {
             let spec: PolicySpec = rule.parse()?;
             // Aalo decides at other times too, and the plan of Shafiee and Ghaderi depends on earlier states.
             if matches!(spec, PolicySpec::Aalo | PolicySpec::ShafieeGhaderi) {
-                let expected = "a rule that decides only when a coflow or a flow becomes ready or ends, from the \
-                                state at this time";
+                let expected = "a rule that decides only when a coflow or a flow becomes ready or ends, and only from \
+                                the current state";
                 return Err(StudyError::field("rule", rule, expected));
             }
             let mut follower = Follower { policy: spec.build(fabric.capacity), order: Vec::new(), sharing };
@@ -319,14 +319,14 @@ impl Episode {
         }
         let follower = &self.followers[rule];
         if follower.sharing != sharing {
-            let expected = format!("a rule with the sharing {sharing}; it has {}", follower.sharing);
+            let expected = format!("a rule with the sharing {sharing}, not {}", follower.sharing);
             return Err(StudyError::field("rule", rule, expected));
         }
         let first = follower.order.iter().find(|stage| !self.order.contains(stage));
         let at = first.and_then(|stage| self.ready.iter().position(|(other, _)| other == stage));
         at.filter(|at| *at < candidates).ok_or_else(|| {
             let expected = format!(
-                "a rule whose choice is among the {candidates} candidates; {} coflows are ready",
+                "a rule that chooses one of the {candidates} candidates; {} coflows are ready",
                 self.ready.len()
             );
             StudyError::field("rule", rule, expected)
@@ -434,7 +434,7 @@ mod tests {
         let error = environment.choose(63).unwrap_err().to_string();
         assert!(error.starts_with("action is 63, expected one of 0, 1"), "{error}");
         let error = environment.rule_choice("bssi").unwrap_err().to_string();
-        assert_eq!(error, "rule is bssi, expected a rule with the sharing madd; it has greedy");
+        assert_eq!(error, "rule is bssi, expected a rule with the sharing madd, not greedy");
         for rule in ["aalo", "shafiee-ghaderi"] {
             let error = environment.rule_choice(rule).unwrap_err().to_string();
             let expected = format!("rule is {rule}, expected a rule that decides only when a coflow");

@@ -127,9 +127,9 @@ impl Job {
         let count = coflows.len();
         if count == 0 || dependencies.len() != count {
             return Err(StudyError::field(
-                "coflows of a job",
+                "number of coflows of a job",
                 count,
-                "at least 1, and one list of dependencies for each",
+                "at least 1, and one list of dependencies for each coflow",
             ));
         }
         if !(arrival.is_finite() && arrival >= 0.0) {

@@ -61,7 +61,7 @@ impl Cluster {
         for (gpus, cage) in nodes {
             let (number, first) = (cluster.nodes.len(), cluster.node_of.len());
             if gpus == 0 || gpus > GPUS_MAX - first {
-                let expected = format!("at least 1, and at most {GPUS_MAX} on all nodes");
+                let expected = format!("at least 1, and at most {GPUS_MAX} for all nodes together");
                 return Err(StudyError::field(format!("number of GPUs of node {number}"), gpus, expected));
             }
             cluster.nodes.push(Node { gpus: first..first + gpus, cage });
@@ -201,7 +201,7 @@ mod tests {
     fn invalid_clusters_are_reported_by_field() {
         let text = |nodes: &[(usize, usize)]| Cluster::new(nodes.iter().copied()).unwrap_err().to_string();
         assert_eq!(text(&[]), "number of nodes is 0, expected at least 1");
-        let most = "expected at least 1, and at most 1048576 on all nodes";
+        let most = "expected at least 1, and at most 1048576 for all nodes together";
         assert_eq!(text(&[(1, 0), (0, 0)]), format!("number of GPUs of node 1 is 0, {most}"));
         assert_eq!(text(&[(1, 0), (GPUS_MAX, 0)]), format!("number of GPUs of node 1 is 1048576, {most}"));
         let error = Cluster::uniform(2, 4).unwrap().check_gpu(8).unwrap_err().to_string();

@@ -118,7 +118,7 @@ fn check_owners(given: &[Given], jobs: &[JobState]) -> Result<(), StudyError> {
         for gpu in &job.on {
             let is_usable = given.get(*gpu).is_some_and(|it| matches!(it.used, Use::Busy | Use::Draining));
             if !is_usable || std::mem::replace(&mut owned[*gpu], true) {
-                let expected = "busy or draining GPUs that belong to no other job";
+                let expected = "the index of a busy or draining GPU that belongs to no other job";
                 return Err(StudyError::field(format!("jobs[{at}].on"), gpu, expected));
             }
         }

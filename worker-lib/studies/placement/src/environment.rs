@@ -114,7 +114,7 @@ impl Environment for PlacementEnvironment {
         let scenario = self.workload.scenario(draw, rate_factor, checkpoint)?;
         let mut episode = Episode::new(scenario, draw, self.options);
         if episode.seek()? != End::Open {
-            let expected = "jobs that start while more GPUs are free than they need";
+            let expected = "at least 1: a job must start while more GPUs are free than it needs";
             return Err(StudyError::field("number of decisions", 0, expected));
         }
         self.episode = Some(episode);
@@ -368,10 +368,14 @@ impl Episode {
         if !self.followers.contains_key(rule) {
             let spec: PolicySpec = rule.parse()?;
             let order = spec.picks_in().ok_or_else(|| {
-                StudyError::field("rule", rule, "a rule that only picks GPUs, in an order of the queue")
+                StudyError::field(
+                    "rule",
+                    rule,
+                    "a rule that starts jobs in queue order and decides only their GPUs",
+                )
             })?;
             if order != self.options.order {
-                let expected = format!("a rule with the order {}; it has {order}", self.options.order);
+                let expected = format!("a rule with the order {}, not {order}", self.options.order);
                 return Err(StudyError::field("rule", rule, expected));
             }
             let placer = spec.build(self.simulated.borrow_owner(), self.draw)?;
@@ -511,12 +515,12 @@ mod tests {
         let text = |error: Result<usize, StudyError>| error.unwrap_err().to_string();
         assert_eq!(
             text(environment.rule_choice("longest-reliable")),
-            "rule is longest-reliable, expected a rule with the order arrival; it has longest-first"
+            "rule is longest-reliable, expected a rule with the order arrival, not longest-first"
         );
         for rule in ["saving", "las", "clairvoyant"] {
             let error = text(environment.rule_choice(rule));
             assert!(
-                error.starts_with(&format!("rule is {rule}, expected a rule that only picks")),
+                error.starts_with(&format!("rule is {rule}, expected a rule that starts jobs")),
                 "{error}"
             );
         }

@@ -138,7 +138,7 @@ impl Download {
                 }
                 Ok(answer) => {
                     let what = format!(
-                        "status is {}, expected a response with the rest of the object",
+                        "the response (status {}) does not contain the requested rest of the model",
                         answer.status
                     );
                     ModelError::BadAnswer { source_name: self.sources.name(at), what }
@@ -179,14 +179,15 @@ async fn begin_at(
     let answer = sources.ask(at, &path(name, version), &fields, Duration::ZERO).await?;
     let bad = |what: String| ModelError::BadAnswer { source_name: sources.name(at), what };
     if answer.status != StatusCode::OK {
-        return Err(bad(format!("status {}, expected an object", answer.status)));
+        return Err(bad(format!("status is {}, expected 200 OK with the model", answer.status)));
     }
     let len_bytes =
         content_length(&answer.headers).ok_or_else(|| bad("the response has no valid length".to_owned()))?;
     let found = object::manifest(&answer.headers, len_bytes)
-        .map_err(|field| bad(format!("header {field} of the object is missing or invalid")))?;
+        .map_err(|field| bad(format!("header {field} of the response is missing or invalid")))?;
     if found.version != version || wanted.is_some_and(|wanted| !wanted.is_of_same_bytes(&found)) {
-        return Err(bad(format!("received {found:?}, expected version {version}, {wanted:?}")));
+        let expected = wanted.map_or_else(|| format!("version {version}"), |wanted| format!("{wanted:?}"));
+        return Err(bad(format!("the response contains {found:?}, expected {expected}")));
     }
     Ok((answer, found))
 }

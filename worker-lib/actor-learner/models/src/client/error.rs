@@ -10,10 +10,10 @@ use crate::ModelName;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The client has no endpoints.
-    #[error("no sources: expected at least one cell or learner")]
+    #[error("the client has no sources, expected at least one cell or learner")]
     NoSources,
     /// An endpoint requires TLS, but the client has no CA certificates with which to verify the endpoint.
-    #[error("{source_name} requires TLS: expected the certificates of its CA (--ca FILE)")]
+    #[error("{source_name} requires TLS, expected the certificates of its CA: pass them with --ca FILE")]
     NoTls {
         /// Cell or learner.
         source_name: String,

@@ -159,7 +159,7 @@ impl ModelClient {
         self.note(&pointer);
         pointer.manifest.ok_or_else(|| ModelError::BadAnswer {
             source_name: self.name.to_string(),
-            what: "the response has no version, expected the latest version".to_owned(),
+            what: "the response has no manifest, expected that of the latest version".to_owned(),
         })
     }
 

@@ -27,13 +27,13 @@ pub(crate) enum Refusal {
     BadRequest { field: &'static str, value: String, expected: String },
     #[error("method {method}: expected {allowed}")]
     MethodNotAllowed { method: String, allowed: &'static str },
-    #[error("this listener accepts no models, expected a listener that permits publishing")]
+    #[error("this listener does not permit publishing, expected one that does")]
     PublishForbidden,
-    #[error("{what} requires a token that the request does not carry: expected Authorization: Bearer TOKEN")]
+    #[error("{what} requires a valid token, expected the header `Authorization: Bearer TOKEN`")]
     Unauthorized { what: &'static str },
     #[error("{0}")]
     NotPublished(#[from] PublishError),
-    #[error("the request body arrived too slowly, or no data arrived for {0:?}")]
+    #[error("the upload was too slow: it exceeded its time limit, or no data arrived for {0:?}")]
     UploadStalled(Duration),
     #[error("the request body was interrupted: {0}")]
     UploadBroken(String),
@@ -48,8 +48,8 @@ pub(crate) enum Refusal {
     #[error("upstream: {0}")]
     SourceFailed(String),
     #[error(
-        "the latest known version of model {name} was current {age_ms} ms ago, expected at most {limit_ms} ms; \
-         upstream: {reason}"
+        "the latest known version of model {name} was last confirmed {age_ms} ms ago, expected at most {limit_ms} ms \
+         ago; upstream: {reason}"
     )]
     ModelTooOld { name: ModelName, age_ms: u64, limit_ms: u64, reason: String },
 }

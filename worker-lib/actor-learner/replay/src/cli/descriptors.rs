@@ -25,7 +25,8 @@ pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
     if fits < wanted {
         tracing::warn!(
             "connections-max is lowered from {wanted} to {fits}: the hard limit on open files is {maximum}, of which \
-             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or LimitNOFILE="
+             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or, under systemd, \
+             with LimitNOFILE="
         );
     }
     Ok(fits)
@@ -38,7 +39,8 @@ fn fitting(wanted: usize, limit: u64) -> anyhow::Result<usize> {
     if most < least {
         bail!(
             "connections-max is {wanted}, expected at most {most}: the hard limit on open files is {limit}, of which \
-             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or LimitNOFILE="
+             {DESCRIPTORS_RESERVED} are reserved for the journal; raise the limit with `ulimit -Hn` or, under systemd, \
+             with LimitNOFILE="
         );
     }
     Ok(wanted.min(usize::try_from(most).unwrap_or(usize::MAX)))

@@ -56,7 +56,10 @@ impl Parts {
         }
         let len = self.parts.iter().map(Bytes::len).sum::<usize>() - PREFIX_BYTES;
         let prefix = u32::try_from(len).map_err(|_| {
-            Status::invalid_argument(format!("a request is {len} bytes long, expected at most {}", u32::MAX))
+            Status::invalid_argument(format!(
+                "the request is {len} bytes long, expected at most {}",
+                u32::MAX
+            ))
         })?;
         let mut first = Vec::from(std::mem::take(&mut self.parts[0]));
         first[1..PREFIX_BYTES].copy_from_slice(&prefix.to_be_bytes());

@@ -170,7 +170,8 @@ impl Attempt {
         let (done, asked) = (answer.keys.len(), request.items.len());
         if done == 0 || done > asked || (done < asked && answer.refused.is_empty()) {
             let found = format!("{done} keys");
-            let expected = format!("1 to {asked} keys, or the reason for fewer than all");
+            let expected =
+                format!("{asked} keys, or at least 1 key and the reason why the other items were refused");
             return Err(ClientError::Answer { shard: address.clone(), found, expected });
         }
         stored.extend(answer.keys.into_iter().map(|key| ItemKey { shard: place, key }));
@@ -180,7 +181,7 @@ impl Attempt {
         if request.items.is_empty() || code == Code::Unavailable {
             return Ok(());
         }
-        let text = format!("{done} of {asked} items are stored: {}", answer.refused);
+        let text = format!("only {done} of {asked} items were stored: {}", answer.refused);
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 

@@ -77,7 +77,8 @@ impl Admission {
             }
             let used = admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
             Err(Status::resource_exhausted(format!(
-                "requests take {used} of {} bytes, expected room for {bytes} bytes within {RECEIVE_WAIT_MS} ms",
+                "requests take {used} of {} bytes of memory, and {bytes} more bytes did not become free within \
+                 {RECEIVE_WAIT_MS} ms",
                 admission.memory_bytes
             )))
         })
@@ -99,7 +100,7 @@ impl<B> Admitted<B> {
                 let len = u64::from(u32::from_be_bytes([a, b, c, d]));
                 if len > self.admission.message_max_bytes {
                     return Err(Status::invalid_argument(format!(
-                        "a request is {len} bytes long, expected at most {} (--item-max plus 1 MiB)",
+                        "the request is {len} bytes long, expected at most {} (--item-max plus 1 MiB)",
                         self.admission.message_max_bytes
                     )));
                 }

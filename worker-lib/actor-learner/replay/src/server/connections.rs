@@ -206,8 +206,9 @@ impl Requests {
         if let Some(token) = &self.token
             && !token.is_in(request.headers())
         {
-            let status =
-                Status::unauthenticated("the request carries no valid token, expected that of --token-file");
+            let status = Status::unauthenticated(
+                "the request has no valid token, expected the one in the shard's --token-file",
+            );
             return Ok(status.into_http());
         }
         activity.note();

@@ -70,7 +70,10 @@ pub enum ShardError {
         latest: u64,
     },
     /// The sequence number is too old: the shard no longer knows whether the item was inserted.
-    #[error("seq of actor {actor} is {seq}, expected at least {oldest}")]
+    #[error(
+        "seq of actor {actor} is {seq}, expected at least {oldest}: the shard no longer knows whether older items were \
+         inserted"
+    )]
     Forgotten {
         /// Number that identifies the actor.
         actor: u64,
@@ -101,8 +104,8 @@ pub enum ShardError {
     },
     /// No memory is left for another response, because readers receive their responses too slowly.
     #[error(
-        "responses being sent take {sending} of {most} bytes, expected room for {asked} bytes within {wait_ms} ms: \
-         the readers are too slow"
+        "responses being sent take {sending} of {most} bytes of memory, and {asked} more bytes did not become free \
+         within {wait_ms} ms: the readers are too slow"
     )]
     Sending {
         /// Memory of responses being sent, in bytes.
@@ -115,7 +118,9 @@ pub enum ShardError {
         wait_ms: u64,
     },
     /// The disk is slower than the inserts of the actors.
-    #[error("the journal backlog is {backlog} bytes after {wait_ms} ms, expected at most {most}")]
+    #[error(
+        "the journal backlog is still {backlog} bytes after {wait_ms} ms, expected at most {most}: the disk is too slow"
+    )]
     JournalBehind {
         /// Journal backlog, in bytes.
         backlog: u64,
@@ -131,7 +136,7 @@ pub enum ShardError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is no directory for snapshots.
-    #[error("this shard has no data directory, expected --data-dir to write snapshots")]
+    #[error("this shard cannot write snapshots, because it was started without --data-dir")]
     NoDirectory,
     /// The shard is shutting down.
     #[error("this shard is shutting down")]

@@ -30,7 +30,7 @@ async fn a_partly_stored_batch_reports_the_number_of_stored_items() {
     assert_eq!(
         error,
         "table \"t\" could not serve the request within 20 ms: the rate limiter waits for samples: an insert would \
-         make the difference 4, expected at most 3 (inserts 3, samples 0, items 3)"
+         raise inserts x samples_per_insert - samples to 4, expected at most 3 (inserts 3, samples 0, items 3)"
     );
     // Retransmit the whole batch: the items that exist must not be stored twice.
     assert_eq!(shard.sample("t", 10, SOON).await.unwrap().items.len(), 3);
@@ -105,7 +105,10 @@ async fn requests_that_can_never_succeed_are_refused_with_the_reason() {
     }
     shard.insert(batch(2000, 1, SOON)).await.unwrap();
     let error = shard.insert(batch(5, 1, SOON)).await.unwrap_err();
-    assert_eq!(error.to_string(), "seq of actor 1 is 5, expected at least 977");
+    assert_eq!(
+        error.to_string(),
+        "seq of actor 1 is 5, expected at least 977: the shard no longer knows whether older items were inserted"
+    );
     let mut later = batch(0, 1, SOON);
     later.first.session = 2;
     shard.insert(later).await.unwrap();

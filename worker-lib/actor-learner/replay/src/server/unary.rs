@@ -49,7 +49,8 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
         }
         if let Some((received, len)) = &mut message {
             if data.len() > *len - received.len() {
-                let text = format!("a request of {len} bytes is followed by more data, expected one request");
+                let text =
+                    format!("the request of {len} bytes is followed by more data, expected a single request");
                 return Err(Status::invalid_argument(text));
             }
             received.put(data);
@@ -58,9 +59,9 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
     match message {
         Some((received, len)) if received.len() == len => Ok(received.freeze()),
         Some((received, len)) => {
-            Err(Status::invalid_argument(format!("a request ends after {} of {len} bytes", received.len())))
+            Err(Status::invalid_argument(format!("the request ends after {} of {len} bytes", received.len())))
         }
-        None => Err(Status::invalid_argument("the request has no message, expected one")),
+        None => Err(Status::invalid_argument("the request is empty, expected a message")),
     }
 }
 
@@ -69,7 +70,7 @@ fn begun(prefix: &[u8]) -> Result<Option<usize>, Status> {
     match *prefix {
         [0, a, b, c, d] => Ok(Some(u32::from_be_bytes([a, b, c, d]) as usize)),
         [flag, _, _, _, _] => {
-            Err(Status::unimplemented(format!("compression flag is {flag}, expected 0: no compression")))
+            Err(Status::unimplemented(format!("compression flag is {flag}, expected 0 (no compression)")))
         }
         _ => Ok(None),
     }
@@ -116,14 +117,14 @@ mod tests {
     #[test]
     fn requests_without_exactly_one_message_are_refused_with_the_reason() {
         let text = |frames: &[&[u8]]| received(frames).unwrap_err().message().to_owned();
-        assert_eq!(text(&[]), "the request has no message, expected one");
-        assert_eq!(text(&[b"\0\0\0"]), "the request has no message, expected one");
+        assert_eq!(text(&[]), "the request is empty, expected a message");
+        assert_eq!(text(&[b"\0\0\0"]), "the request is empty, expected a message");
         assert_eq!(text(&[b"\0\0\0\0\x05he", b"ll"]), "a request ends after 4 of 5 bytes");
         assert_eq!(
             text(&[b"\0\0\0\0\x02hello"]),
             "a request of 2 bytes is followed by more data, expected one request"
         );
-        assert_eq!(text(&[b"\x01\0\0\0\x02he"]), "compression flag is 1, expected 0: no compression");
+        assert_eq!(text(&[b"\x01\0\0\0\x02he"]), "compression flag is 1, expected 0 (no compression)");
     }
 
     #[test]

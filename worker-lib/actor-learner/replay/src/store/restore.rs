@@ -87,7 +87,10 @@ pub(crate) fn restore(
         table.writers = saved.writers;
         let removed = table.restore(saved.items.into_values(), saved.counts);
         if removed > 0 {
-            tracing::warn!("table {:?} has no room for {removed} of the saved items", table.config().name);
+            tracing::warn!(
+                "table {:?} has no room for {removed} of the saved items, which are dropped",
+                table.config().name
+            );
         }
         restored.items += table.len() as u64;
     }

@@ -12,7 +12,9 @@ pub enum Refusal {
         priority: f64,
     },
     /// A priority is negative, or its weight is so large that the sum of the weights could overflow.
-    #[error("priority is {priority}, expected 0 to 2^40 when raised to the exponent of {selector}")]
+    #[error(
+        "priority is {priority}, expected at least 0, and at most 2^40 when raised to the exponent of {selector}"
+    )]
     PriorityOutOfRange {
         /// Invalid priority.
         priority: f64,
@@ -34,8 +36,8 @@ pub enum Refusal {
 pub enum Held {
     /// The rate limiter holds back the insert until more items are sampled.
     #[error(
-        "the rate limiter waits for samples: an insert would make the difference {}, expected at most {} (inserts {}, \
-         samples {}, items {})",
+        "the rate limiter waits for samples: an insert would raise inserts x samples_per_insert - samples to {}, \
+         expected at most {} (inserts {}, samples {}, items {})",
         .limiter.difference(.counts) + .limiter.samples_per_insert, .limiter.max_diff, .counts.inserts, .counts.samples,
         .counts.size()
     )]
@@ -47,8 +49,8 @@ pub enum Held {
     },
     /// The rate limiter holds back the sample until more items are inserted.
     #[error(
-        "the rate limiter waits for inserts: {} items, expected at least {}; a sample would make the difference {}, \
-         expected at least {} (inserts {}, samples {})",
+        "the rate limiter waits for inserts: the table has {} items, expected at least {}; a sample would lower \
+         inserts x samples_per_insert - samples to {}, expected at least {} (inserts {}, samples {})",
         .counts.size(), .limiter.min_size_to_sample, .limiter.difference(.counts) - 1.0, .limiter.min_diff,
         .counts.inserts, .counts.samples
     )]
@@ -60,7 +62,8 @@ pub enum Held {
     },
     /// The table is full, and it is configured not to remove items to make room.
     #[error(
-        "the table is full with {items} items of {bytes} bytes, and its items are removed only when they are sampled"
+        "the table is full with {items} items ({bytes} bytes in total), and its items are removed only when they are \
+         sampled"
     )]
     Full {
         /// Number of items in the table.

@@ -92,7 +92,7 @@ async fn requests_without_the_token_are_refused() {
         for refused in refusals {
             let Some(ClientError::Refused { code, text, .. }) = refused else { panic!("{refused:?}") };
             assert_eq!(code, Code::Unauthenticated);
-            assert!(text.starts_with("the request carries no valid token"), "{text}");
+            assert!(text.starts_with("the request has no valid token"), "{text}");
         }
     }
     let token = Some(Token::read(&file).unwrap());

@@ -71,7 +71,7 @@ async fn all_calls() {
         (code, &text[..]),
         (
             Code::FailedPrecondition,
-            "this shard has no data directory, expected --data-dir to write snapshots"
+            "this shard cannot write snapshots, because it was started without --data-dir"
         )
     );
 }
@@ -121,7 +121,10 @@ async fn refusals_have_specific_error_codes() {
 
     let (code, text) = refusal(client.sample("q", 1).await);
     assert_eq!(code, Code::DeadlineExceeded);
-    assert!(text.contains("the rate limiter waits for inserts: 0 items, expected at least 1"), "{text}");
+    assert!(
+        text.contains("the rate limiter waits for inserts: the table has 0 items, expected at least 1"),
+        "{text}"
+    );
 
     let long = |len: usize| NewItem { priority: 1.0, version: 0, payload: Bytes::from(vec![0; len]) };
     let (code, text) = refusal(writer.insert(long((1 << 20) + 1)).await);

@@ -98,7 +98,9 @@ impl Lab<'_> {
                 Ok(line) if line.contains(" ready: ") => return Ok(child.id()),
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) if begin.elapsed() < READY_TIMEOUT => {}
-                Err(RecvTimeoutError::Timeout) => bail!("iswitchd is not ready after {READY_TIMEOUT:?}"),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("iswitchd did not become ready within {READY_TIMEOUT:?}")
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     bail!("iswitchd has ended; see its error message above")
                 }

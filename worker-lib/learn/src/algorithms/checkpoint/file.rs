@@ -189,7 +189,10 @@ impl<'a> Reader<'a> {
         match self.tensors.tensor(name) {
             Ok(view) if view.dtype() == dtype && view.shape().len() <= 2 => Ok(view),
             Ok(view) => {
-                Err(self.refuse(format!("{name} has the wrong type: {:?} {:?}", view.dtype(), view.shape())))
+                let (found, shape) = (view.dtype(), view.shape());
+                Err(self.refuse(format!(
+                    "{name} has type {found:?} and shape {shape:?}, expected {dtype:?} and at most 2 dimensions"
+                )))
             }
             Err(error) => Err(self.refuse(format!("{name}: {error}"))),
         }

@@ -245,7 +245,7 @@ fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<
     let old = own.into_iter().skip(KEPT).filter(|(_, advances, _)| !kept.contains(&Some(*advances)));
     for (_, _, path) in old {
         if let Err(error) = disk.remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "removing an old checkpoint file failed");
+            tracing::warn!(path = %path.display(), %error, "cannot remove an old checkpoint file");
         }
     }
     remove_unfinished(disk, directory, &format!("worker-{rank}."));

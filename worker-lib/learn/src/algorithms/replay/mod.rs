@@ -259,7 +259,7 @@ fn check_capacity(capacity: usize, least: usize) -> Result<(), TrainError> {
         return Ok(());
     }
     Err(TrainError::Config(format!(
-        "the replay buffer holds {capacity} transitions, expected at least {least}"
+        "the capacity of the replay buffer is {capacity} transitions, expected at least {least}"
     )))
 }
 

@@ -70,7 +70,7 @@ fn large_errors_are_sampled_more_often_with_smaller_weights() {
 #[test]
 fn a_replay_buffer_of_capacity_zero_is_refused() {
     let error = Replay::new(0, 1, 1, None).unwrap_err().to_string();
-    assert_eq!(error, "the replay buffer holds 0 transitions, expected at least 1");
+    assert_eq!(error, "the capacity of the replay buffer is 0 transitions, expected at least 1");
 }
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };

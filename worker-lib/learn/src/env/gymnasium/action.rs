@@ -73,8 +73,11 @@ mod tests {
     fn actions_of_another_kind_or_size_are_refused() {
         let refused = |actions: Actions, action| actions.encode(action).unwrap_err().to_string();
         let choices = refused(Actions::Discrete(3), Action::Discrete(3));
-        assert_eq!(choices, "the environment takes Discrete { n: 3 }, not Discrete(3)");
+        assert_eq!(choices, "the action is Discrete(3), but the environment takes Discrete { n: 3 }");
         let dims = refused(Actions::Continuous(vec![[-1.0, 1.0]]), Action::Continuous(&[0.0, 0.0]));
-        assert_eq!(dims, "the environment takes Continuous { dim: 1 }, not Continuous([0.0, 0.0])");
+        assert_eq!(
+            dims,
+            "the action is Continuous([0.0, 0.0]), but the environment takes Continuous { dim: 1 }"
+        );
     }
 }

@@ -96,7 +96,8 @@ impl Child {
         let len = u32::from_le_bytes(len) as usize;
         if len > message::MESSAGE_BYTES_MAX {
             return Err(ChildError::Protocol(format!(
-                "it sent a message of {len} bytes that is not an answer"
+                "it sent a response of {len} bytes, expected at most {}",
+                message::MESSAGE_BYTES_MAX
             )));
         }
         self.answer.resize(len, 0);

@@ -174,10 +174,10 @@ impl<'a> Reader<'a> {
                 text: String::from_utf8_lossy(text).into_owned(),
             }),
             Some((&RAISED, text)) => Err(ChildError::Raised(String::from_utf8_lossy(text).into_owned())),
-            other => Err(ChildError::Protocol(format!(
-                "its answer is of kind {:?}, expected {kind}",
-                other.map(|(kind, _)| *kind)
-            ))),
+            Some((other, _)) => {
+                Err(ChildError::Protocol(format!("its response is of kind {other}, expected {kind}")))
+            }
+            None => Err(ChildError::Protocol(format!("its response is empty, expected kind {kind}"))),
         }
     }
 
@@ -293,7 +293,9 @@ pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, 
     let (ended, count) = (reader.byte()? != 0, reader.number()? as usize);
     let (actual, expected) = (reader.0.len(), count.checked_mul(len_bytes));
     if actual == 0 || Some(actual) != expected {
-        return Err(ChildError::Protocol(format!("its replay has {actual} bytes for {count} observations")));
+        return Err(ChildError::Protocol(format!(
+            "its replay has {actual} bytes for {count} observations of {len_bytes} bytes each"
+        )));
     }
     Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
 }

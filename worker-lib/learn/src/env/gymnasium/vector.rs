@@ -196,7 +196,8 @@ impl Vector {
         let description = message::made(child.ask(&request)?)?;
         if description != self.description {
             return Err(ChildError::Protocol(format!(
-                "after a restart, its environment differs: {description:?}"
+                "after a restart, its environment is {description:?}, expected {:?}",
+                self.description
             )));
         }
         for index in 0..self.episodes.len() {

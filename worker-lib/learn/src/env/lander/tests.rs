@@ -142,7 +142,13 @@ fn a_restored_state_continues_bit_for_bit() {
 fn actions_of_the_other_kind_are_refused() {
     let mut observation = [0.0; OBSERVED];
     let error = PlanarLander::new().step(Action::Continuous(&[0.0; 2]), &mut observation).unwrap_err();
-    assert_eq!(error.to_string(), "the environment takes Discrete { n: 4 }, not Continuous([0.0, 0.0])");
+    assert_eq!(
+        error.to_string(),
+        "the action is Continuous([0.0, 0.0]), but the environment takes Discrete { n: 4 }"
+    );
     let error = PlanarLander::continuous().step(Action::Discrete(0), &mut observation).unwrap_err();
-    assert_eq!(error.to_string(), "the environment takes Continuous { dim: 2 }, not Discrete(0)");
+    assert_eq!(
+        error.to_string(),
+        "the action is Discrete(0), but the environment takes Continuous { dim: 2 }"
+    );
 }

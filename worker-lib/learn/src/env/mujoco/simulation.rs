@@ -67,7 +67,8 @@ impl Simulation {
         if sizes != [coordinates, coordinates, motors, coordinates] {
             let version = self.library.version();
             return Err(EnvError::Mujoco(format!(
-                "MuJoCo {version} has an unknown layout of mjtState, with sizes {sizes:?}; use 3.2.7 to 4.0.0"
+                "MuJoCo {version} has an unknown layout of mjtState, with sizes {sizes:?}; use a version from 3.2.7 to \
+                 4.0.0"
             )));
         }
         self.state_control = control;

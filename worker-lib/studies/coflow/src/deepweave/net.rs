@@ -94,7 +94,7 @@ impl Net {
         match jobs.iter().position(|job| job.coflows().len() > most) {
             None => Ok(()),
             Some(job) => {
-                let (field, count) = (format!("coflows of job {job}"), jobs[job].coflows().len());
+                let (field, count) = (format!("number of coflows of job {job}"), jobs[job].coflows().len());
                 Err(StudyError::field(field, count, format!("at most {most}, the maximum of the network")))
             }
         }
@@ -192,6 +192,6 @@ mod tests {
         let most = jobs.iter().map(|job| job.coflows().len()).max().unwrap();
         assert!(Net::new(NetKind::Paper, most).check(&jobs).is_ok());
         let text = Net::new(NetKind::Paper, most - 1).check(&jobs).unwrap_err().to_string();
-        assert!(text.starts_with("coflows of job ") && text.contains("expected at most"), "{text}");
+        assert!(text.starts_with("number of coflows of job ") && text.contains("expected at most"), "{text}");
     }
 }

@@ -221,8 +221,9 @@ impl Study for DeepWeaveStudy {
     fn read(&mut self, _: &DeepWeaveConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("source")?, self.task.source.digest());
         if saved != own {
-            let reason = "it was trained with other coflows or shapes; pass the same files".to_owned();
-            return Err(reader.refuse(reason).into());
+            let reason = "it was trained with coflows or shapes that differ from those of this run; pass the files of \
+                          the original run";
+            return Err(reader.refuse(reason.to_owned()).into());
         }
         let own = self.task.fabric.rates;
         if let Some(saved) = rates(reader)?.filter(|saved| *saved != own) {

@@ -130,7 +130,7 @@ impl JobEntry {
                     Ok(flows.into_iter().map(|(from, to, size)| Flow { from, to, size }).collect())
                 }
                 (None, Some(CollectiveEntry { kind, hosts, bytes })) => kind.flows(&hosts, bytes),
-                _ => return Err(format!("{field}: expected either flows or collective")),
+                _ => return Err(format!("{field}: expected exactly one of flows and collective")),
             };
             let coflow = flows.and_then(|flows| Coflow::new(ports, flows));
             coflows.push(coflow.map_err(|error| format!("{field}: {error}"))?);
@@ -174,7 +174,7 @@ mod tests {
             parse(&text).unwrap_err().to_string()
         };
         for (coflow, want) in [
-            ("{}", "jobs.json: jobs[0].coflows[0]: expected either flows or collective"),
+            ("{}", "jobs.json: jobs[0].coflows[0]: expected exactly one of flows and collective"),
             (r#"{"flows": [[0, 2, 1]]}"#, "jobs.json: jobs[0].coflows[0]: egress port is 2, expected 0 to 1"),
             (
                 r#"{"flows": [[0, 1, 1]], "starts_after": [0]}"#,

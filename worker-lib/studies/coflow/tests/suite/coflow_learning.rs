@@ -156,7 +156,7 @@ fn invalid_training_settings_are_reported_by_name() {
     training.save(directory.path()).unwrap();
     let mut other = alone(config, Task { source: source(8), fabric: FABRIC });
     let error = Saved::read(directory.path()).unwrap().restore(&mut other).unwrap_err().to_string();
-    assert!(error.contains("it was trained with other coflows or shapes"), "{error}");
+    assert!(error.contains("it was trained with coflows or shapes that differ"), "{error}");
 }
 
 #[test]

@@ -224,8 +224,8 @@ impl Study for PlacementStudy {
     fn read(&mut self, config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
-            let reason = "it was trained with different jobs, GPUs or rules; give the same options and files as in \
-                          that run";
+            let reason = "it was trained with jobs, GPUs or rules that differ from those of this run; pass the options \
+                          and files of the original run";
             return Err(reader.refuse(reason.to_owned()).into());
         }
         self.state.weights.read(config.tensors(), reader)?;

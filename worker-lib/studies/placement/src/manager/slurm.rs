@@ -179,7 +179,10 @@ fn read_nodes(path: &Path, gpu_type: Option<&str>) -> Result<Managed, StudyError
     types.sort_unstable();
     types.dedup();
     if gpu_type.is_none() && types.len() > 1 {
-        let reason = format!("nodes have the GPU types {}, expected one type; choose one", types.join(", "));
+        let reason = format!(
+            "the nodes have GPUs of several types ({}), expected one type; choose one with --gpu-type",
+            types.join(", ")
+        );
         return Err(StudyError::file(path, reason));
     }
     Ok(managed)
@@ -221,8 +224,9 @@ fn add_job(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) -> Res
     let tasks = hostlist::numbers(tasks).map_err(|reason| format!("array_task_string: {reason}"))?;
     if managed.jobs.len() + tasks.len() > TASKS_MAX {
         return Err(format!(
-            "array_task_string has {} tasks, expected at most {TASKS_MAX} jobs",
-            tasks.len()
+            "array_task_string has {} tasks after {} jobs, expected at most {TASKS_MAX} jobs in total",
+            tasks.len(),
+            managed.jobs.len()
         ));
     }
     managed.jobs.extend(tasks.iter().map(|task| waiting(format!("{}_{task}", job.job_id))));

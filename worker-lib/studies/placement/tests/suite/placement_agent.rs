@@ -164,7 +164,10 @@ fn invalid_states_of_jobs_are_reported_by_field() {
     let wrong = text(json!([{ "id": "a", "gpus": 2, "on": [3] }]), &[3]);
     assert_eq!(wrong, error("jobs[0].on is 1, expected 2 GPUs or none"));
     let wrong = text(json!([{ "id": "a", "gpus": 1, "on": [3] }]), &[]);
-    assert_eq!(wrong, error("jobs[0].on is 3, expected busy or draining GPUs that belong to no other job"));
+    assert_eq!(
+        wrong,
+        error("jobs[0].on is 3, expected the index of a busy or draining GPU that belongs to no other job")
+    );
     let wrong = text(json!([]), &[5]);
     assert_eq!(wrong, error("gpus[5].state is busy, expected busy only if a job runs on it"));
     let wrong = text(json!([{ "id": "a", "gpus": 1 }, { "id": "a", "gpus": 1 }]), &[]);

@@ -353,7 +353,7 @@ fn invalid_training_settings_are_reported_by_name() {
     training.save(directory.path()).unwrap();
     let mut other = alone(config, workload(4));
     let error = Saved::read(directory.path()).unwrap().restore(&mut other).unwrap_err().to_string();
-    assert!(error.contains("it was trained with different jobs, GPUs or rules"), "{error}");
+    assert!(error.contains("it was trained with jobs, GPUs or rules that differ"), "{error}");
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn invalid_files_of_slurm_are_refused_by_field() {
     let none = json!({ "jobs": [] });
     assert_eq!(
         slurm_error(&nodes, &none, None),
-        "nodes: nodes have the GPU types a100, v100, expected one type; choose one"
+        "nodes: the nodes have GPUs of several types (a100, v100), expected one type; choose one with --gpu-type"
     );
     assert_eq!(
         slurm_error(&nodes, &none, Some("h100")),

@@ -58,7 +58,9 @@ impl InsertStream {
         let mut left = keys.len();
         while left > 0 {
             let Some(answer) = open.answers.message().await? else {
-                return Err(Status::unavailable("the server ended the stream of inserts"));
+                return Err(Status::unavailable(
+                    "the server closed the insert stream before it acknowledged all items",
+                ));
             };
             left = left.saturating_sub(answer.keys.len());
         }

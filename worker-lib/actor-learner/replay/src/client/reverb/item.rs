@@ -94,7 +94,9 @@ fn content(key: u64, column: &Column, dtype: i32, chunks: &[ChunkData]) -> Resul
         let Some(end) = within else {
             return Err(wrong(
                 key,
-                format!("a slice of {count} steps from step {first} of a tensor with {steps}"),
+                format!(
+                    "a slice of {count} steps that begins at step {first} of a tensor with {steps} steps"
+                ),
             ));
         };
         bytes.extend_from_slice(&raw[first * step_bytes..end * step_bytes]);
@@ -119,7 +121,7 @@ fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, S
         |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot decompress ({error})"));
     let found = snap::raw::decompress_len(&tensor.tensor_content).map_err(damaged)?;
     if found != len {
-        return Err(wrong(key, format!("a tensor of {found} bytes, whose shape implies {len}")));
+        return Err(wrong(key, format!("a tensor of {found} bytes whose shape implies {len} bytes")));
     }
     snap::raw::Decoder::new().decompress_vec(&tensor.tensor_content).map_err(damaged)
 }
@@ -136,7 +138,7 @@ fn sums(key: u64, mut bytes: Vec<u8>, dtype: i32, step_bytes: usize) -> Result<V
 }
 
 fn wrong(key: u64, found: impl std::fmt::Display) -> Status {
-    Status::data_loss(format!("item {key} has {found}, expected a first column of whole uint8 tensors"))
+    Status::data_loss(format!("item {key} has {found}; expected a first column of whole uint8 tensors"))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn a_request_without_available_memory_is_refused_with_the_reason() {
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
     assert_eq!(
         status.message(),
-        "requests take 20000 of 50000 bytes, expected room for 40000 bytes within 30000 ms"
+        "requests take 20000 of 50000 bytes of memory, and 40000 more bytes did not become free within 30000 ms"
     );
     drop(all);
     let (admitted, _share) = admission.admit(body(vec![message(40_000)]));
@@ -77,5 +77,5 @@ fn an_overlong_request_is_refused_before_it_is_received() {
         admission(1 << 30).admit(body(vec![message(1 << 20), vec![0, 0xff, 0, 0], vec![0]]));
     let status = runtime().block_on(admitted.collect()).unwrap_err();
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
-    assert!(status.message().starts_with("a request is 4278190080 bytes long, expected at most 1048576"));
+    assert!(status.message().starts_with("the request is 4278190080 bytes long, expected at most 1048576"));
 }

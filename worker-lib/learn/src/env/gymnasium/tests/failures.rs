@@ -215,7 +215,10 @@ fn unknown_or_unsupported_environments_give_one_line_errors() {
         made.err().expect("expected an error instead of an environment").to_string()
     };
     let error = error_of("CartPool-v1");
-    assert!(error.starts_with("unknown environment \"CartPool-v1\": not built in (CartPole-v1, "), "{error}");
+    assert!(
+        error.starts_with("unknown environment \"CartPool-v1\": it is not built in (CartPole-v1, "),
+        "{error}"
+    );
     assert!(error.contains("doesn't exist") && !error.contains('\n'), "{error}");
     let error = error_of("FrozenLake-v1");
     assert!(error.starts_with("FrozenLake-v1: observation space Discrete(16) is not supported, "), "{error}");

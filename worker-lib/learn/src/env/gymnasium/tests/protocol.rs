@@ -33,9 +33,9 @@ fn the_error_of_an_ended_process_quotes_its_standard_error() {
 #[test]
 fn output_of_a_foreign_program_is_recognised() {
     let error = error_of("echo Python 4.0 at your service; sleep 1", LONG);
-    assert!(error.contains("a message of 1752463696 bytes that is not an answer"), "{error}");
+    assert!(error.contains("it sent a response of 1752463696 bytes"), "{error}");
     let error = error_of(r"printf '\002\000\000\000\002\000'; sleep 1", LONG);
-    assert!(error.contains("its answer is of kind Some(2), expected 1"), "{error}");
+    assert!(error.contains("its response is of kind 2, expected 1"), "{error}");
 }
 
 #[test]
@@ -44,7 +44,10 @@ fn a_refusal_of_the_child_is_reported() {
     let expected = "environment \"Some-v1\" is not available: it is not built in (CartPole-v1, ";
     assert!(error.starts_with(expected) && error.ends_with("), and sorry"), "{error}");
     let error = error_of(r"printf '\007\000\000\000\005\003sorry'; sleep 1", LONG);
-    assert!(error.starts_with("unknown environment \"Some-v1\": not built in (CartPole-v1, "), "{error}");
+    assert!(
+        error.starts_with("unknown environment \"Some-v1\": it is not built in (CartPole-v1, "),
+        "{error}"
+    );
     assert!(error.ends_with("), and sorry"), "{error}");
     assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
 }

@@ -38,7 +38,7 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     let times = |name: &str, times: &TimesSummary| {
         let TimesSummary { mean, p50, p95, p99, max } = times;
         print_line!(
-            "{name} {} s; p50 {:.2}, p95 {:.1}, p99 {:.1}, max {:.1}",
+            "{name}: mean {} s, p50 {:.2}, p95 {:.1}, p99 {:.1}, max {:.1}",
             mean.text(2),
             p50.mean,
             p95.mean,

@@ -63,7 +63,9 @@ impl Contestant for PolicySource {
         };
         let evaluations = || -> anyhow::Result<u64> {
             let parsed = number.parse().ok();
-            parsed.with_context(|| format!("evaluations of {name} is {number:?}, expected a number"))
+            parsed.with_context(|| {
+                format!("number of evaluations of {name} is {number:?}, expected a whole number")
+            })
         };
         match name {
             LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: evaluations()? }),
