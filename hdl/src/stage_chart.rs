@@ -1,4 +1,4 @@
-//! Chart of the stages of the accelerator over time, drawn from a Value Change Dump.
+//! Gantt chart of the accelerator's stages, drawn from a Value Change Dump.
 
 use std::io::{self, Read};
 
@@ -7,20 +7,22 @@ use vcd::{Command, IdCode, Parser};
 
 use crate::simulation::{CYCLE_PS, FrameSpan};
 
-/// Frames of the run that the dump records, in the order of arrival.
+/// Frames of the run that the dump records.
 pub(crate) struct Frames<'a> {
-    /// Frames at the input: one contribution per worker, with an ordinary frame before the last contribution.
+    /// Spans of the frames at the input, in order: one contribution per worker, with an ordinary frame before the last
+    /// contribution.
     pub(crate) entered: &'a [FrameSpan],
-    /// Spans of the ordinary frame and of the result at the output.
+    /// Spans at the output: that of the ordinary frame, then that of the result.
     pub(crate) left: [FrameSpan; 2],
     /// Number of bursts in a contribution.
     pub(crate) bursts: usize,
 }
 
-/// Stage of the accelerator, with the condition under which it is active.
+/// A stage of the accelerator and the condition under which it is active.
 struct Stage {
     name: &'static str,
-    /// Signals below the top module, with their values. The stage is active while all signals have these values.
+    /// Pairs of a signal, named relative to the top module, and a value. The stage is active in the cycles in which
+    /// every signal has its value.
     condition: &'static [(&'static str, &'static str)],
     owner: Owner,
 }
@@ -28,26 +30,28 @@ struct Stage {
 /// Rule that assigns an active cycle of a stage to a frame.
 #[derive(Clone, Copy)]
 enum Owner {
-    /// Frame that passes the input in the cycle.
+    /// The cycle belongs to the frame at the input.
     Entering,
-    /// Frame that passes the output in the cycle.
+    /// The cycle belongs to the frame at the output.
     Leaving,
     /// The n-th interval in which the stage is active belongs to the n-th contribution.
     Interval,
     /// The n-th active cycle belongs to the n-th frame to arrive.
     Decision,
-    /// Contribution of the burst that passes in the cycle.
+    /// The stage processes one burst per active cycle; the cycle belongs to the contribution of this burst.
     Burst,
-    /// Contribution of the next burst that leaves the queue of bursts.
+    /// The cycle belongs to the contribution of the burst at the head of the burst queue.
     NextBurst,
-    /// The result.
+    /// The cycle belongs to the result.
     Result,
 }
 
 const POP: &str = "datapath.bursts.pop";
-/// State of the Seg counter. States are named after the step of the request that is being read.
+/// State register of the Seg counter, which handles two requests at once. `Read` and `Compare` are steps of the newer
+/// request; in these states, the counter judges and decides the older request.
 const STATE: &str = "datapath.counter.state.q";
-/// Condition under which the Seg counter weighs, judges or decides a contribution, not an ordinary frame.
+/// Condition under which the frame that the Seg counter weighs, judges or decides is a contribution rather than an
+/// ordinary frame.
 const DECIDES_DATA: [(&str, &str); 2] =
     [("datapath.counter.has_deciding.q", "1"), ("datapath.counter.decides_ordinary.q", "0")];
 
@@ -77,7 +81,7 @@ const STAGES: [Stage; 14] = [
     stage("output", &[("m_axis_tvalid", "1"), ("m_axis_tready", "1")], Owner::Leaving),
 ];
 
-/// Draws the stages of the first `cycles` cycles as SVG.
+/// Draws the activity of all stages in the first `cycles` clock cycles as SVG.
 ///
 /// # Errors
 /// Fails if the dump cannot be read or lacks a signal.
@@ -150,8 +154,8 @@ fn chart(title: String, frames: &Frames<'_>, active: &[Vec<bool>]) -> GanttChart
 }
 
 impl Frames<'_> {
-    /// Returns the bars of a stage: maximal intervals of active cycles that belong to the same frame. `pops` are the
-    /// cycles in which a burst leaves the queue of bursts.
+    /// Returns the bars of a stage. A bar covers consecutive active cycles that belong to the same frame. `active` and
+    /// `pops` state for each cycle whether the stage is active and whether a burst leaves the burst queue.
     fn spans(&self, owner: Owner, active: &[bool], pops: &[bool]) -> Vec<Span> {
         let contributions = self.entered.len() - 1;
         let (ordinary, result) = (contributions, contributions + 1);

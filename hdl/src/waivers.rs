@@ -1,10 +1,10 @@
-//! Tool messages about the generated Verilog that do not indicate an error, each with a reason. Any other message
-//! is an error.
+//! Waivers for lint messages about the generated Verilog that do not indicate an error. Any message without a waiver
+//! fails the lint tests.
 
-/// Kind of message that is ignored.
+/// A kind of lint message that is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// For Verilator, the name of the warning; for Icarus, a text that the message contains.
+    /// Name of the warning for Verilator, or a text that the message contains for Icarus Verilog.
     pub code: &'static str,
     /// Reason why the message indicates no error.
     pub reason: &'static str,

@@ -1,4 +1,4 @@
-//! Trace of one segment through the accelerator, as shown by `hdl simulate`.
+//! Simulation of the path of one segment through the accelerator, for `hdl simulate`.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use crate::simulation::{
 use crate::stage_chart::{self, Frames};
 
 const ORDINARY_LEN_BYTES: usize = 96;
-/// Number of floats in a burst, the unit in which the accelerator sums.
+/// Number of floats in a burst. The accelerator adds the floats of a burst in parallel.
 const BURST_FLOATS: usize = 8;
 
 /// Configuration of a walkthrough.
@@ -29,30 +29,30 @@ const BURST_FLOATS: usize = 8;
 pub struct Walkthrough {
     /// Build of the accelerator.
     pub build: Build,
-    /// Number of members that contribute, 1 to 8.
+    /// Number of workers that contribute, 1 to 8.
     pub workers: u8,
     /// Number of floats in the segment, 1 to 366.
     pub floats: u16,
     /// Seed for the floats.
     pub seed: u64,
-    /// File for the waveforms, as a Value Change Dump.
+    /// Value Change Dump file for the waveforms.
     pub vcd: Option<PathBuf>,
-    /// File for a chart of the stages over time, as SVG. Requires `vcd`.
+    /// SVG file for a chart that shows when each stage is active. Requires `vcd`.
     pub svg: Option<PathBuf>,
 }
 
-/// Times at which frames entered and left the accelerator.
+/// Clock cycles in which the frames entered and left the accelerator.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FrameTimings {
-    /// Frames of the contributions, one per worker.
+    /// Contributions at the input, one per worker.
     pub contributions: Vec<FrameSpan>,
-    /// An ordinary frame, sent immediately before the last contribution.
+    /// Ordinary frame at the input, sent immediately before the last contribution.
     pub ordinary_in: FrameSpan,
-    /// The same frame at the output.
+    /// The ordinary frame at the output.
     pub ordinary_out: FrameSpan,
-    /// The result.
+    /// The result at the output.
     pub result: FrameSpan,
-    /// Cycles from the last beat of the last contribution to the last beat of the result.
+    /// Number of clock cycles from the last beat of the last contribution to the last beat of the result.
     pub latency_cycles: u64,
 }
 
@@ -73,7 +73,7 @@ pub enum WalkthroughError {
         /// Cause of the failure.
         source: io::Error,
     },
-    /// The waveforms cannot be read for the chart.
+    /// The chart cannot be drawn because the waveforms cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
         /// Path of the file.
@@ -81,17 +81,18 @@ pub enum WalkthroughError {
         /// Cause of the failure.
         source: io::Error,
     },
-    /// The output of the simulated board is wrong.
+    /// The frames sent by the simulated board are wrong.
     #[error("the board sent {0:?}, expected the ordinary frame and the sum of the contributions")]
     Wrong(Vec<Frame>),
 }
 
 impl Walkthrough {
-    /// Sends one contribution from each worker back to back, with an ordinary frame before the last one, and compares
-    /// the output with the sum that [`add`] computes.
+    /// Sends one contribution from each worker back to back, with an ordinary frame before the last contribution.
+    /// Compares the result with the sum that [`add`] computes. Writes the waveforms and the chart if their files are
+    /// given.
     ///
     /// # Errors
-    /// Fails if a file cannot be written or the output is wrong.
+    /// Fails if the board fails or sends wrong frames, or if a file cannot be written or read.
     ///
     /// # Panics
     /// Panics if the number of workers or floats is out of range.
@@ -194,7 +195,7 @@ impl Walkthrough {
     }
 }
 
-/// Returns the network port of a worker as a bit of `tuser`.
+/// Returns the network port of a worker, in the one-hot encoding of `tuser`.
 fn port(number: u8) -> u8 {
     1 << (2 * (number % 4))
 }

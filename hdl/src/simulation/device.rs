@@ -1,27 +1,28 @@
 //! Interface to a simulated accelerator, independent of the simulator.
 
-/// A frame on the stream.
+/// An Ethernet frame on the input or output stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Bytes of the frame, starting with the destination MAC address.
     pub bytes: Vec<u8>,
-    /// Source port, one-hot.
+    /// Source port, in the one-hot encoding of `tuser`.
     pub source: u8,
-    /// Destination ports, one bit each.
+    /// Destination ports, with one bit per port as in `tuser`.
     pub destination: u8,
 }
 
-/// Pattern of the pauses of the source or the sink of the stream.
+/// Pattern of the cycles in which a stream's source does not assert `tvalid` for a new beat, or its sink does not
+/// assert `tready`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// Pauses in this percentage of the cycles.
+    /// Pauses in each cycle with this probability, in percent.
     Percent(u8),
     /// Pauses in every fourth cycle.
     Fourth,
 }
 
 impl Pause {
-    /// Returns the pattern as one byte.
+    /// Returns the code of the pattern in the [`super::Verilated`] protocol.
     pub fn code(self) -> u8 {
         match self {
             Self::Percent(percent) => percent,
@@ -30,41 +31,43 @@ impl Pause {
     }
 }
 
-/// One step of a simulation. Steps are executed in sequence.
+/// A command to a simulated board. The simulator executes commands in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Sends a frame immediately after the previous one.
     Send(Frame),
-    /// Sends a frame that ends after the given number of bytes, although `tuser` states its full length.
+    /// Sends only the given number of bytes of a frame, although `tuser` states the length of the whole frame.
     Cut(Frame, u16),
-    /// Sends the given number of beats of a frame, then resets the board. The reset clears all state, including the
-    /// registers.
+    /// Sends at most the given number of beats of a frame, then resets the board in the middle of the frame. The reset
+    /// clears all state, including the registers.
     Reset(Frame, u8),
-    /// Sends nothing until no beat has entered or left the board for `DRAIN_CYCLES`.
+    /// Sends nothing until no beat has entered or left the board for `DRAIN_CYCLES` consecutive cycles.
     Drain,
-    /// Writes a register. Drain first if the order relative to frames matters.
+    /// Writes a value to the register at a byte offset. The write can take effect while earlier frames are still in the
+    /// board; to prevent this, use [`Self::Drain`] first.
     Write(u16, u32),
-    /// Sets the pauses of the source and of the sink from now on.
+    /// Sets the pause patterns of the source and of the sink for all following commands.
     Pauses(Pause, Pause),
 }
 
-/// Outcome of a run.
+/// Result of [`Device::run`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Output frames, in order.
     pub frames: Vec<Frame>,
-    /// Clock cycles from the first input beat to the last output beat. `beats` is the number of input beats.
+    /// Number of clock cycles from the first input beat to the last beat at the input or output, both included. `beats`
+    /// is the number of input beats.
     pub cycles: u64,
     pub beats: u64,
 }
 
-/// Illegal behaviour of a board.
+/// Illegal behaviour of a simulated board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// The board makes no progress although work is left.
+    /// The board accepts and sends no beat for `STALL_CYCLES` although a command is still in progress.
     #[error("stalled: nothing entered or left the board for {STALL_CYCLES} cycles")]
     Stalled,
-    /// The board keeps sending without input.
+    /// The board still sends frames `ENDLESS_CYCLES` after its last input beat.
     #[error("endless: frames still leave the board {ENDLESS_CYCLES} cycles after the last input beat")]
     Endless,
     /// The valid bytes of a beat do not start at the first byte or are not contiguous.
@@ -79,7 +82,7 @@ pub enum BoardError {
 }
 
 impl BoardError {
-    /// Returns the error with the given code of the [`super::Verilated`] protocol.
+    /// Returns the error with the given code in the [`super::Verilated`] protocol, or `None` if the code is unknown.
     pub(super) fn from_code(code: u8) -> Option<Self> {
         [Self::Stalled, Self::Endless, Self::KeepGap, Self::ShortBeat].get(usize::from(code)).copied()
     }
@@ -93,19 +96,20 @@ pub trait Device {
     /// Executes all commands, then drains the board.
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error>;
 
-    /// Reads a register.
+    /// Reads the register at a byte offset.
     fn read(&mut self, offset: u16) -> Result<u32, Self::Error>;
 }
 
-/// Cycles without a transfer after which a device counts as drained. A sweep of all slots takes fewer cycles.
+/// Number of consecutive cycles without a transfer after which a board counts as drained. A sweep of all slots takes
+/// fewer cycles.
 pub(super) const DRAIN_CYCLES: u32 = 600;
-/// Cycles for which the board is held in reset.
+/// Number of cycles for which a simulator holds the board in reset.
 pub(super) const RESET_CYCLES: u32 = 4;
-/// Cycles after a reset until all memories are cleared.
+/// Number of cycles that a simulator waits after a reset. The board needs fewer cycles to clear all memories.
 pub(super) const WAKE_CYCLES: u32 = 300;
-/// Cycles without a transfer after which a device with work left counts as stalled: more than thirty times the drain
-/// time.
+/// Number of consecutive cycles without a transfer after which a board counts as stalled if a command is still in
+/// progress. The value is more than 30 times [`DRAIN_CYCLES`].
 pub(super) const STALL_CYCLES: u32 = 20_000;
-/// Limit on the cycles from the last input beat to the last output beat. Sending the results of 1,024 segments at the
-/// pace of the ports takes about a quarter of it.
+/// Maximum number of cycles from the last input beat to the last output beat. The board needs about a quarter of them
+/// to send the results of 1,024 segments at the rate of the ports.
 pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

@@ -1,4 +1,5 @@
-//! Simulation of the top module: the inputs are frames and register accesses, the outputs are frames.
+//! Simulation of the top module. A simulation takes frames and register accesses, and returns frames and register
+//! values.
 
 mod device;
 mod rust_device;

@@ -15,10 +15,11 @@ use super::trace::Trace;
 use crate::accelerator::{Build, IswitchAccel};
 use crate::axis::{BEAT_LEN_BYTES, Halves, Tuser};
 
-/// Iteration limit of the simulator; larger than the number of modules on the longest path between two registers.
+/// Maximum number of iterations in which the logic must settle. The limit exceeds the number of modules on the longest
+/// path between two registers, so only a combinational loop can reach it.
 const MOST_ITERATIONS: usize = 200;
 
-/// A simulated board.
+/// A board simulated by rust-hdl.
 pub struct RustDevice {
     /// The top module, boxed because it is too large for the stack of a test.
     top: Box<IswitchAccel>,
@@ -26,14 +27,14 @@ pub struct RustDevice {
     source: Pause,
     sink: Pause,
     cycle: u64,
-    /// Beats of the frame currently being sent.
+    /// Beats of the current frame that the board has not yet accepted.
     beats: VecDeque<Beat>,
-    /// Whether a beat is offered; it stays offered until it is accepted.
+    /// Whether `tvalid` is asserted at the input. It stays asserted until the board accepts the beat.
     offered: bool,
     arriving: Vec<u8>,
     arriving_ports: (u8, u8),
     idle: u32,
-    /// Cycle in which the last beat was accepted.
+    /// Cycle in which the board accepted the last input beat or, if it is later, in which the current operation began.
     fed: u64,
     started: Option<u64>,
     ended: u64,
@@ -44,21 +45,22 @@ pub struct RustDevice {
     trace: Option<Trace>,
 }
 
-/// First and last cycle of a frame on one side of the board, counted from the start of the run.
+/// First and last cycle of a frame at the input or at the output of the board. Cycle 0 is that of the first input beat
+/// of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FrameSpan {
-    /// Cycle of the first beat.
+    /// Cycle in which the first beat is transferred.
     pub first_cycle: u64,
-    /// Cycle of the last beat.
+    /// Cycle in which the last beat is transferred.
     pub last_cycle: u64,
 }
 
-/// Times at which frames entered and left the board.
+/// Clock cycles in which the frames of a run entered and left the board.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FrameSpans {
-    /// Frames at the input, in the order of sending.
+    /// Frames at the input, in the order in which they entered.
     pub entered: Vec<FrameSpan>,
-    /// Frames at the output, in the order of arrival.
+    /// Frames at the output, in the order in which they left.
     pub left: Vec<FrameSpan>,
 }
 
@@ -71,10 +73,10 @@ struct Beat {
 }
 
 impl RustDevice {
-    /// Creates a board after reset.
+    /// Creates a board and resets it.
     ///
     /// # Panics
-    /// Panics if its logic contains a combinational loop.
+    /// Panics if the logic of the board contains a combinational loop.
     pub fn new(build: Build) -> Self {
         let mut device = Self {
             top: Box::new(IswitchAccel::new(build)),
@@ -105,12 +107,13 @@ impl RustDevice {
         &self.top
     }
 
-    /// Returns the times at which the frames of the last run entered and left.
+    /// Returns the clock cycles in which the frames of the last run entered and left the board.
     pub fn frame_spans(&self) -> &FrameSpans {
         &self.frame_spans
     }
 
-    /// Starts recording every change of every signal as a Value Change Dump, in picoseconds at 200 MHz.
+    /// Starts recording all signal changes as a Value Change Dump. The timestamps are in picoseconds, for a clock of
+    /// 200 MHz.
     pub fn trace(&mut self, to: impl Write + 'static) -> io::Result<()> {
         self.trace = Some(Trace::begin(Box::new(to), self.top.as_ref())?);
         Ok(())
@@ -153,7 +156,8 @@ impl RustDevice {
         }
     }
 
-    /// Simulates one clock cycle; beats are transferred only if `open` is set.
+    /// Simulates one clock cycle. If `open` is false, `tvalid` at the input and `tready` at the output stay low, so no
+    /// beat is transferred.
     fn step(&mut self, open: bool) -> Result<(), BoardError> {
         self.cycle += 1;
         let (source_pauses, sink_pauses) = (self.pauses(self.source), self.pauses(self.sink));
@@ -225,7 +229,7 @@ impl RustDevice {
         Ok(())
     }
 
-    /// Queues the first `len` bytes of a frame.
+    /// Queues the beats of the first `len` bytes of a frame.
     fn queue(&mut self, frame: &Frame, len: usize) {
         let user = Tuser {
             len: (frame.bytes.len() as u64).into(),
@@ -242,8 +246,8 @@ impl RustDevice {
         }
     }
 
-    /// Simulates one cycle of a loop that ends only if the board makes progress. Fails if the board stalls or never
-    /// stops sending.
+    /// Simulates one clock cycle of a loop that waits for the board. Fails if the board has stalled or does not stop
+    /// sending.
     fn step_or_give_up(&mut self) -> Result<(), BoardError> {
         self.step(true)?;
         if self.idle >= STALL_CYCLES {

@@ -9,7 +9,7 @@ use rust_hdl::prelude::*;
 
 use super::CYCLE_PS;
 
-/// A Value Change Dump being written.
+/// A Value Change Dump that is being written.
 pub(super) struct Trace {
     probe: Option<VCDProbe<Sink>>,
     sink: Sink,
@@ -24,7 +24,7 @@ impl Trace {
         Ok(Self { probe: Some(write_vcd_dump(probe, top)), sink, now_ps: 0 })
     }
 
-    /// Records the changes until the next clock edge.
+    /// Records the signals that have changed and advances the time by half a clock cycle.
     pub(super) fn half_cycle(&mut self, top: &dyn Block) {
         if let Some(probe) = self.probe.take() {
             let mut probe = write_vcd_change(probe, top);
@@ -45,8 +45,8 @@ impl Trace {
     }
 }
 
-/// Sink that accepts every write and stores the first error until the end, because rust-hdl panics if a trace cannot
-/// be written.
+/// Writer whose writes always succeed, because rust-hdl panics on a write error. The writer stores the first error,
+/// which [`Trace::end`] returns.
 #[derive(Clone)]
 struct Sink(Rc<RefCell<State>>);
 

@@ -1,9 +1,25 @@
 //! The generated Verilog, compiled by Verilator into a program that is controlled through pipes.
 //!
-//! Commands: `S` len u16, source u8, destination u8, bytes; `C` cut u16, then as for `S`; `X` beats u8, then as for
-//! `S`; `D`; `W` offset u16, value u32; `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as for `S`; `V` value
-//! u32; `E` cycles u64, beats u64; `X` code of a [`BoardError`] u8, after which the program ends. Integers are
-//! little-endian.
+//! The program reads commands from standard input and writes answers to standard output. Each command and each answer
+//! begins with its code, an ASCII letter. Integers are little-endian.
+//!
+//! | Command | Meaning | Fields |
+//! |---|---|---|
+//! | `S` | [`Command::Send`] | len u16, source u8, destination u8, bytes of the frame |
+//! | `C` | [`Command::Cut`] | cut u16, then the fields of `S` |
+//! | `X` | [`Command::Reset`] | beats u8, then the fields of `S` |
+//! | `D` | [`Command::Drain`] | none |
+//! | `W` | [`Command::Write`] | offset u16, value u32 |
+//! | `P` | [`Command::Pauses`] | source u8, sink u8: codes of the patterns |
+//! | `R` | reads a register | offset u16 |
+//! | `E` | ends a run | none |
+//!
+//! | Answer | Meaning | Fields |
+//! |---|---|---|
+//! | `F` | output frame | the fields of `S` |
+//! | `V` | value of the register | value u32 |
+//! | `E` | end of the run | cycles u64, beats u64 |
+//! | `X` | [`BoardError`], after which the program exits | code u8 |
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,20 +32,20 @@ use super::verilator::{self, BuildError, Source};
 /// Reason why a simulation of the Verilog failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VerilatedError {
-    /// Communication with the program failed.
+    /// Communication with the simulation program failed.
     #[error("the simulation failed: {0}")]
     Pipe(#[from] io::Error),
     /// The board behaved illegally.
     #[error(transparent)]
     Board(#[from] BoardError),
-    /// The program sent an answer that is not in the protocol.
+    /// The program sent an unknown answer or an unknown error code.
     #[error("the simulation responded with code {0}, expected F, V, E or X")]
     UnknownAnswer(u8),
 }
 
 const DRIVER: &str = include_str!("../../cpp/device.cpp");
 
-/// A simulated board. Dropping it ends the program.
+/// A board simulated by a Verilator program. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Verilated {
     child: Child,
@@ -38,17 +54,18 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// Compiles Verilog with the top module `iswitch_accel` in a directory, and returns the path of the program.
+    /// Compiles `verilog`, whose top module must be `iswitch_accel`, in `directory` and returns the path of the
+    /// program.
     pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
         verilator::compile(Source { top: "iswitch_accel", verilog, driver: DRIVER }, directory)
     }
 
-    /// Starts a program built by [`Self::build`], with the board after reset.
+    /// Starts a program built by [`Self::build`]. The program resets the board before it executes commands.
     pub fn start(program: &Path) -> io::Result<Self> {
         Self::start_with(program, &[])
     }
 
-    /// Starts a program as [`Self::start`] does, with plus-arguments for the Verilog.
+    /// Starts a program as [`Self::start`] does and passes it command-line arguments, such as plusargs for the Verilog.
     pub fn start_with(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut command = Process::new(program);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -128,7 +145,7 @@ fn read_report(from: &mut impl Read) -> Result<Report, VerilatedError> {
     }
 }
 
-/// Returns the error that an unexpected answer represents.
+/// Converts an unexpected answer to an error. Reads the error code from `from` if the answer has one.
 fn failure(code: u8, from: &mut impl Read) -> io::Result<VerilatedError> {
     if code != b'X' {
         return Ok(VerilatedError::UnknownAnswer(code));

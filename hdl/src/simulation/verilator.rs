@@ -1,4 +1,4 @@
-//! Compilation of Verilog and a C++ driver into a program with Verilator.
+//! Compilation of Verilog and its C++ driver into a program, by Verilator.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use crate::waivers::VERILATOR;
 /// Reason why a compilation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A file could not be written.
+    /// A file or directory could not be written.
     #[error("cannot write to {0:?}: {1}")]
     Write(PathBuf, #[source] io::Error),
     /// Verilator could not be started.
@@ -21,12 +21,12 @@ pub enum BuildError {
     Refused(String),
 }
 
-/// A Verilog module and its driver.
+/// A Verilog module and the C++ program that drives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Name of the module. The C++ class has the same name with the prefix V.
+    /// Name of the module. Verilator's C++ class for it has this name with the prefix V.
     pub top: &'a str,
-    /// Verilog of the module and of all modules it contains.
+    /// Verilog of the module and of all its submodules.
     pub verilog: &'a str,
     /// C++ source of the driver.
     pub driver: &'a str,

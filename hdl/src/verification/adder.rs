@@ -1,4 +1,4 @@
-//! Comparison of the adder's Verilog under Verilator with [`add`].
+//! Comparison of the adder's Verilog, simulated by Verilator, with [`add`].
 
 use std::io::{self, BufReader, Read, Write};
 use std::iter;
@@ -18,7 +18,7 @@ use crate::simulation::verilator::{self, BuildError, Source};
 
 const TOP: &str = "fp32_adder";
 const DRIVER: &str = include_str!("../../cpp/adder.cpp");
-/// Number of pairs sent to the program at once.
+/// Number of operand pairs sent to the simulation program at once.
 const BLOCK_PAIRS: usize = 16_384;
 
 type Pairs = Vec<(u32, u32)>;
@@ -30,14 +30,14 @@ pub struct Plan {
     pub random: u64,
     /// Seed for the random pairs.
     pub seed: u64,
-    /// Step between the corner pairs that are added; 1 selects all of them.
+    /// Interval at which corner pairs are selected; 1 selects all of them.
     pub corner_step: u64,
 }
 
-/// Number of correct sums, by kind.
+/// Numbers of compared sums, by kind. All sums were correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
-    /// Number of sums compared.
+    /// Total number of sums compared.
     pub sums: u64,
     /// Number of sums that are NaN.
     pub nan: u64,
@@ -62,7 +62,7 @@ pub enum AdderError {
         #[expect(missing_docs)]
         got: u32,
     },
-    /// Communication with the program failed.
+    /// Communication with the simulation program failed.
     #[error("the simulation failed: {0}")]
     Pipe(#[from] io::Error),
 }
@@ -93,11 +93,12 @@ pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
     verilator::compile(Source { top: TOP, verilog, driver: DRIVER }, directory)
 }
 
-/// Adds all pairs of the plan with a program built by [`build`] and compares the sums. `progress` receives the number
-/// of sums compared.
+/// Adds all pairs of the plan with a program built by [`build`], which receives `arguments` on its command line, and
+/// compares each sum with that of [`add`]. Calls `progress` after each block of pairs with the number of sums compared
+/// so far.
 ///
 /// # Errors
-/// Returns the first wrong sum.
+/// Fails at the first wrong sum, or if communication with the program fails.
 pub fn verify(
     program: &Path,
     arguments: &[String],
@@ -124,7 +125,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Sends the pairs to the program and to the thread that compares.
+/// Sends the pairs to the program and to the thread that compares the sums.
 fn send(plan: Plan, mut to: impl Write, sender: &SyncSender<Pairs>) -> io::Result<()> {
     let mut pairs = plan.iter();
     loop {

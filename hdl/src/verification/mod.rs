@@ -1,5 +1,5 @@
-//! Comparison of the generated Verilog with its source: the adder alone, all modules, and Verilog with inserted
-//! faults, which these checks and the lock-step must detect.
+//! Checks that the generated Verilog agrees with its source. They compare the adder alone and every module. Faults
+//! inserted into the Verilog must be detected by these checks or by `testbench lockstep`.
 
 pub mod adder;
 pub mod faults;

@@ -1,4 +1,4 @@
-//! The top module in rust-hdl's simulation: a round of four workers.
+//! Tests of the top module in rust-hdl's simulation, with a job of four workers.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -102,8 +102,9 @@ fn ordinary_frames_pass_untouched() {
     assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
 }
 
-/// Regression test for a deadlock: a result that started immediately after its decision occupied the output while it
-/// waited for sums, and the sums waited for the output behind an ordinary frame.
+/// Regression test for a deadlock. A result that started immediately after its decision occupied the output while it
+/// waited for its sums. Its last contribution, without which no sum was complete, waited behind an ordinary frame that
+/// could not leave until the output was free.
 #[test]
 fn a_result_does_not_deadlock_with_its_own_sums() {
     let setup = setup(1, 366);
@@ -157,10 +158,11 @@ fn a_stalled_board_is_an_error() {
     assert_eq!(device.run(&commands), Err(BoardError::Stalled));
 }
 
-/// Four ports of 10 Gb/s deliver at most one frame in 3.36 cycles.
+/// Minimum average number of clock cycles per frame at the input: four ports of 10 Gb/s deliver at most one frame in
+/// 3.36 cycles.
 const LINE_RATE_CYCLES: f64 = 3.36;
 
-/// Returns the number of cycles that a frame takes on average if the frames arrive without pauses.
+/// Returns the average number of clock cycles per frame if the frames are sent back to back.
 fn cycles_per_frame(device: &mut RustDevice, frames: &[Command]) -> f64 {
     let report = device.run(frames).unwrap();
     report.cycles as f64 / frames.len() as f64

@@ -1,4 +1,5 @@
-//! Compares the adder in rust-hdl's simulation with the host CPU's adder and with another independent implementation.
+//! Compares the adder, in rust-hdl's simulation and in Verilog, with `hdl::adder::add`, and this function with the
+//! independent implementation in rustc_apfloat.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Checks that the list of faults fits the RTL.
+//! Checks that every fault in hdl/faults.toml can be inserted into the RTL.
 
 use std::collections::HashSet;
 

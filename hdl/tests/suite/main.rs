@@ -1,4 +1,4 @@
-//! Tests of the RTL in a single program, so that they are linked only once.
+//! Tests of the RTL. They form a single test binary, so that cargo links the crate only once.
 
 mod accelerator;
 mod adder;

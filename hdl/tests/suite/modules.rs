@@ -1,4 +1,4 @@
-//! Compares every module in rust-hdl's simulation with its generated Verilog under Icarus Verilog.
+//! Compares the rust-hdl simulation of every module with its generated Verilog, simulated by Icarus Verilog.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatu
 use iswitch_harness::requirements;
 
 const CYCLES: usize = 2_000;
-/// Number of cycles for the modules that contain all others. They are slow, and mostly idle with random inputs;
-/// `testbench lockstep` tests them thoroughly.
+/// Number of cycles for the modules that contain all others. These modules simulate slowly and are mostly idle with
+/// random inputs; `testbench lockstep` tests them thoroughly.
 const FEW_CYCLES: usize = 300;
 const HOLD_OTHERS: [&str; 2] = ["datapath", "iswitch_accel"];
 const SEED: u64 = 1;

@@ -1,4 +1,4 @@
-//! Tests of the timing estimate on netlists whose delays are small enough to be added up by hand.
+//! Tests of the timing estimate on netlists small enough for their delays to be added up by hand.
 
 #![expect(clippy::needless_pass_by_value, reason = "netlists read better without borrows")]
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const TOLERANCE_NS: f64 = 1e-9;
 
-/// Returns a cell with these inputs and outputs, each with its net.
+/// Returns a cell. `inputs` and `outputs` give the name of each pin and the connections of its bits.
 fn cell(primitive: &str, inputs: &[(&str, Value)], outputs: &[(&str, Value)]) -> Value {
     let directions = |pins: &[(&str, Value)], direction: &str| {
         pins.iter().map(|(pin, _)| ((*pin).to_owned(), json!(direction))).collect::<Vec<_>>()
@@ -31,7 +31,7 @@ fn lut2(a: Value, b: Value, o: usize) -> Value {
     cell("LUT2", &[("I0", json!([a])), ("I1", json!([b]))], &[("O", json!([o]))])
 }
 
-/// Returns a module with these cells and the clock on net 2. Nets 10 to 99 are named n10 to n99.
+/// Returns a module with the given cells and a clock port on net 2. Nets 10 to 99 are named unit.n10 to unit.n99.
 fn netlist(cells: Value) -> Netlist {
     let names: serde_json::Map<_, _> =
         (10..100).map(|net| (format!("unit.n{net}"), json!({"bits": [net]}))).collect();

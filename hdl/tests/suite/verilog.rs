@@ -1,4 +1,5 @@
-//! Tests of the Verilog in the tree: it is the output of the generator, and hdl/README.md lists its registers.
+//! Tests that the Verilog in the repository is up to date, that it contains no dangerous construct, and that
+//! hdl/README.md lists its registers.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,8 @@ fn the_verilog_in_the_tree_is_up_to_date() {
     );
 }
 
-/// Only one build is in the tree. The other one differs only in the size of the buffer.
+/// The repository contains the Verilog of the build with 128 slots only. This test checks that the Verilog of the build
+/// with 256 slots differs from it only in the size of the buffer.
 #[test]
 fn builds_differ_only_in_the_buffer_size() {
     let [small, large] = [Build::Slots128, Build::Slots256].map(generate::accelerator);
@@ -32,7 +34,8 @@ fn builds_differ_only_in_the_buffer_size() {
     assert!(differing.len() == 3 && differing.iter().all(is_of_the_buffer), "{differing:?}");
 }
 
-/// Rejects the constructs whose Verilog behaves differently from rust-hdl's simulation, as far as the text shows them.
+/// Rejects constructs whose Verilog behaves differently from rust-hdl's simulation, as far as the text of the Verilog
+/// reveals them.
 #[test]
 fn the_verilog_contains_no_dangerous_construct() {
     for &build in Build::value_variants() {
@@ -59,7 +62,7 @@ fn the_verilog_contains_no_dangerous_construct() {
     }
 }
 
-/// Returns the text before each mask of a cast, back to its opening bracket.
+/// Returns the operand of each cast in a line. A cast is a bit mask in brackets, `(operand & mask)`.
 fn casts(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices(" & ").filter_map(|(at, _)| {
         let is_mask = line[at + 3..].split_once("'h").is_some_and(|(width, _)| width.parse::<u32>().is_ok());
@@ -79,7 +82,7 @@ fn casts(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Checks that the documented register map is that of the hardware.
+/// Checks that hdl/README.md lists every register and every counter of the hardware.
 #[test]
 fn the_readme_lists_every_register() {
     let source = include_str!("../../src/accelerator/registers.rs");

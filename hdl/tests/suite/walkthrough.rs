@@ -1,4 +1,4 @@
-//! Tests of `simulate`: the cycles that it reports for a segment, and the waveforms that it writes.
+//! Tests of `hdl simulate`, both of the cycles that it reports for a segment and of the waveforms that it writes.
 
 use std::fs;
 

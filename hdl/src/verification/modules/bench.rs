@@ -1,4 +1,4 @@
-//! Replay of a trace in the generated Verilog, under Icarus Verilog.
+//! Replay of traces in the generated Verilog, simulated by Icarus Verilog.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use super::trace::Trace;
 /// Reason why a comparison of modules failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
-    /// A module's Verilog differs from its source.
+    /// An output of a module's Verilog differs from that of its rust-hdl simulation.
     #[error(
         "the Verilog of {module} differs from its simulation: in cycle {cycle}, {port} is {got}, expected {expected}"
     )]
@@ -20,9 +20,9 @@ pub enum ModulesError {
         module: String,
         #[expect(missing_docs)]
         port: String,
-        /// Cycle of the difference, counted from 0.
+        /// Cycle in which the output differs, counted from 0.
         cycle: usize,
-        /// Value in the Verilog, in hexadecimal. `expected` is the value in rust-hdl.
+        /// Value of the output in the Verilog, in hexadecimal. `expected` is its value in the rust-hdl simulation.
         got: String,
         #[expect(missing_docs)]
         expected: String,
@@ -33,15 +33,15 @@ pub enum ModulesError {
     /// Icarus Verilog could not be started.
     #[error("cannot start {0}: {1}; install Icarus Verilog (Debian: apt-get install iverilog)")]
     Start(&'static str, #[source] io::Error),
-    /// Icarus reported an error or stopped early.
+    /// Icarus Verilog reported an error or ended before the last cycle.
     #[error("{0} failed:\n{1}")]
     Refused(&'static str, String),
 }
 
-/// Runs the Verilog of all traces with the inputs of each and compares the outputs in each cycle.
+/// Simulates the Verilog of each trace with the inputs of the trace and compares the outputs in each cycle.
 ///
 /// # Errors
-/// Returns the first difference.
+/// Fails at the first difference, or if Icarus Verilog fails or a file cannot be written.
 pub fn compare(traces: &[Trace], directory: &Path) -> Result<(), ModulesError> {
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
@@ -90,7 +90,7 @@ fn parse_difference(line: &str) -> Option<ModulesError> {
     Some(ModulesError::Different { module, port, cycle, got: word()?, expected: word()? })
 }
 
-/// Returns a Verilog module without ports that drives the module of the trace and checks its outputs.
+/// Returns a Verilog testbench that applies the inputs of a trace to its module and checks the outputs.
 fn bench(trace: &Trace) -> String {
     let Trace { name, ports, clock, cycles, .. } = trace;
     let mut text = format!("module bench${name};\n    integer file, found, cycle;\n");

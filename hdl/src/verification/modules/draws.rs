@@ -1,7 +1,8 @@
-//! Random values for the ports of any module, chosen so that they exercise it.
+//! Random values for the inputs of any module, drawn so that they exercise its logic.
 //!
-//! A bit tends to keep one value for a while, so that streams flow, stop and pause. Words of the same width are drawn
-//! from a few values that all ports share for a while, so that addresses coincide and keys match.
+//! For [`EPISODE_CYCLES`] at a time, each bit is usually set, usually clear, or set in half of the cycles, so that
+//! streams flow, stall and pause. During the same cycles, most words of the same width are drawn from a few values that
+//! all ports share, so that addresses coincide and keys match.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +21,20 @@ use crate::accelerator::verdict::Weighed;
 use crate::adder::Kind;
 use crate::axis::{Flit, Halves, Lanes, Tuser};
 
-/// Number of cycles after which the probabilities of bits and the values of words change.
+/// Number of cycles after which the bit probabilities and the shared words are drawn anew.
 const EPISODE_CYCLES: usize = 48;
-/// Probabilities that a bit is set, in percent.
+/// Choices for the probability that a bit is set, in percent.
 const PERCENTS: [u32; 4] = [5, 50, 50, 95];
-/// Number of cycles per thousand in which a module is reset or its state is cleared. The value is small because
+/// Average number of cycles per thousand in which a module is reset or its state is cleared. The value is small because
 /// clearing takes 256 cycles.
 const RESET_PER_MILLE: u32 = 1;
 const SHARED_VALUES: usize = 2;
 
-/// Source of the values.
+/// Generator of the random values.
 pub(super) struct Draws {
     random: ChaCha8Rng,
     cycle: usize,
-    /// Number of bits drawn so far in this cycle.
+    /// Number of `Bit` values drawn so far in this cycle.
     bit: usize,
     percents: Vec<u32>,
     shared: BTreeMap<usize, [u64; SHARED_VALUES]>,
@@ -80,14 +81,14 @@ impl Draws {
         self.random.random_range(0..1000) < per_mille
     }
 
-    /// Draws a word with a random number of significant bits, because register addresses are small numbers in wide
-    /// words.
+    /// Draws a word of up to `bits` significant bits. The number of significant bits is random, because register
+    /// addresses are small numbers in wide words.
     fn short_word(&mut self, bits: usize) -> u64 {
         let word: u64 = self.random.random();
         word >> self.random.random_range(64 - bits..64)
     }
 
-    /// Draws a word of at most 64 bits.
+    /// Draws a word of `bits` bits, 1 to 64.
     fn word(&mut self, bits: usize) -> u64 {
         let mask = u64::MAX >> (64 - bits);
         let word = match self.random.random_range(0..16) {
@@ -106,9 +107,9 @@ impl Draws {
     }
 }
 
-/// A type whose values can be drawn.
+/// A type whose values can be drawn at random.
 pub(super) trait Draw: Synth {
-    /// Draws one value.
+    /// Draws one random value.
     fn draw(draws: &mut Draws) -> Self;
 }
 
@@ -132,7 +133,7 @@ impl<const N: usize> Draw for Bits<N> {
     }
 }
 
-/// Implements `Draw` for records field by field.
+/// Implements `Draw` for records by drawing each field.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
         $(impl Draw for $record {

@@ -1,5 +1,6 @@
-//! Comparison of each module in rust-hdl's simulation and in the generated Verilog: for the same random inputs, the
-//! outputs must be equal in each cycle. It reveals constructs that rust-hdl simulates differently from its Verilog.
+//! Comparison of the rust-hdl simulation of each module with its generated Verilog. For the same random inputs, the
+//! outputs must be equal in each cycle. The comparison reveals constructs that rust-hdl simulates differently from the
+//! Verilog that it generates for them.
 
 mod bench;
 mod draws;
@@ -58,13 +59,14 @@ impl Module {
     /// Simulates the module for the given number of cycles with random inputs.
     ///
     /// # Panics
-    /// Panics if the list in this file omits one of its inputs.
+    /// Panics if [`MODULES`] omits an input of the module, or if the module contains a combinational loop.
     pub fn trace(&self, cycles: usize, seed: u64) -> Trace {
         (self.record)(cycles, seed)
     }
 }
 
-/// Builds the list of modules. Each entry has the form `name = constructor, [clock] { inputs }`.
+/// Builds the list of modules. Each entry has the form `name = constructor, [clock] { inputs }`; the brackets are empty
+/// if the module has no clock.
 macro_rules! modules {
     ($($name:literal = $block:expr, [$($clock:ident)?] { $($port:ident),* })*) => {
         &[$(Module {
@@ -101,7 +103,7 @@ impl Trace {
     }
 }
 
-/// All modules of the accelerator, both those with logic and those that consist of wires.
+/// All modules of the accelerator, including those that consist only of wires.
 pub const MODULES: &[Module] = modules! {
     "fp32_adder" = Fp32Adder::default(), [clock] { a, b }
     "unpack" = Unpack::default(), [clock] { a, b }

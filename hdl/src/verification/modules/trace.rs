@@ -1,4 +1,4 @@
-//! Trace of a module in rust-hdl's simulation.
+//! Trace of the ports of a module in rust-hdl's simulation.
 
 use rust_hdl::core::atom::{Atom, AtomKind};
 use rust_hdl::core::probe::Probe;
@@ -7,7 +7,8 @@ use rust_hdl::prelude::*;
 use super::draws::Draws;
 use crate::generate;
 
-/// Iteration limit of the simulator; larger than the number of modules on the longest path between two registers.
+/// Maximum number of iterations in which the logic must settle. The limit exceeds the number of modules on the longest
+/// path between two registers, so only a combinational loop can reach it.
 const MOST_ITERATIONS: usize = 200;
 
 /// A port of a module.
@@ -18,18 +19,19 @@ pub(super) struct Port {
     pub(super) is_input: bool,
 }
 
-/// Verilog of a module and the values of its ports in each simulated clock cycle, sampled just before the edge.
+/// Verilog of a module and the values of its ports in each simulated clock cycle, sampled just before the rising clock
+/// edge.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Name of the module in the Verilog.
     pub name: &'static str,
-    /// Text of the Verilog. If it is changed, the comparison must detect the change.
+    /// Verilog of the module. Tests alter it to check that the comparison detects the difference.
     pub verilog: String,
-    /// Name of the clock port; `None` for modules without state.
+    /// Name of the clock port, or `None` for a combinational module.
     pub(super) clock: Option<&'static str>,
     /// Ports other than the clock.
     pub(super) ports: Vec<Port>,
-    /// Port values: one line per cycle with one hexadecimal number per port.
+    /// Values of `ports`, as one line per cycle with one hexadecimal number per port.
     pub(super) cycles: Vec<String>,
 }
 
@@ -47,7 +49,8 @@ impl Trace {
         self.ports.iter().filter(|port| !port.is_input).map(|port| port.name.as_str())
     }
 
-    /// Returns the outputs that had the same value in all cycles, for which the comparison proves little.
+    /// Returns the names of the outputs that had the same value in all cycles. For these outputs, a comparison proves
+    /// little.
     pub fn constant_outputs(&self) -> Vec<&str> {
         let rows: Vec<Vec<_>> = self.cycles.iter().map(|line| line.split(' ').collect()).collect();
         let is_constant = |at: usize| rows.iter().all(|row| row[at] == rows[0][at]);
@@ -60,7 +63,7 @@ fn label(name: &str, is_input: bool) -> String {
     format!("{} {name}", if is_input { "in" } else { "out" })
 }
 
-/// Simulates a module for the given number of cycles. `drive` sets all inputs except the clock, which `tick` sets.
+/// Simulates a module for `cycles` clock cycles. `drive` sets all inputs except the clock, and `tick` sets the clock.
 pub(super) fn record<B: Block>(
     (name, clock): (&'static str, Option<&'static str>),
     mut block: B,
@@ -93,7 +96,7 @@ fn settle<B: Block>(name: &str, block: &mut B) {
     assert!(simulate(block, MOST_ITERATIONS), "{name} does not settle");
 }
 
-/// Reads the ports of the outermost module.
+/// Probe that reads the ports of the outermost module.
 #[derive(Default)]
 struct Reader {
     depth: usize,
@@ -121,7 +124,7 @@ impl Probe for Reader {
     }
 }
 
-/// Returns the signatures of all modules in a circuit, each with the name of one instance.
+/// Returns the distinct signatures of the modules in a circuit, each with the hierarchical name of one instance.
 pub fn signatures(name: &str, block: &dyn Block) -> Vec<(String, Vec<String>)> {
     let mut walker = Walker::default();
     block.accept(name, &mut walker);
