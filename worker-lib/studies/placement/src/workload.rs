@@ -103,7 +103,7 @@ impl JobSource {
                 } else {
                     "arriving at once".to_owned()
                 };
-                format!("{count} jobs drawn from {} jobs, {when}", pool.jobs().len())
+                format!("{count} jobs drawn from a pool of {}, {when}", pool.jobs().len())
             }
         }
     }

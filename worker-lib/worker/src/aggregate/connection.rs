@@ -112,7 +112,7 @@ impl fmt::Display for ConnectError {
             }
             Self::Incomplete { address, missing, waited, refused } => {
                 let missing = Ranks(missing);
-                write!(f, "no connection at {address} from {missing} within {waited:?}{refused}")
+                write!(f, "{missing} did not connect to {address} within {waited:?}{refused}")
             }
             Self::Left { address, refused } => write!(
                 f,
@@ -122,7 +122,7 @@ impl fmt::Display for ConnectError {
                 write!(f, "{address} is neither a member of a ring nor a parameter server")
             }
             Self::Mismatch { field, address, theirs, own } => {
-                write!(f, "{field} is {theirs} at {address}, but {own} here")
+                write!(f, "{field} is {theirs} at {address}, but {own} in this process")
             }
             Self::BadOption { field, value, expected } => {
                 write!(f, "{field} is {value}, expected {expected}")

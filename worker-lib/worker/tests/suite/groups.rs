@@ -253,10 +253,10 @@ fn workers_with_differing_group_settings_get_a_specific_error() {
     let present = ParameterServerClient::join(&options, 1).unwrap();
     let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
     let error = ParameterServerClient::join(&other, 0).unwrap_err();
-    let expected = format!("gradient length is 10 at {address}, but 11 here");
+    let expected = format!("gradient length is 10 at {address}, but 11 in this process");
     assert_eq!(error.to_string(), expected);
     let error = serving.join().unwrap().unwrap_err().to_string();
-    let begin = format!("no connection at {address} from ranks 0, 2 within 300ms; refused meanwhile: ");
+    let begin = format!("ranks 0, 2 did not connect to {address} within 300ms; refused meanwhile: ");
     assert!(error.starts_with(&begin), "{error}");
     assert!(error.contains("the last one: gradient length is 11 at "), "{error}");
     drop(present);
