@@ -55,7 +55,9 @@ impl Throughputs {
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
             let alone = alone.ok_or_else(|| {
                 let null = value.get("null").map_or_else(|| "missing".to_owned(), Value::to_string);
-                fail(format!("throughput of {key} on {gpu_type} (key null) is {null}, expected a number of at least 0"))
+                fail(format!(
+                    "throughput of {key} on {gpu_type} (key null) is {null}, expected a number of at least 0"
+                ))
             })?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
