@@ -22,8 +22,8 @@ pub struct Resources {
 pub struct LutUse {
     /// Number of LUT1 to LUT6 and INV cells.
     pub cells: u32,
-    /// Estimated number of LUTs that implement these cells. Two cells with at most five inputs in total can share a
-    /// LUT, because a LUT has two outputs.
+    /// Estimated number of LUTs that implement `cells`. Two cells with at most five inputs in total can share a LUT,
+    /// because a LUT has two outputs.
     pub logic: u32,
     /// Number of LUTs used as distributed RAM.
     pub memory: u32,

@@ -70,7 +70,7 @@ pub struct Timing {
     pub endpoints: usize,
     /// Number of endpoints whose delay exceeds the budget.
     pub over_budget: usize,
-    /// Worst path to each endpoint name, in descending order of delay.
+    /// Worst paths, one per endpoint name, in descending order of delay.
     pub paths: Vec<Path>,
 }
 
@@ -107,8 +107,7 @@ struct Graph<'a> {
 
 /// Analyses the timing of a netlist, with all net delays multiplied by `net_scale`.
 ///
-/// The result lists the worst paths to at most `most` endpoint names and counts the endpoints whose delay exceeds
-/// `budget_ns`.
+/// The result lists at most `most` of the worst paths and counts the endpoints whose delay exceeds `budget_ns`.
 pub fn analyse(
     netlist: &Netlist,
     net_scale: f64,
@@ -199,8 +198,8 @@ impl<'a> Graph<'a> {
         if is_direct { 0.0 } else { outside_ns + pass_ns(kind, pin) }
     }
 
-    /// Returns the nets on which a net depends combinationally. The delay in nanoseconds of each includes the cell that
-    /// drives `net`.
+    /// Returns the nets on which a net depends combinationally, each with the delay in nanoseconds from its driver to
+    /// the output of the cell that drives `net`.
     fn fan_in(&self, net: usize) -> Vec<(usize, f64)> {
         let Some(Driver::Pin { kind, cell, pin, bit }) = self.drivers[net] else { return Vec::new() };
         pins(cell, Direction::Input)

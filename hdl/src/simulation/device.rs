@@ -38,8 +38,8 @@ pub enum Command {
     Send(Frame),
     /// Sends only the given number of bytes of a frame, although `tuser` states the length of the whole frame.
     Cut(Frame, u16),
-    /// Sends at most the given number of beats of a frame, then resets the board in the middle of the frame. The reset
-    /// clears all state, including the registers.
+    /// Sends at most the given number of beats of a frame, then resets the board. The reset clears all state, including
+    /// the registers.
     Reset(Frame, u8),
     /// Sends nothing until no beat has entered or left the board for `DRAIN_CYCLES` consecutive cycles.
     Drain,

@@ -1,5 +1,5 @@
-//! Checks that the generated Verilog agrees with its source. They compare the adder alone and every module. Faults
-//! inserted into the Verilog must be detected by these checks or by `testbench lockstep`.
+//! Comparison of the generated Verilog with its source. [`adder`] compares the adder and [`modules`] compares every
+//! module. [`faults`] inserts faults that these comparisons or `testbench lockstep` must detect.
 
 pub mod adder;
 pub mod faults;

@@ -1,5 +1,5 @@
 //! Compares the adder, in rust-hdl's simulation and in Verilog, with `hdl::adder::add`, and this function with the
-//! independent implementation in rustc_apfloat.
+//! independent implementation in `rustc_apfloat`.
 
 use std::collections::VecDeque;
 
