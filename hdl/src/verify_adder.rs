@@ -1,4 +1,4 @@
-//! `hdl verify-adder`: compares the adder's Verilog with the host CPU's sums.
+//! `hdl verify-adder`: compares the sums of the adder's Verilog with those of the host CPU.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,16 +12,17 @@ use serde_json::json;
 pub(crate) struct Options {
     /// Number of random pairs of operands
     ///
-    /// Half of the operands are near 1 or near a limit of the number format.
+    /// At least half of the operands have an exponent near that of 1.0 or near a limit of the format. In one pair in
+    /// eight, the operands nearly cancel.
     #[arg(long, default_value_t = 100_000_000)]
     random: u64,
-    /// Seed of the random choices
+    /// Seed for the random pairs
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Step between the corner cases that are added
+    /// Interval at which corner cases are selected; 1 selects all of them
     ///
-    /// With N, only every N-th corner case is added. The 37,748,736 corner cases are all pairs of operands with all
-    /// exponents, 12 fractions and both signs.
+    /// The 37,748,736 corner cases are all pairs of operands that have one of the 256 exponents, one of 12 fractions,
+    /// and either sign.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     corner_step: u64,
     /// Print the result as one line of JSON
@@ -29,7 +30,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Compiles the adder with Verilator and compares its sums.
+/// Compiles the adder with Verilator and compares its sums with those of the host CPU.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let Options { random, seed, corner_step, json } = *options;
     let plan = Plan { random, seed, corner_step };

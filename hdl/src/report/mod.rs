@@ -42,8 +42,7 @@ pub struct BuildReport {
     pub slow_timing: Timing,
 }
 
-/// Computes the resource use and timing of a synthesised build. The report lists the worst path of at most `paths`
-/// endpoints.
+/// Computes the resource use and timing of a synthesised build. The report lists at most `paths` of the worst paths.
 pub fn measure(build: Build, synthesis: &Synthesis, paths: usize) -> Result<BuildReport, TimingError> {
     let Synthesis { netlist, counts } = synthesis;
     Ok(BuildReport {

@@ -1,16 +1,16 @@
 //! Faults inserted into the generated Verilog, which verification must detect.
 //!
 //! All faults are compiled into one program, as mutant schemata (Untch, Offutt and Harrold, "Mutation Analysis Using
-//! Mutant Schemata", 1993). A module with faults becomes a selection between itself and one changed copy per fault; a
-//! plus-argument makes the selection when the simulation starts. Verilator therefore runs once and not once per
-//! fault.
+//! Mutant Schemata", 1993). Each module with faults is replaced by a selector that instantiates the original module and
+//! one faulty copy per fault. A plusarg selects the copy when the simulation starts. Verilator therefore compiles the
+//! Verilog only once instead of once per fault.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Plus-argument that selects a fault by its number in the list, starting from 1.
+/// Plusarg that selects a fault by its number in the list, counted from 1.
 pub const ARGUMENT: &str = "fault";
 const LIST: &str = include_str!("../../faults.toml");
 
@@ -18,15 +18,15 @@ const LIST: &str = include_str!("../../faults.toml");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
-    /// `testbench lockstep`, with the board's Verilog.
+    /// `testbench lockstep`, run on the Verilog of the whole accelerator.
     Lockstep,
-    /// [`super::adder::verify`], with the adder's Verilog.
+    /// [`super::adder::verify`], run on the Verilog of the adder.
     Adder,
-    /// [`super::modules::compare`], with the Verilog of the module alone.
+    /// [`super::modules::compare`], run on the Verilog of the faulty module alone.
     Modules,
 }
 
-/// A piece of Verilog and its replacement.
+/// A fault, defined by a text in a Verilog module and the faulty text that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -38,9 +38,9 @@ pub struct Fault {
     pub found_by: Check,
     /// Verilog module that contains the fault.
     pub module: String,
-    /// Text that occurs exactly once in the module.
+    /// Text to replace, which must occur exactly once in the module.
     pub search: String,
-    /// Replacement for the text.
+    /// Faulty text that replaces `search`.
     pub replace: String,
 }
 
@@ -55,7 +55,7 @@ pub enum FaultError {
         #[expect(missing_docs)]
         module: String,
     },
-    /// The text does not occur exactly once.
+    /// The text to replace does not occur exactly once in the fault's module.
     #[error(
         "fault {fault}: its text occurs {count} times in {module}, expected 1: the fault no longer fits the RTL"
     )]
@@ -106,7 +106,8 @@ impl Fault {
     }
 }
 
-/// Returns the Verilog with all the given faults inserted, of which [`ARGUMENT`] selects one or none.
+/// Returns the Verilog with all the given faults inserted. In a simulation, the plusarg [`ARGUMENT`] activates one of
+/// them; without this plusarg, all faults are inactive.
 pub fn plant(verilog: &str, faults: &[Fault]) -> Result<String, FaultError> {
     let mut by_module: BTreeMap<&str, Vec<(usize, &Fault)>> = BTreeMap::new();
     for (at, fault) in faults.iter().enumerate() {
@@ -136,7 +137,7 @@ fn renamed(module: &str, name: &str, number: usize) -> String {
 /// A port as declared in the Verilog.
 struct Port<'a> {
     is_output: bool,
-    /// Bit range such as `[7:0]`, or empty.
+    /// Bit range such as `[7:0]`, or an empty string for a single bit.
     range: &'a str,
     name: &'a str,
 }
@@ -156,7 +157,8 @@ impl<'a> Port<'a> {
     }
 }
 
-/// Returns a module with the same ports that outputs the signals of the selected copy.
+/// Returns the selector that replaces a module with faults. The selector has the same ports as the module; its outputs
+/// are those of the selected copy.
 fn choice(name: &str, module: &str, numbers: &[usize]) -> String {
     let ports: Vec<_> = module.lines().filter_map(Port::parse).collect();
     let names: Vec<_> = ports.iter().map(|port| port.name).collect();
