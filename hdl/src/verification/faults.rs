@@ -47,7 +47,7 @@ pub struct Fault {
 /// Reason why a fault could not be inserted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// The module does not exist.
+    /// The Verilog does not contain the fault's module.
     #[error("fault {fault}: no module {module}: the fault no longer fits the RTL")]
     NoModule {
         /// Name of the fault.
