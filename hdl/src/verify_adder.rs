@@ -48,8 +48,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         println!("{}", json!({ "random": random, "seed": seed, "outcome": outcome, "seconds": seconds }));
     } else {
         println!(
-            "{sums} sums, {random} of which are of random pairs ({nan} NaN, {infinite} infinite, {subnormal} \
-             subnormal): no difference found in {seconds:.0} s"
+            "{sums} sums computed by the Verilog adder, {random} of them of random pairs ({nan} NaN, {infinite} \
+             infinite, {subnormal} subnormal): all correct; {seconds:.0} s"
         );
     }
     ExitCode::SUCCESS

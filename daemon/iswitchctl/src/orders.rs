@@ -159,8 +159,8 @@ fn show(job: u32, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let found: Vec<&Value> = all.iter().filter(|status| status["job"] == job).collect();
     if found.is_empty() {
         let numbers: Vec<_> = all.iter().map(|status| status["job"].to_string()).collect();
-        let expected = if numbers.is_empty() { "none is running".to_owned() } else { numbers.join(", ") };
-        anyhow::bail!("job is {job}, expected the number of a job of this switch: {expected}");
+        anyhow::ensure!(!numbers.is_empty(), "job is {job}, but this switch has no jobs");
+        anyhow::bail!("job is {job}, expected the number of a job of this switch: {}", numbers.join(", "));
     }
     let found = Value::from(found.into_iter().cloned().collect::<Vec<_>>());
     print(&if ask.json() { format!("{found}\n") } else { Request::Jobs.text(found) });

@@ -660,7 +660,7 @@ impl Settings {
         };
         if threads.count > room {
             let expected =
-                format!("at most {room}, because the threads use consecutive UDP ports, up to 65535");
+                format!("at most {room}, because the threads use consecutive UDP ports, none above 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)

@@ -227,7 +227,8 @@ fn create_loop(
     let of_thread = |parent: &SocketAddrV4| {
         part::address(*parent, at).with_context(|| {
             format!(
-                "parent is {parent}, expected a lower UDP port, because each thread needs a port up to 65535"
+                "parent is {parent}, expected a lower UDP port, because the threads use consecutive ports of the \
+                 parent, none above 65535"
             )
         })
     };
@@ -261,7 +262,8 @@ fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
             tracing::warn!(
                 threads = count,
                 error = iswitch_manual::describe(error.as_ref()),
-                "running a single thread instead, because the UDP ports for further threads are in use; set --threads"
+                "running a single thread, because the UDP ports for further threads are in use; free these ports, or \
+                 set --threads 1"
             );
             open_udp(config, 1)?
         }
@@ -327,7 +329,10 @@ fn open_udp(config: &Config, threads: usize) -> anyhow::Result<Vec<Vec<UdpPort>>
         let ports = ports.with_context(|| match threads {
             1 => format!("cannot serve UDP address {address}"),
             _ => {
-                format!("cannot serve {threads} consecutive UDP ports from {address} (--threads)")
+                format!(
+                    "cannot serve {threads} consecutive UDP ports from {address}; choose another --udp address, or \
+                     decrease --threads"
+                )
             }
         })?;
         for (thread, port) in opened.iter_mut().zip(ports) {
@@ -391,7 +396,7 @@ fn check_buffer(port: &dyn Port, config: &Config) {
         tracing::warn!(
             port,
             recv_buffer_bytes,
-            "receive buffer limited by net.core.rmem_max; windows will be small"
+            "receive buffer limited by net.core.rmem_max; the workers' windows will be small"
         );
     }
 }

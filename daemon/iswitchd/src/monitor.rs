@@ -143,7 +143,9 @@ impl Drop for Monitor {
         let _ = self.requests.shutdown(std::net::Shutdown::Both);
         match self.child.wait() {
             Ok(status) if status.success() => {}
-            outcome => tracing::error!(?outcome, "the monitor failed: ingress rules may be left behind"),
+            outcome => {
+                tracing::error!(?outcome, "the monitor failed, and may have left ingress rules behind")
+            }
         }
     }
 }
@@ -174,7 +176,7 @@ fn run() -> anyhow::Result<()> {
     let mut line = String::new();
     (&mut input).take(RESOURCES_LEN_MAX_BYTES).read_line(&mut line)?;
     let resources: Resources =
-        serde_json::from_str(&line).context("cannot parse the description of the daemon")?;
+        serde_json::from_str(&line).context("cannot parse the list of resources that the daemon sent")?;
     log::start(resources.log_format, resources.log_level);
     log::detach()?;
     io::stdout().write_all(READY.as_bytes())?;

@@ -30,7 +30,7 @@ pub enum SandboxError {
     )]
     NotRoot(String),
     /// None of the default users exists.
-    #[error("there is no user {}; set the user with --user", USUAL_USERS.join(" or "))]
+    #[error("there is no user {}; choose another user with --user", USUAL_USERS.join(" or "))]
     Nobody,
     /// A system call failed.
     #[error(transparent)]

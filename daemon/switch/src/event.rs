@@ -355,7 +355,10 @@ impl fmt::Display for Event {
                 write!(f, "job {job}: refused by the parent {parent}: {refused}")
             }
             Self::GaveWay { job } => {
-                write!(f, "job {job}: a member that holds its earlier sums has returned; all must rejoin")
+                write!(
+                    f,
+                    "job {job}: a worker that holds earlier sums of the job has joined; all members must rejoin"
+                )
             }
             Self::JobForgotten { job } => {
                 write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
@@ -365,7 +368,7 @@ impl fmt::Display for Event {
             }
             Self::JoinRefused { job, address, status, expected, exceeded } => {
                 let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
-                write!(f, "join of {address} to job {job} refused: {refused}")
+                write!(f, "Join from {address} to job {job} refused: {refused}")
             }
             Self::Left { job, member, address, why } => {
                 let why = match why {
@@ -373,7 +376,7 @@ impl fmt::Display for Event {
                     Departure::Silent => "expelled because its lease expired",
                     Departure::Expelled => "expelled by the operator",
                     Departure::Forgotten => "must rejoin",
-                    Departure::Restarted => "replaced by a process that joined from its address",
+                    Departure::Restarted => "replaced by a process that joined from the same address",
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")
             }
@@ -386,7 +389,10 @@ impl fmt::Display for Event {
                 write!(f, "rounds of job {job} no longer wait for member {member} ({address})")
             }
             Self::GroupHeard { job, member, address } => {
-                write!(f, "member {member} of job {job} ({address}) receives results through the group")
+                write!(
+                    f,
+                    "member {member} of job {job} ({address}) receives results through the multicast group"
+                )
             }
             Self::GroupLost { job, member, address } => {
                 write!(f, "member {member} of job {job} ({address}) receives results by unicast")

@@ -23,7 +23,7 @@ pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
 /// routing.
 pub const SLOW_NETS: f64 = 1.3;
 /// Limitations of the timing estimate, as printed with each report.
-pub const CAVEAT: &str = "The timing is an estimate before place and route. It uses delays of cells, and of nets by \
+pub const CAVEAT: &str = "The timing is an estimate before place and route. It uses cell delays, and net delays by \
     fan-out, from the post-route timing report of the reference switch on the same part. Timing closure with Vivado \
     has not been attempted.";
 

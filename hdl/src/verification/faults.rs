@@ -48,7 +48,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// The Verilog does not contain the fault's module.
-    #[error("fault {fault}: no module {module}: the fault no longer fits the RTL")]
+    #[error("fault {fault}: the RTL has no module {module}; update the fault to match the RTL")]
     NoModule {
         /// Name of the fault.
         fault: String,
@@ -57,7 +57,7 @@ pub enum FaultError {
     },
     /// The text to replace does not occur exactly once in the fault's module.
     #[error(
-        "fault {fault}: its text occurs {count} times in {module}, expected 1: the fault no longer fits the RTL"
+        "fault {fault}: its search text occurs {count} times in {module}, expected 1; update the fault to match the RTL"
     )]
     Count {
         /// Name of the fault.

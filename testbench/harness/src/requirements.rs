@@ -100,7 +100,7 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
 /// # Panics
 /// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
-    const REASON: &str = "the kernel does not load XDP programs for user namespaces";
+    const REASON: &str = "the kernel does not load XDP programs in user namespaces";
     if is_root() && !has_xdp() {
         return with_programs(test, Some("a kernel with AF_XDP sockets".to_owned()), programs);
     }

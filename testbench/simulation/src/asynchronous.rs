@@ -198,7 +198,8 @@ impl<'a> Simulation<'a> {
                 let jobs: Vec<_> = self.switches.iter().flat_map(Switch::jobs).collect();
                 let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
                 let detail = format!(
-                    "updates applied since the faults ended: {updates:?}; jobs of the switches: {jobs:?}"
+                    "too little progress: updates of each worker since the faults ended: {updates:?}; jobs of the \
+                     switches: {jobs:?}"
                 );
                 return violated(Rule::Liveness, detail);
             }

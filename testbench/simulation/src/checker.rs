@@ -164,7 +164,9 @@ impl Witness {
                 match rest & 3 {
                     0 => {}
                     1 if life < MAX_LIVES => lives |= 1 << life,
-                    times => return Err(format!("life {life} was counted {times} times")),
+                    times => {
+                        return Err(format!("life {life} was counted {times} times, expected at most once"));
+                    }
                 }
                 rest >>= BITS_PER_DIGIT;
             }

@@ -67,7 +67,11 @@ impl<'a> World<'a> {
         let lives = scenario.lives();
         let last = scenario.gradient_len % u32::from(scenario.segment_floats);
         let shortest = if last == 0 { u32::from(scenario.segment_floats) } else { last };
-        assert!(shortest as usize >= scenario.min_segment_floats(), "a segment has only {shortest} floats");
+        let least = scenario.min_segment_floats();
+        assert!(
+            shortest as usize >= least,
+            "a segment has only {shortest} floats, expected at least {least}"
+        );
         let is_damaged = scenario.link.corruption > 0.0 && scenario.link.missed_checksum > 0.0;
         // Tags detect the corruption that the checksums miss.
         let may_be_damaged = is_damaged && scenario.protection != Protection::All;

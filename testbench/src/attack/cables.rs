@@ -32,7 +32,7 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
     if copied == 0 {
         Err("no frame was copied".to_owned())
     } else {
-        Ok(format!("{copied} frames sent twice, {rounds} rounds"))
+        Ok(format!("{copied} frames sent twice during {rounds} rounds"))
     }
 }
 

@@ -40,7 +40,12 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     // Panics if the daemon does not answer.
     daemon.counters();
     daemon.stop();
-    answered.map(|()| format!("{} and {} silent connections during {rounds} rounds", open.0, open.1))
+    answered.map(|()| {
+        format!(
+            "{} silent connections to the metrics port and {} to the control socket during {rounds} rounds",
+            open.0, open.1
+        )
+    })
 }
 
 fn half_a_question(path: &std::path::Path) -> Option<UnixStream> {

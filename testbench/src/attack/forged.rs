@@ -168,7 +168,9 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
             if ratio > 1.0 {
                 let what = packet.what;
                 let key = if with_key { "with a" } else { "without a" };
-                return Err(format!("{what}, {kind:?} ports, {key} key: amplification x{ratio:.2}"));
+                return Err(format!(
+                    "{what}, {kind:?} ports, {key} key: amplification x{ratio:.2}, expected at most x1"
+                ));
             }
             if ratio > worst.0 {
                 worst = (ratio, packet.what);
@@ -180,7 +182,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
     if worst.0 == 0.0 {
         return Err("no packet was answered, so nothing was measured".to_owned());
     }
-    Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
+    Ok(format!("amplification of at most x{:.2}, for {}", worst.0, worst.1))
 }
 
 /// Returns the number of control packets that the switch has sent so far.

@@ -119,7 +119,7 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "silent-clients",
-        what: "incomplete requests on more connections to the metrics port and control socket than the daemon may open",
+        what: "incomplete requests on more connections to the metrics port and control socket than the daemon serves",
         promise: "the job continues, and clients are served once the connections close",
         run: clients::silent,
     },

@@ -34,7 +34,7 @@ fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, St
     let jobs = taken.len();
     drop(taken);
     daemon.stop();
-    Ok(format!("{rounds} rounds beside {jobs} other jobs"))
+    Ok(format!("{rounds} rounds with {jobs} other jobs on the switch"))
 }
 
 pub(super) fn squatters(effort: &Effort) -> Verdict {
@@ -60,7 +60,7 @@ pub(super) fn squatters(effort: &Effort) -> Verdict {
 pub(super) fn hoarder(effort: &Effort) -> Verdict {
     let long = beside(effort, |switch| hoard(switch, LONG_SEGMENT_FLOATS))?;
     let short = beside(effort, |switch| hoard(switch, SHORT_SEGMENT_FLOATS))?;
-    Ok(format!("{long}; with the shortest segments, {short}"))
+    Ok(format!("long segments: {long}; short segments: {short}"))
 }
 
 /// Adds jobs with segments of the given length until the switch refuses even a job of a single segment. Each job is as

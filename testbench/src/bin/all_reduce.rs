@@ -304,9 +304,10 @@ impl Outcome {
             report.contributors,
             report.uniform
         );
+        let least = min_workers.unwrap_or(workers);
         anyhow::ensure!(
-            fewest >= min_workers.unwrap_or(workers),
-            "a segment of round {round} contains only {fewest} gradients, fewer than --min-workers allows"
+            fewest >= least,
+            "a segment of round {round} contains only {fewest} gradients, expected at least {least} (--min-workers)"
         );
         self.partial_rounds += u32::from(fewest < workers);
         self.mixed_rounds += u32::from(fewest < most);

@@ -136,7 +136,8 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let vector_len = cli.floats as usize;
     let gradient_len = vector_len
         .checked_sub(Tail::LEN)
-        .context("--floats leaves no room for a gradient; specify a larger number")?;
+        .filter(|len| *len > 0)
+        .with_context(|| format!("--floats is {vector_len}, expected more than {}", Tail::LEN))?;
     let updates = Updates::default();
     let model = vec![0.0; gradient_len];
     let local = Box::new(Sleeper {

@@ -81,7 +81,7 @@ struct Cost {
     load: Load,
     lossless_us: Spread,
     lossy_us: Spread,
-    /// Returns whether the medians satisfy both parts of the promise.
+    /// p50 with loss divided by the p50 without loss of the same turn.
     ratio: Spread,
     /// Time by which a lossy round exceeds [`PROMISED_RATIO`] times the lossless round of the same turn, in
     /// microseconds.

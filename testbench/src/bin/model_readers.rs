@@ -75,7 +75,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let options =
         ClientOptions { times: TIMES, verification: Verification::Crc32c, ..ClientOptions::default() };
     let control = ModelClient::new(cli.name.clone(), std::slice::from_ref(&cli.control), options.clone());
-    let manifest = control?.latest().await.context("asking --control for the latest version")?;
+    let manifest = control?.latest().await.context("asking the node at --control for the latest version")?;
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())

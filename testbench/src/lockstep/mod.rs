@@ -134,17 +134,18 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) ->
             got.destination
         );
         if got.bytes != *expected {
-            let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
             let (len, expected_len) = (got.bytes.len(), expected.len());
+            let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
+            let byte = byte.unwrap_or(len.min(expected_len));
             anyhow::bail!(
-                "result {at} differs at byte {byte:?}; it has {len} bytes, expected {expected_len}"
+                "result {at} has a wrong byte at offset {byte}; the result has {len} bytes, expected {expected_len}"
             );
         }
     }
     ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
     ensure!(
         others.iter().copied().eq(ordinary),
-        "ordinary frames differ: {} arrived, expected {}",
+        "the ordinary frames differ from those sent: {} arrived, expected {}",
         others.len(),
         ordinary.len()
     );

@@ -103,8 +103,8 @@ impl Mutant {
         match source.matches(search.as_str()).count() {
             1 => Ok(source.replacen(search.as_str(), replace, 1)),
             count => bail!(
-                "`search` of {DIRECTORY}/{}.toml occurs {count} times in {file}, expected 1: the mutant no longer fits \
-                 the code",
+                "`search` of {DIRECTORY}/{}.toml occurs {count} times in {file}, expected 1; update the mutant to \
+                 match the code",
                 self.name
             ),
         }

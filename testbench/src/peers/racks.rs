@@ -100,7 +100,7 @@ impl Racks {
             }
             place -= workers.len();
         }
-        panic!("rank {rank} of {} workers does not exist", self.workers().count())
+        panic!("rank is {rank}, expected less than the number of workers ({})", self.workers().count())
     }
 
     pub(super) fn worker_address(&self, rank: usize) -> Ipv4Addr {

@@ -74,7 +74,7 @@ impl Tools {
 }
 
 fn build_mpi(directory: &Path) -> Result<PathBuf, String> {
-    let missing = "Open MPI is missing: apt-get install openmpi-bin libopenmpi-dev gcc";
+    let missing = "Open MPI is missing; install it with `apt-get install openmpi-bin libopenmpi-dev gcc`";
     let (source, program) = (directory.join("allreduce_mpi.c"), directory.join("allreduce_mpi"));
     std::fs::write(&source, MPI_SOURCE).expect("the source must be written");
     let output =
@@ -88,8 +88,8 @@ fn build_mpi(directory: &Path) -> Result<PathBuf, String> {
 
 fn check_python(python: &Path) -> Result<PathBuf, String> {
     let missing = format!(
-        "Gloo is missing: python3 -m venv peers && peers/bin/pip install torch numpy, then --python \
-         peers/bin/python ({} has no PyTorch with Gloo)",
+        "Gloo is missing, because {} has no PyTorch with Gloo; install it with `python3 -m venv peers && peers/bin/pip \
+         install torch numpy`, then specify --python peers/bin/python",
         python.display()
     );
     let check = "import torch.distributed as d; assert d.is_gloo_available()";

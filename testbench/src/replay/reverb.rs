@@ -47,7 +47,11 @@ impl Reverb {
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);
-        let wanted = || format!("Python with Reverb (set {VARIABLE}; pip install dm-reverb==0.14.0)");
+        let wanted = || {
+            format!(
+                "Python with Reverb (pip install dm-reverb==0.14.0, and set {VARIABLE} to the path of the interpreter)"
+            )
+        };
         let python = python.ok_or_else(wanted)?;
         let missing = || {
             let import = ["-c", "import reverb"];

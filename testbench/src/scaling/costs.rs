@@ -121,8 +121,11 @@ impl Costs {
             ("switch_emit", switch_emit),
             ("worker_add", worker_add),
         ];
-        let of_lines = lines.iter().flat_map(|(name, line)| [(*name, line.ns), (*name, line.ns_per_byte)]);
+        let of_lines = lines.iter().flat_map(|(name, line)| {
+            [(format!("{name}.ns"), line.ns), (format!("{name}.ns_per_byte"), line.ns_per_byte)]
+        });
         let single = [("wake_ns", wake_ns), ("hardware.latency_ns", hardware.latency_ns)];
+        let single = single.map(|(name, value)| (name.to_owned(), value));
         for (name, value) in of_lines.chain(single) {
             if !(0.0..=MAX_NS).contains(&value) {
                 return Err(format!("{name} is {value}, expected 0 to {MAX_NS:e}"));

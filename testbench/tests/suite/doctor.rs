@@ -177,8 +177,8 @@ fn a_missing_daemon_is_detected() {
         return;
     }
     let testbed = Testbed::new();
-    testbed.examine_switch().are(&["reachable"], "no program has this UDP port open");
-    testbed.examine_peer().are(&["peer-reachable"], "no program has this UDP port open");
+    testbed.examine_switch().are(&["reachable"], "no program listens on UDP");
+    testbed.examine_peer().are(&["peer-reachable"], "no program listens on UDP");
     let socket = "--socket /nonexistent/iswitchd.sock";
     testbed.examine(socket).are(&["daemon"], "does not answer");
 }
@@ -295,7 +295,7 @@ fn a_path_that_drops_the_data_tos_is_detected() {
     let _answerer = testbed.answerer();
     filter(&testbed.router, "forward", 0, "ip dscp 0x07 drop");
     testbed.examine_switch().are(&["tos-data-there"], "packets with the data ToS 0x1c are not");
-    testbed.examine_peer().are(&["peer-data-there"], "packets with ToS 0x1c are not answered");
+    testbed.examine_peer().are(&["peer-data-there"], "packets sent with ToS 0x1c are not answered");
     daemon.stop();
 }
 
@@ -314,7 +314,7 @@ fn mismatched_keys_are_detected() {
     };
     let keyed = testbed.daemon(&["--key-file", theirs.to_str().unwrap()]);
     assert_eq!(examine(Some(&theirs)).wrong(), [""; 0]);
-    examine(Some(&ours)).are(&["key"], "job 0 has a different key on the switch");
+    examine(Some(&ours)).are(&["key"], "the switch's key for job 0 differs from the key in --key-file");
     examine(None).are(&["key"], "no --key-file was given here");
     keyed.stop();
     let open = testbed.daemon(&[]);
@@ -386,7 +386,7 @@ fn disabled_offloads_are_detected() {
     }
     let testbed = Testbed::new();
     testbed.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
-    testbed.examine("--interface e0").are(&["offloads"], "e0 has no gro");
+    testbed.examine("--interface e0").are(&["offloads"], "e0 has offloads turned off (gro");
 }
 
 #[test]

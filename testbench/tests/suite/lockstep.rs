@@ -42,5 +42,5 @@ impl Device for Faulty {
 fn a_single_wrong_bit_is_detected() {
     let mut device = Faulty(RustDevice::new(Build::Slots128));
     let error = run(&mut device, Build::Slots128, PACKETS, 0, |_| {}).unwrap_err();
-    assert!(format!("{error:#}").contains("differs at byte"), "{error:#}");
+    assert!(format!("{error:#}").contains("has a wrong byte at offset"), "{error:#}");
 }

@@ -23,15 +23,16 @@ pub(super) fn check(report: &mut Report, view: &View) {
         }
         if let Some(waiting) = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 1000) {
             let ids: Vec<_> = waiting.members.iter().map(|member| member.member.to_string()).collect();
+            let noun = if ids.len() == 1 { "member" } else { "members" };
             report.warning(
                 "daemon-straggler",
                 format!(
-                    "job {} has been waiting {} ms for member {}",
+                    "job {} has been waiting {} ms for {noun} {}",
                     job.job,
                     waiting.waited_ms,
                     ids.join(", ")
                 ),
-                "find the address of the member with iswitchctl jobs, and check the machine that has this address",
+                "find the address of each member with iswitchctl jobs, and check the machine that has this address",
             );
         }
     }
@@ -43,7 +44,10 @@ fn check_ports(report: &mut Report, view: &View) {
         if bytes < RECV_BUFFER_MIN_BYTES {
             report.warning(
                 "daemon-buffer",
-                format!("port {name} has a receive buffer of only {bytes} bytes, which limits the workers' windows"),
+                format!(
+                    "port {name} has a receive buffer of {bytes} bytes, expected at least {RECV_BUFFER_MIN_BYTES}: a \
+                     small buffer limits the workers' windows"
+                ),
                 "run sysctl -w net.core.rmem_max=16777216, or start iswitchd with CAP_NET_ADMIN",
             );
         }
@@ -71,12 +75,16 @@ fn check_drops(report: &mut Report, view: &View) {
     const SIGNS: [(&str, &str); 5] = [
         (
             "not_authentic",
-            "a worker has a different key, or the packets are forged: compare the key files (--key-file)",
+            "a worker's key differs from the switch's, or the packets are forged: compare the key files (--key-file)",
         ),
-        ("wrong_version", "a worker runs a different release: install the same release on all machines"),
+        (
+            "wrong_version",
+            "a worker and the switch run different releases: install the same release on all machines",
+        ),
         (
             "fragment",
-            "a link on the path has a smaller MTU: run iswitchctl doctor --switch on the workers to measure it",
+            "a link with a small MTU fragments packets: run iswitchctl doctor --switch on the workers to measure the \
+             path MTU",
         ),
         ("other_port", "packets from one worker arrive on two ports: remove the second cable or the loop"),
         (

@@ -95,7 +95,7 @@ impl Echo {
 pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     let options = Options { offload: false, ..Options::default() };
     let socket = UdpSocket::bind(address, &options).with_context(|| format!("cannot listen on {address}"))?;
-    print(&format!("answering iswitchctl doctor --peer at {}\n", socket.local_addr()?));
+    print(&format!("answering iswitchctl doctor --peer requests at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
         // An error concerns a single question, which its sender repeats.

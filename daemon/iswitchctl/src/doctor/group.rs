@@ -39,10 +39,11 @@ fn check_bridges(report: &mut Report, interfaces: &Path) {
             report.warning(
                 BRIDGE,
                 format!(
-                    "{name} snoops IGMP but is not a querier, so it may stop forwarding packets to the groups of jobs"
+                    "{name} snoops IGMP but is not a querier, so it may stop forwarding packets to the multicast \
+                     groups of jobs"
                 ),
                 format!(
-                    "run ip link set {name} type bridge mcast_querier 1, unless another device of this network is a \
+                    "run ip link set {name} type bridge mcast_querier 1, unless another device on this network is a \
                      querier"
                 ),
             );
@@ -87,14 +88,16 @@ fn check_job(report: &mut Report, job: &JobView) {
     let (number, count) = (job.job, job.members.len());
     let deaf: Vec<_> = job.members.iter().filter(|member| !member.hears_group).collect();
     if deaf.is_empty() {
-        return report
-            .ok(CHECK, format!("job {number}: all {count} members receive results through the group"));
+        return report.ok(
+            CHECK,
+            format!("job {number}: all {count} members receive results through the multicast group"),
+        );
     }
     let addresses: Vec<_> = deaf.iter().map(|member| member.address.as_str()).collect();
     report.warning(
         CHECK,
         format!(
-            "job {number}: {} of {count} members do not receive results through the group: {}",
+            "job {number}: {} of {count} members do not receive results through the multicast group: {}",
             deaf.len(),
             addresses.join(", ")
         ),
@@ -145,10 +148,11 @@ mod tests {
         assert!(report_of(&view).contains("0 checks"), "a job without a group needs no check");
         view.jobs[0].group = Some("239.192.0.1:61000".to_owned());
         assert!(
-            report_of(&view)
-                .contains("4 of 4 members do not receive results through the group: 10.9.0.1:40000")
+            report_of(&view).contains(
+                "4 of 4 members do not receive results through the multicast group: 10.9.0.1:40000"
+            )
         );
         view.jobs[0].members.iter_mut().for_each(|member| member.hears_group = true);
-        assert!(report_of(&view).contains("all 4 members receive results through the group"));
+        assert!(report_of(&view).contains("all 4 members receive results through the multicast group"));
     }
 }

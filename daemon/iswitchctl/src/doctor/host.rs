@@ -59,7 +59,10 @@ fn check_offloads(report: &mut Report, name: &str) {
     }
     report.warning(
         "offloads",
-        format!("{name} has no {} offload, so each datagram is processed individually", off.join(", ")),
+        format!(
+            "{name} has offloads turned off ({}), so each datagram is processed individually",
+            off.join(", ")
+        ),
         format!(
             "run ethtool -K {name} {}",
             off.iter().map(|feature| format!("{feature} on")).collect::<Vec<_>>().join(" ")
@@ -78,12 +81,13 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
         Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
             CHECK,
             format!(
-                "the kernel granted {} bytes, expected {wanted_bytes}: windows are small, and bursts are lost",
+                "the kernel granted {} bytes, expected {wanted_bytes}: a small buffer limits the workers' windows and \
+                 overflows in bursts",
                 bytes / 2
             ),
             format!(
-                "run sysctl -w net.core.rmem_max={wanted_bytes} and add the setting to /etc/sysctl.d, or run the \
-                 program with CAP_NET_ADMIN"
+                "run sysctl -w net.core.rmem_max={wanted_bytes} and add the setting to /etc/sysctl.d, or run iswitchd \
+                 and the workers with CAP_NET_ADMIN"
             ),
         ),
         Ok(_) => report.ok(CHECK, format!("{wanted_bytes} bytes")),

@@ -171,8 +171,9 @@ fn check_daemon(report: &mut Report, control: &QueryArgs) -> anyhow::Result<()> 
     };
     match ask(&path, Request::Snapshot) {
         Ok(answer) => {
-            let view = serde_json::from_value(answer)
-                .context("cannot parse the daemon's snapshot; install the same release of iswitchd and iswitchctl")?;
+            let view = serde_json::from_value(answer).context(
+                "cannot parse the daemon's snapshot; install the same release of iswitchd and iswitchctl",
+            )?;
             daemon::check(report, &view);
         }
         Err(error) => report.failed(

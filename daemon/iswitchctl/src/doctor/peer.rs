@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use iswitch_protocol::limits::TOS_MASK;
 use iswitch_protocol::wire::Classifier;
 
-use super::echo::{ECHO_LEN_BYTES, ECHO_PORT, Echo};
+use super::echo::{ECHO_LEN_BYTES, Echo};
 use super::finding::Report;
 use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
@@ -55,12 +55,14 @@ impl PeerCheck {
         let address = self.address;
         let detail = match silence {
             Silence::NoRoute(error) | Silence::Other(error) => format!("{address}: {error}"),
-            Silence::Refused => format!("no program has this UDP port open at {address}"),
+            Silence::Refused => format!("no program listens on UDP {address}"),
             Silence::Forbidden => "a firewall on this machine blocks the request".to_owned(),
             Silence::Timeout | Silence::TooLong { .. } => format!("{address} does not answer"),
         };
+        let port = address.port();
         let fix = format!(
-            "run iswitchctl doctor --answer 0.0.0.0:{ECHO_PORT} there, and allow that UDP port in the firewalls"
+            "run iswitchctl doctor --answer 0.0.0.0:{port} on the peer, and allow UDP port {port} in the firewalls on \
+             the path"
         );
         report.failed("peer-reachable", detail, fix);
     }
@@ -77,8 +79,8 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     let Ok(answer) = ask(probe, tos, ECHO_LEN_BYTES, ECHO_LEN_BYTES) else {
         return report.failed(
             there,
-            format!("packets with ToS {tos:#04x} are not answered, but packets with ToS 0 are"),
-            "configure every device on the path to pass that DSCP, in both directions",
+            format!("packets sent with ToS {tos:#04x} are not answered, but packets sent with ToS 0 are"),
+            "configure every device on the path to pass packets with this ToS in both directions",
         );
     };
     match Echo::parse_answer(&answer.payload) {
@@ -109,7 +111,9 @@ fn check_clock(report: &mut Report, answer: &Answer) {
         let fix = "run an NTP client (chrony or systemd-timesyncd) on both machines";
         report.warning(
             "peer-clock",
-            format!("the clocks differ by {seconds:.1} s, so logs of the two machines cannot be compared"),
+            format!(
+                "the clocks differ by {seconds:.1} s, so timestamps in the logs of the two machines cannot be compared"
+            ),
             fix,
         );
     } else {

@@ -98,7 +98,7 @@ impl SwitchCheck<'_> {
         let address = self.address;
         let (detail, fix) = match silence {
             Silence::Refused => (
-                format!("no program has this UDP port open at {address}"),
+                format!("no program listens on UDP {address}"),
                 "start iswitchd on that machine, or correct the port; if iswitchd uses raw ports (--port), a device on \
                  the path may clear the ToS: to find out, run iswitchctl doctor --answer 0.0.0.0:7712 there and \
                  iswitchctl doctor --peer here"
@@ -115,9 +115,10 @@ impl SwitchCheck<'_> {
             Silence::Timeout => (
                 format!("{address} does not answer"),
                 format!(
-                    "check that iswitchd runs there with the same ToS values, and allow UDP port {} in the firewalls \
-                     on the path, in both directions; to find out whether a device clears the ToS, run \
-                     iswitchctl doctor --answer 0.0.0.0:7712 there and iswitchctl doctor --peer here",
+                    "check that iswitchd runs there with the ToS values of this command (--control-tos, --data-tos), \
+                     and allow UDP port {} in the firewalls on the path, in both directions; to find out whether a \
+                     device clears the ToS, run iswitchctl doctor --answer 0.0.0.0:7712 there and iswitchctl doctor \
+                     --peer here",
                     address.port()
                 ),
             ),
@@ -145,7 +146,7 @@ impl SwitchCheck<'_> {
             ),
             (Some(AckRepr { status: Status::NotAuthentic, .. }), Some(_)) => report.failed(
                 "key",
-                format!("job {job} has a different key on the switch"),
+                format!("the switch's key for job {job} differs from the key in --key-file"),
                 "copy the key file of iswitchd (its --key-file) to this machine",
             ),
             (_, None) => report.ok("key", format!("job {job} has no key")),
@@ -155,7 +156,8 @@ impl SwitchCheck<'_> {
                     Some(_) => report.ok("key", format!("the switch and this machine have the same key for job {job}")),
                     None => report.failed(
                         "key",
-                        "the answer is not authenticated with the key: another host answers in place of the switch",
+                        "the answer is not authenticated with the job's key: another host answers in place of the \
+                         switch",
                         "find the host that uses the address of the switch",
                     ),
                 }
@@ -207,8 +209,8 @@ impl SwitchCheck<'_> {
             Err(_) => report.failed(
                 CHECK,
                 format!("packets with the control ToS are answered, but packets with the data ToS {tos:#04x} are not"),
-                "configure every device on the path to pass that DSCP (trust dscp), or set another --data-tos on \
-                 iswitchd and the workers",
+                "configure every device on the path to pass packets with this ToS (trust dscp), or set another \
+                 --data-tos on iswitchd and the workers",
             ),
         }
     }
@@ -272,7 +274,7 @@ fn check_version(report: &mut Report, answer: &Answer) -> bool {
     report.failed(
         "version",
         format!("the switch uses protocol version {theirs}; this machine uses version {PROTOCOL_VERSION}"),
-        format!("install the same release on both machines; {which} has the older one"),
+        format!("install the same release on both machines; {which} has the older release"),
     );
     false
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &TopArgs, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
 
 fn look(ask: &QueryArgs) -> anyhow::Result<View> {
     serde_json::from_value(ask.ask(Request::Snapshot)?)
-        .context("cannot parse the snapshot; install the same release of iswitchd and iswitchctl")
+        .context("cannot parse the daemon's snapshot; install the same release of iswitchd and iswitchctl")
 }
 
 fn follow(

@@ -31,7 +31,7 @@ pub struct Change {
 /// Reason why a new configuration cannot replace that of a running daemon. The running configuration is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} cannot change while the switch runs; restart the switch, or restore the {}",
+    "{} cannot change while the switch runs; restart the switch, or restore the previous {}",
     .0.join(", "),
     values(.0.len())
 )]

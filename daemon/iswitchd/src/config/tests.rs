@@ -149,7 +149,7 @@ fn keys_are_read_and_never_shown() {
     assert!(text.contains("[(None, Key), (Some(5), Key)]"), "{text}");
     assert!(text.contains("Keys { default: Some(Key), jobs: [5], .. }"), "{text}");
     let twice = resolve(&[&serve[..], &[&five, "--key-file", &five]].concat(), "").unwrap_err();
-    assert_eq!(twice, "--key-file is given twice for job 5, expected one key");
+    assert_eq!(twice, "--key-file is given twice for job 5, expected one key file");
     let file = format!("udp = ['127.0.0.1:0']\nkey_files = ['five={all}']");
     let text = file_error(&file);
     assert!(text.contains("job is \"five\", expected a number from 0 to 4294967295"), "{text}");
@@ -272,11 +272,11 @@ fn errors_of_threads_name_the_value_and_the_limit() {
     assert_eq!(error(&["--udp", "127.0.0.1:1", "--threads", "17"]), "--threads is 17, expected 1 to 16");
     assert_eq!(
         error(&["--port", "xdp:eth1", "--threads", "2"]),
-        "threads is 2, expected 1 if a port has the prefix xdp:"
+        "threads is 2, expected 1, because a port has the prefix xdp:"
     );
     assert_eq!(
         error(&["--udp", "127.0.0.1:65534", "--threads", "4"]),
-        "threads is 4, expected at most 2, because each thread needs a UDP port and the ports end at 65535"
+        "threads is 4, expected at most 2, because the threads use consecutive UDP ports, none above 65535"
     );
     assert_eq!(
         resolve(&["--config", "FILE"], "udp = ['127.0.0.1:1']\nthreads = 2").unwrap().threads.count,

@@ -17,7 +17,7 @@ const TRAFFIC: [(&str, &str); 10] = [
     ("contributions", "Contributed segments that were summed."),
     ("results", "Segments completed."),
     ("partials", "Segments whose partial sum for the parent switch is complete."),
-    ("results_repeated", "Result segments resent to a single member."),
+    ("results_repeated", "Result segments retransmitted to a single member."),
     ("control_sent", "Control packets sent."),
     ("data_sent", "Data packets sent; a packet to a group counts once."),
     ("group_sent", "Data packets sent to the group of a job, as one copy for several members."),

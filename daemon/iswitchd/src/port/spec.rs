@@ -95,11 +95,13 @@ impl XdpModes {
                 _ => return Err("modes after the comma: driver or generic, and zerocopy or copy".to_owned()),
             };
             if !is_new {
-                return Err("each mode only once: driver or generic, and zerocopy or copy".to_owned());
+                return Err(
+                    "at most one of driver and generic, and at most one of zerocopy and copy".to_owned()
+                );
             }
         }
         if modes == (Self { attach: Some(AttachMode::Generic), copy: Some(CopyMode::ZeroCopy) }) {
-            return Err("zerocopy only with driver, or generic with copy".to_owned());
+            return Err("zerocopy with driver, or copy with generic".to_owned());
         }
         Ok(modes)
     }

@@ -164,7 +164,8 @@ impl Census {
     fn note_number(&mut self, number: Round) -> Result<(), Violation> {
         if self.latest_before.is_some_and(|before| !before.is_before(number)) {
             let detail = format!(
-                "aggregate {number} was sent, but an earlier incarnation of the job has already reached it"
+                "aggregate {number} was sent, although an earlier incarnation of the job has already sent it or a \
+                 later one"
             );
             return violated(Rule::Resume, detail);
         }

@@ -228,9 +228,11 @@ impl Simulation<'_> {
             }
             if acting.staleness.may_commit(made_at) {
                 let staleness = acting.updates - made_at;
-                if staleness > u64::from(self.scenario.staleness_bound) {
-                    let detail =
-                        format!("worker {worker} submitted a gradient that is {staleness} updates old");
+                let bound = u64::from(self.scenario.staleness_bound);
+                if staleness > bound {
+                    let detail = format!(
+                        "worker {worker} submitted a gradient that is {staleness} updates old, expected at most {bound}"
+                    );
                     return violated(Rule::Staleness, detail);
                 }
                 acting.staleness.committed(acting.sequence, made_at);

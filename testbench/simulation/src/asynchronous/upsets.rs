@@ -163,7 +163,7 @@ impl Simulation<'_> {
         };
         if status != Status::JobFull || !self.is_disturbed() {
             let detail = format!(
-                "the Join of worker {worker} was refused with {}, expected {expected}",
+                "the Join of worker {worker} was refused with status {} and expected value {expected}",
                 status.name()
             );
             return violated(Rule::Refusal, detail);
@@ -204,7 +204,10 @@ impl Simulation<'_> {
         let place = (membership.boot, membership.start.get());
         let model = self.resumed_models.entry(place).or_insert_with(|| acting.model.clone());
         if *model != acting.model {
-            let detail = format!("worker {worker} resumed at {} with a different model", membership.start);
+            let detail = format!(
+                "worker {worker} resumed at aggregate {} with a model that differs from that of another worker",
+                membership.start
+            );
             return violated(Rule::Agreement, detail);
         }
         Ok(())

@@ -174,8 +174,10 @@ impl World<'_> {
         let after = switch.counters();
         let counted = (after.data_sent - before.data_sent, after.control_sent - before.control_sent);
         if counted != (data_sent, control_sent) {
-            let detail =
-                format!("{counted:?} packets counted as sent, expected {:?}", (data_sent, control_sent));
+            let detail = format!(
+                "(data, control) packets counted as sent: {counted:?}, expected {:?}",
+                (data_sent, control_sent)
+            );
             return violated(Rule::Counters, detail);
         }
         while let Some(event) = self.switches[at].switch.as_mut().and_then(Switch::poll_event) {
@@ -378,7 +380,10 @@ fn check_unnamed(result: &[u8], named: Option<Round>) -> Result<(), Violation> {
     match (round, named) {
         (Some(round), Some(named)) if !named.is_before(round) => violated(
             Rule::Resume,
-            format!("round {round} is summed, but packets of an earlier incarnation named round {named}"),
+            format!(
+                "round {round} is summed, although packets of an earlier incarnation of the job have named round \
+                 {named}"
+            ),
         ),
         _ => Ok(()),
     }

@@ -41,7 +41,9 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn try_run(options: &Options) -> Result<(), String> {
     let has_nginx = Command::new("nginx").arg("-v").stderr(Stdio::null()).status().is_ok();
     if !has_nginx {
-        eprintln!("nginx is missing and is not measured; to install it: apt-get install nginx-light");
+        eprintln!(
+            "nginx is not installed and is not measured; install it with `apt-get install nginx-light`"
+        );
     }
     let cells: Vec<usize> = options.cells.iter().copied().map(usize::from).collect();
     let contenders = Contender::all(&cells, has_nginx);
