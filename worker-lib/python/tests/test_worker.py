@@ -157,7 +157,7 @@ def test_dlpack_with_absurd_shapes_is_refused(alone):
         (ForgedDLPack([4], dimensions=-1), "-1 dimensions"),
         (ForgedDLPack([4], dimensions=1 << 30), "1073741824 dimensions"),
         (ForgedDLPack([4], shape=None), "no shape"),
-        (ForgedDLPack([4], shape=12345), "multiple of 8 bytes"),
+        (ForgedDLPack([4], shape=12345), "multiples of 8 bytes"),
         (ForgedDLPack([4], data=None), "null data pointer"),
         (ForgedDLPack([4], data=None, byte_offset=64), "null data pointer"),
         (ForgedDLPack([4], byte_offset=1), "multiple of 4 bytes"),

@@ -15,7 +15,7 @@ pub struct ModelName(String);
 /// Error for an invalid model name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "model name {0:?}: expected 1 to {NAME_LEN_MAX_BYTES} letters, digits, '.', '_' and '-', not starting with '.'"
+    "model name is {0:?}, expected 1 to {NAME_LEN_MAX_BYTES} letters, digits, '.', '_' and '-', not starting with '.'"
 )]
 pub struct BadName(String);
 

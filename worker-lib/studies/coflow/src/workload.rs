@@ -38,10 +38,10 @@ impl Coflow {
     /// out of range.
     pub fn new(ports: usize, flows: Vec<Flow>) -> Result<Self, StudyError> {
         if !(1..=PORTS_MAX).contains(&ports) {
-            return Err(StudyError::field("ports of a fabric", ports, format!("1 to {PORTS_MAX}")));
+            return Err(StudyError::field("number of ports of a fabric", ports, format!("1 to {PORTS_MAX}")));
         }
         if flows.is_empty() {
-            return Err(StudyError::field("flows of a coflow", 0, "at least 1"));
+            return Err(StudyError::field("number of flows of a coflow", 0, "at least 1"));
         }
         let mut loads = vec![0.0; 2 * ports];
         for flow in &flows {

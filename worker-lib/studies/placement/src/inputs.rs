@@ -94,8 +94,9 @@ impl JobsInput {
         let Found { jobs, have_arrivals, left_out } = self.find()?;
         let jobs = self.select(jobs)?;
         if let Some(job) = jobs.iter().find(|job| job.gpus() > gpus) {
-            let expected =
-                format!("1 to {gpus}, the number in the cluster; --widest {gpus} excludes larger jobs");
+            let expected = format!(
+                "1 to {gpus}, the number of GPUs in the cluster; --widest {gpus} excludes larger jobs"
+            );
             return Err(StudyError::field("number of GPUs of a job", job.gpus(), expected));
         }
         if have_arrivals && self.batch.is_none() {

@@ -66,7 +66,8 @@ impl Job {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
         if !(1..=self.gpus).contains(&least) || most < self.gpus {
-            let expected = format!("{least} to {most}, its range of GPUs, whose minimum must be at least 1");
+            let expected =
+                format!("{least} to {most}, the range of its scaling, which must begin at 1 or more");
             return Err(StudyError::field("number of GPUs of a job", self.gpus, expected));
         }
         Ok(Self { scaling: Some(scaling), ..self })
@@ -196,7 +197,7 @@ mod tests {
         let error = Job::new(0.0, 4, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
         assert_eq!(
             error,
-            "number of GPUs of a job is 4, expected 1 to 2, its range of GPUs, whose minimum must be at least 1"
+            "number of GPUs of a job is 4, expected 1 to 2, the range of its scaling, which must begin at 1 or more"
         );
     }
 

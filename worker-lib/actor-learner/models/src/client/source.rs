@@ -36,7 +36,7 @@ impl FromStr for Endpoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text:?}: expected HOST:PORT, https://HOST:PORT or unix:PATH");
+        let bad = || format!("address is {text:?}, expected HOST:PORT, https://HOST:PORT or unix:PATH");
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(bad()) } else { Ok(Self::Unix(path.into())) };
         }

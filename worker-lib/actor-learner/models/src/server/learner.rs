@@ -45,7 +45,7 @@ impl FromStr for PublishFrom {
             "nobody" => Ok(Self::Nobody),
             "unix" => Ok(Self::UnixSockets),
             "everywhere" => Ok(Self::Everywhere),
-            _ => Err(format!("{text:?}: expected nobody, unix or everywhere")),
+            _ => Err(format!("publish-from is {text:?}, expected nobody, unix or everywhere")),
         }
     }
 }

@@ -119,10 +119,10 @@ mod tests {
         let text = |frames: &[&[u8]]| received(frames).unwrap_err().message().to_owned();
         assert_eq!(text(&[]), "the request is empty, expected a message");
         assert_eq!(text(&[b"\0\0\0"]), "the request is empty, expected a message");
-        assert_eq!(text(&[b"\0\0\0\0\x05he", b"ll"]), "a request ends after 4 of 5 bytes");
+        assert_eq!(text(&[b"\0\0\0\0\x05he", b"ll"]), "the request ends after 4 of 5 bytes");
         assert_eq!(
             text(&[b"\0\0\0\0\x02hello"]),
-            "a request of 2 bytes is followed by more data, expected one request"
+            "the request of 2 bytes is followed by more data, expected a single request"
         );
         assert_eq!(text(&[b"\x01\0\0\0\x02he"]), "compression flag is 1, expected 0 (no compression)");
     }

@@ -189,6 +189,9 @@ fn priorities_that_cannot_be_ordered_are_refused() {
     assert_eq!(prioritized.check(&new(1e6)), Ok(()));
     for priority in [-1.0, 1e7, f64::NAN] {
         let error = prioritized.check(&new(priority)).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("priority is {priority}, expected 0 to 2^40")), "{error}");
+        assert!(
+            error.starts_with(&format!("priority is {priority}, expected at least 0, and at most 2^40")),
+            "{error}"
+        );
     }
 }

@@ -241,7 +241,9 @@ pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
             Actions::Continuous(low.into_iter().zip(high).map(|(low, high)| [low, high]).collect())
         }
         (kind, size) => {
-            return Err(ChildError::Protocol(format!("unknown actions of kind {kind} and size {size}")));
+            return Err(ChildError::Protocol(format!(
+                "its actions have the unsupported kind {kind} or size {size}"
+            )));
         }
     };
     let steps = reader.number()?;
@@ -262,7 +264,9 @@ fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
         (1, Some(4..=MESSAGE_BYTES_MAX)) => {
             Ok(Observations::Images { frame: Image { height, width, channels }, stack })
         }
-        _ => Err(ChildError::Protocol(format!("unknown observations of kind {kind} and size {sizes:?}"))),
+        _ => Err(ChildError::Protocol(format!(
+            "its observations have the unsupported kind {kind} or size {sizes:?}"
+        ))),
     }
 }
 

@@ -95,7 +95,8 @@ impl Net {
             None => Ok(()),
             Some(job) => {
                 let (field, count) = (format!("number of coflows of job {job}"), jobs[job].coflows().len());
-                Err(StudyError::field(field, count, format!("at most {most}, the maximum of the network")))
+                let expected = format!("at most {most}, the maximum that the network supports");
+                Err(StudyError::field(field, count, expected))
             }
         }
     }

@@ -131,7 +131,7 @@ mod tests {
             ("4 1\n1 0 x\n", "trace, line 2: number of mappers is \"x\", expected a number"),
             ("4 1\n\n1 0 1 0 1 1;1\n", "trace, line 3: reducer is \"1;1\", expected PORT:MEGABYTES"),
             ("4 1\n1 0 1 0 1 4:1\n", "trace, line 2: egress port is 4, expected 0 to 3"),
-            ("4 1\n1 0 0 1 1:1\n", "trace, line 2: flows of a coflow is 0, expected at least 1"),
+            ("4 1\n1 0 0 1 1:1\n", "trace, line 2: number of flows of a coflow is 0, expected at least 1"),
             ("4 1\n1 0 1 0 1 1:1 9\n", "trace, line 2: unexpected \"9\" at the end of the line"),
             (
                 "4 1\n1 0 1 0 1 1:-1\n",

@@ -148,7 +148,7 @@ fn invalid_training_settings_are_reported_by_name() {
     assert_eq!(text(wrong), "coflow_share is 1.5, expected a number above 0, at most 1");
     assert_eq!(
         text(DeepWeaveConfig { coflows_max: 3, ..small(NetKind::Paper) }),
-        "coflows of job 3 is 4, expected at most 3, the maximum of the network"
+        "number of coflows of job 3 is 4, expected at most 3, the maximum that the network supports"
     );
     let directory = tempfile::tempdir().unwrap();
     let mut training: Training = alone(config.clone(), task());

@@ -174,12 +174,12 @@ mod tests {
         };
         let plain = || chunk(&[&[1, 2]], false);
         for (column, dtype, chunk, expected) in [
-            (column(0, 2), UINT8, plain(), "a slice of 2 steps from step 0 of a tensor with 1"),
+            (column(0, 2), UINT8, plain(), "a slice of 2 steps that begins at step 0 of a tensor with 1"),
             (
                 column(-1, 1),
                 UINT8,
                 plain(),
-                "a slice of 1 steps from step 18446744073709551615 of a tensor with 1",
+                "a slice of 1 steps that begins at step 18446744073709551615 of a tensor with 1",
             ),
             (column(0, 1), INT64, plain(), "TensorFlow type 4, not 9"),
             (column(0, 1), UINT8, ChunkData { chunk_key: 2, ..plain() }, "no tensor 0 of chunk 1"),
