@@ -1,11 +1,11 @@
 //! Data types of the NetFPGA-SUME's 256-bit AXI4-Stream; byte 0 of a frame is `tdata[7:0]`.
 //!
-//! The first field of a structure occupies the lowest bits. Halves are 16-bit words in stream order, so the bytes of
-//! a field in network byte order are swapped.
+//! The first field of a structure occupies the lowest bits. A half is a 16-bit half-word in stream order, with the
+//! first byte in the low bits. The two bytes of a field in network byte order are therefore swapped.
 
 use rust_hdl::prelude::*;
 
-/// One beat as 16 halves. After the 50-byte header, floats start at odd halves.
+/// One beat as 16 halves. Because the headers take 50 bytes, floats start at odd halves.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Halves {
     pub h0: Bits<16>,
@@ -26,7 +26,7 @@ pub struct Halves {
     pub h15: Bits<16>,
 }
 
-/// One burst as eight floats.
+/// One burst of eight floats.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Lanes {
     pub l0: Bits<32>,
@@ -39,7 +39,7 @@ pub struct Lanes {
     pub l7: Bits<32>,
 }
 
-/// `tuser` of a frame's first beat in the layout of the reference switch.
+/// `tuser` of a frame's first beat, in the layout of the NetFPGA reference switch.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Tuser {
     /// Length of the frame, in bytes.
@@ -48,7 +48,7 @@ pub struct Tuser {
     pub source: Bits<8>,
     /// Destination ports, one bit each.
     pub destination: Bits<8>,
-    /// Bits of other modules, passed on unchanged.
+    /// Bits for other modules, which pass through the accelerator unchanged.
     pub rest: Bits<96>,
 }
 
@@ -88,7 +88,7 @@ impl Halves {
         }
     }
 
-    /// Returns the 16 halves in order.
+    /// Returns the 16 halves in stream order.
     pub fn to_array(self) -> [Bits<16>; 16] {
         [
             self.h0, self.h1, self.h2, self.h3, self.h4, self.h5, self.h6, self.h7, self.h8, self.h9,
@@ -113,7 +113,7 @@ impl Lanes {
     }
 }
 
-/// Converts halves to floats, as another view of the same 256 bits. The block only connects wires.
+/// Converts halves to floats, which are another view of the same 256 bits. The block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct HalvesToLanes {
     pub halves: Signal<In, Halves>,
@@ -148,7 +148,7 @@ impl Logic for HalvesToLanes {
     }
 }
 
-/// Converts floats to halves. The block only connects wires.
+/// Converts floats to halves. The block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct LanesToHalves {
     pub lanes: Signal<In, Lanes>,

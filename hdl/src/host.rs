@@ -1,4 +1,4 @@
-//! Host side of the registers: the writes that start a job.
+//! Host side of the accelerator: the register writes that start a job, and the frames of members and results.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,7 +12,7 @@ use crate::accelerator::registers::offset;
 /// Member of the job: a worker or a child switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Address from which its contributions arrive.
+    /// Address from which the member's contributions arrive.
     pub address: SocketAddrV4,
     /// Whether the member is a switch, whose contributions may contain the gradients of several workers.
     pub is_switch: bool,
@@ -20,20 +20,21 @@ pub struct Member {
     pub port: u8,
 }
 
-/// Configuration of a job in the registers.
+/// Configuration of a job, to be written to the registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSetup {
-    /// Number of the job.
+    /// Identifier of the job.
     pub id: u32,
     /// Segmentation of the job's vectors.
     pub layout: VectorLayout,
     /// First round of the job.
     pub base: Round,
-    /// Threshold H.
+    /// Threshold H: the number of contributions that complete a segment.
     pub threshold: u8,
     /// Members of the job, at most eight.
     pub members: Vec<Member>,
-    /// Rate of results, in quarters of a byte per cycle of the board; 0 is unlimited. [`PACE_10G`] suits the board.
+    /// Maximum average rate of results, in quarters of a byte per clock cycle; 0 means no limit. [`PACE_10G`] suits the
+    /// ports of the NetFPGA-SUME.
     pub pace: u8,
 }
 
@@ -48,33 +49,36 @@ pub enum SetupError {
     SegmentTooLong(u16),
 }
 
-/// Addresses in results. The destination is a broadcast, which all workers accept; `tuser` limits it to their ports.
+/// Addresses in the headers of results. The destination is the broadcast address, which all workers accept. The frames
+/// go only to the ports that `tuser` names.
 pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
     source_mac: [0x02, 0, 0, 0, 0, 0x53],
     destination_mac: [0xff; 6],
     source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), DEFAULT_PORT),
     destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 255), DEFAULT_PORT),
 };
-/// Port of the host's first DMA queue, as a bit of `tuser`. Control packets and results also go there.
+/// Port of the host's first DMA queue, as a bit of `tuser`. Control packets and results are also sent to this port.
 pub const HOST_PORT: u8 = 0x02;
-/// [`JobSetup::pace`] for ports of 10 Gb/s and a clock of 200 MHz: 6.25 bytes per cycle.
+/// Value of [`JobSetup::pace`] for 10 Gb/s ports and a 200 MHz clock: 6.25 bytes per cycle.
 pub const PACE_10G: u8 = 25;
-/// Bit of [`offset::CONTROL`]: the accelerator takes the job's frames. It drops them while the job is halted.
+/// Bit of [`offset::CONTROL`] that makes the accelerator process the job's frames. While the job is halted, the
+/// accelerator drops contributions.
 const TAKES: u32 = 1;
 const HALTED: u32 = 1 << 1;
-/// Size of the headers before the floats, in bytes.
+/// Size of everything before the floats, that is, of the headers and the Seg, in bytes.
 pub const HEADER_LEN_BYTES: usize = 50;
 /// Size of the shortest Ethernet frame without its checksum, in bytes.
 pub const MIN_FRAME_LEN_BYTES: usize = 60;
 
 impl JobSetup {
-    /// Returns the `tuser` destination of results: the ports of all members, and the host.
+    /// Returns the `tuser` destination of results: the ports of all members and that of the host.
     pub fn result_ports(&self) -> u8 {
         self.members.iter().fold(HOST_PORT, |ports, member| ports | member.port)
     }
 
-    /// Returns the register writes in order; the last ones clear old sums and start the job. Until then, the job's
-    /// frames are dropped, so that none of them passes as ordinary traffic. Results of an earlier job keep its header.
+    /// Returns the register writes, in the order in which the host must perform them. The last two discard old sums and
+    /// start the job. Until then, the accelerator drops the job's contributions, so that none of them passes as
+    /// ordinary traffic. Results of an earlier job that have not been sent yet keep the header of that job.
     pub fn writes(&self) -> Result<Vec<(u16, u32)>, SetupError> {
         if self.members.len() > MEMBERS {
             return Err(SetupError::TooManyMembers(self.members.len()));
@@ -143,7 +147,8 @@ fn result_headers(payload_len: usize) -> Vec<u8> {
     headers
 }
 
-/// Returns the frame that carries a result; `payload` contains Seg and floats as the software switch sends them.
+/// Returns the frame that carries a result. `payload` contains the Seg and the floats, as in a result of the software
+/// switch.
 pub fn result_frame(payload: &[u8]) -> Vec<u8> {
     padded([&result_headers(payload.len()), payload].concat())
 }

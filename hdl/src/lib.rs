@@ -1,11 +1,12 @@
-//! The accelerator of the paper's figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
+//! The accelerator of figure 7 of the iSwitch paper, as RTL for the NetFPGA-SUME, written in rust-hdl.
 //!
 //! rust-hdl simulates some constructs differently from the Verilog that it generates. The hardware in this crate
 //! therefore follows these rules:
 //!
-//! - Use one operator per local signal of exact width.
-//! - Use no arithmetic and no complement inside a cast or beside a comparison.
-//! - Copy a field of a structure before slicing it.
+//! - Use one operator per local signal, and give the signal the exact width of its value.
+//! - Use no arithmetic inside a cast or in an expression that contains a comparison, and complement no operand of
+//!   either.
+//! - Copy a field of a structure to a local signal before slicing it.
 //! - Read a signal only after its last assignment.
 
 // Ports with conventional names (clock, reset, valid, ready, push, pop) need no comment, and the derives generate

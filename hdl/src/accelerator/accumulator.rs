@@ -1,4 +1,4 @@
-//! The accumulation loop, which consists of the buffer and the adders.
+//! The accumulation loop, which consists of a block RAM that holds the sums and the adders that update them.
 
 use rust_hdl::prelude::*;
 
@@ -9,20 +9,23 @@ use super::zero_mux::ZeroMux;
 use crate::axis::Lanes;
 use crate::primitives::BlockRam;
 
-/// Number of cycles from the issue of a burst to the cycle in which its sum is written.
+/// Latency of the accumulation loop, in cycles: from the cycle that issues a burst to the cycle that writes its sum to
+/// the buffer.
 pub const LOOP_CYCLES: usize = 9;
 
-/// Adds bursts to the sums in the buffer, one per cycle unless the address is still in the loop.
+/// Adds bursts of eight floats to the sums in the buffer, at one burst per cycle. A burst stalls while an earlier burst
+/// with the same address is in the loop. A burst of a segment's last contribution also stalls while the output has no
+/// room for the sum.
 #[derive(LogicBlock, Default)]
 pub struct Accumulator {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Next burst; removed if `burst_pop` is set.
+    /// Burst at the head of the queue, valid while `burst_valid` is set. `burst_pop` removes it from the queue.
     pub burst: Signal<In, Burst>,
     pub burst_valid: Signal<In, Bit>,
     pub burst_pop: Signal<Out, Bit>,
     pub credit: Signal<In, Bit>,
-    /// Part of a complete sum.
+    /// Eight floats of a complete sum, valid while `sum_push` is set.
     pub sum: Signal<Out, Lanes>,
     pub sum_push: Signal<Out, Bit>,
     pub hazard: Signal<Out, Bit>,

@@ -2,14 +2,15 @@
 
 use rust_hdl::prelude::*;
 
-/// Computes the slot of a segment and, two cycles later, the address of its first burst. The buffer has 128 slots of 64
-/// bursts or, if it is packed, 256 slots of 46 bursts.
+/// Computes the slot of a segment from its index, combinationally, and the buffer address of the slot's first burst,
+/// with a latency of two cycles. The buffer has 128 slots of 64 bursts or, if `is_packed` is set, 256 slots of 46
+/// bursts.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,
     pub is_packed: Signal<In, Bit>,
     pub index: Signal<In, Bits<24>>,
-    /// Lower bits of the index.
+    /// Lower seven bits of the index or, if `is_packed` is set, lower eight bits.
     pub slot: Signal<Out, Bits<8>>,
     pub address: Signal<Out, Bits<14>>,
     chosen: Signal<Local, Bits<8>>,

@@ -1,11 +1,11 @@
-//! The AXI4-Lite interface of the registers.
+//! The AXI4-Lite interface to the registers.
 
 #![allow(non_snake_case)] // the bus defines the names
 
 use rust_hdl::prelude::*;
 
-/// Handles at most one write and one read at a time, and always answers OKAY. Accesses are whole words; the strobes are
-/// ignored.
+/// Handles at most one write and one read at a time, and always responds with OKAY. Every access covers a whole 32-bit
+/// word; the write strobes are ignored.
 #[derive(LogicBlock, Default)]
 pub struct AxiLite {
     pub clock: Signal<In, Clock>,
@@ -26,11 +26,11 @@ pub struct AxiLite {
     pub RDATA: Signal<Out, Bits<32>>,
     pub RVALID: Signal<Out, Bit>,
     pub RREADY: Signal<In, Bit>,
-    /// High for one cycle when a word is written. Word and data are also valid in the next cycle.
+    /// High for one cycle per write. `write_word` and `write_data` are valid in this cycle and in the next.
     pub write: Signal<Out, Bit>,
     pub write_word: Signal<Out, Bits<10>>,
     pub write_data: Signal<Out, Bits<32>>,
-    /// Word being read. Its value must be valid two cycles later.
+    /// Index of the word being read. `read_data` must hold the value of the word two cycles after the index changes.
     pub read_word: Signal<Out, Bits<10>>,
     pub read_data: Signal<In, Bits<32>>,
     writes: DFF<Bit>,
@@ -38,7 +38,7 @@ pub struct AxiLite {
     data: DFF<Bits<32>>,
     answers: DFF<Bit>,
     asked: DFF<Bits<10>>,
-    /// Cycle counter of a read.
+    /// Cycle of the read in progress, counted from 1; 0 if no read is in progress.
     reading: DFF<Bits<2>>,
     shown: DFF<Bits<32>>,
     shows: DFF<Bit>,

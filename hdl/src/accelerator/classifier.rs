@@ -1,29 +1,29 @@
-//! Classification of frames. Requirement W-1 defines which frames belong to the job.
+//! Classification of frames as data packets of the job, control packets of the job, or ordinary traffic (W-1).
 
 use rust_hdl::prelude::*;
 
 use super::header_capture::RawHeader;
 use super::records::{Filter, Header};
 
-/// Properties found in a frame.
+/// Results of the checks on the header fields of a frame.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Marks {
-    /// The frame is IPv4 without options and UDP, and has at least two beats.
+    /// Whether the frame has at least two beats and carries UDP over IPv4 without options.
     pub udp: Bit,
     pub data_tos: Bit,
     pub control_tos: Bit,
     pub port: Bit,
-    /// The destination address is that of the switch.
+    /// Whether the destination IPv4 address is that of the switch.
     pub address: Bit,
     pub fragment: Bit,
-    /// The lengths agree with each other and with the frame, and the frame is short enough for the queue of beats.
+    /// Whether the UDP, IPv4 and frame lengths are consistent, and the frame is short enough for the queue of beats.
     pub lengths: Bit,
 }
 
-/// Converts raw fields into a header record, with a latency of one cycle.
+/// Converts raw header fields into a [`Header`], with a latency of one cycle unless the header is held back.
 ///
-/// The header of a frame that may belong to the job is held back until all bytes of the frame have arrived, so that a
-/// frame that ends too early is recognised before it is summed.
+/// The header of a data or control packet is held back until all bytes of the frame have arrived. A frame that is
+/// shorter than `tuser` states is therefore recognised before it is summed.
 #[derive(LogicBlock, Default)]
 pub struct Classifier {
     pub clock: Signal<In, Clock>,
@@ -31,10 +31,11 @@ pub struct Classifier {
     pub filter: Signal<In, Filter>,
     pub raw: Signal<In, RawHeader>,
     pub valid: Signal<In, Bit>,
-    /// End of the frame of `raw`, as signalled by [`super::header_capture::HeaderCapture`].
+    /// High for one cycle when the frame described by `raw` has arrived; see
+    /// [`super::header_capture::HeaderCapture::whole`].
     pub whole: Signal<In, Bit>,
     pub short: Signal<In, Bit>,
-    /// Result of the member table, one cycle after `raw`.
+    /// Result of the lookup in the member table, valid one cycle after `raw`.
     pub known: Signal<In, Bit>,
     pub member: Signal<In, Bits<3>>,
     pub header: Signal<Out, Header>,
@@ -42,10 +43,10 @@ pub struct Classifier {
     held: DFF<RawHeader>,
     marks: DFF<Marks>,
     checked: DFF<Bit>,
-    /// All bytes that `tuser` states have arrived or, if `was_short` is set, the frame has ended earlier.
+    /// `whole`, delayed by one cycle. If `was_short` is also set, the frame is shorter than `tuser` states.
     arrived: DFF<Bit>,
     was_short: DFF<Bit>,
-    /// The header of the current frame is held back.
+    /// Set while the header of the current frame is held back.
     waiting: DFF<Bit>,
     waits: Signal<Local, Bit>,
     ip_len: Signal<Local, Bits<16>>,
@@ -136,7 +137,7 @@ impl Logic for Classifier {
     }
 }
 
-/// Converts a half to or from network byte order. The block only connects wires.
+/// Swaps the bytes of a 16-bit half-word, which converts it to or from network byte order. The block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct SwapBytes {
     pub half: Signal<In, Bits<16>>,

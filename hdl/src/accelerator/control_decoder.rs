@@ -1,23 +1,24 @@
-//! Decoder for the control packets that take effect in hardware, in order with the surrounding data: SetH, Halt and
-//! Reset.
+//! Decoder for SetH, Halt and Reset, the control packets that take effect in hardware, in order with the data packets
+//! around them.
 //!
-//! Each of them is also passed on to the host, which answers it. After a Reset, the job stays halted until the host
-//! has cleared it and set its new first round. The host alone handles Join, Leave, Help and all other packets.
+//! Each of these packets is also forwarded to the host, which acknowledges it. After a Reset, the job stays halted
+//! until the host has cleared the sums and set the new first round. All other control packets, such as Join, Leave and
+//! Help, are handled by the host alone.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Header, Job};
 
-/// Holds the H of future rounds and the flag that the job is halted.
+/// Holds the threshold H for future rounds, and the flag that halts the job.
 #[derive(LogicBlock, Default)]
 pub struct ControlDecoder {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub job: Signal<In, Job>,
-    /// Header of a control packet that passes, valid if `strobe` is set.
+    /// Header of the control packet that the Seg counter forwards in this cycle, valid if `strobe` is set.
     pub header: Signal<In, Header>,
     pub strobe: Signal<In, Bit>,
-    /// Writes by the host.
+    /// Register writes by the host: `set_threshold` loads `threshold_in`, and `set_halted` loads `halted_in`.
     pub set_threshold: Signal<In, Bit>,
     pub threshold_in: Signal<In, Bits<8>>,
     /// If set together with `set_threshold`, the new H also applies to the open rounds.

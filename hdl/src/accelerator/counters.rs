@@ -1,4 +1,4 @@
-//! Counters in a small memory. Each decision increments one of them.
+//! Event counters in LUT RAM. Each decision of the Seg counter increments one of them.
 
 use rust_hdl::prelude::*;
 
@@ -8,11 +8,11 @@ use crate::primitives::LutRam;
 #[derive(LogicBlock, Default)]
 pub struct Counters {
     pub clock: Signal<In, Clock>,
-    /// Clears the counters within sixteen cycles.
+    /// Clears the counters, one per cycle, in the sixteen cycles after the reset.
     pub reset: Signal<In, Bit>,
     pub event_code: Signal<In, Bits<4>>,
     pub event_valid: Signal<In, Bit>,
-    /// Counter that the host reads.
+    /// Index of the counter whose value the host reads.
     pub selected: Signal<In, Bits<4>>,
     pub value: Signal<Out, Bits<32>>,
     counted: LutRam<Bits<32>, 4>,

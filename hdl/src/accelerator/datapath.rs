@@ -1,4 +1,4 @@
-//! The datapath from input frames to output frames, without the registers.
+//! The datapath between the input stream and the output stream. It does not include the registers.
 
 use rust_hdl::prelude::*;
 
@@ -14,7 +14,7 @@ use super::separator::Separator;
 use crate::axis::{Flit, Lanes};
 use crate::primitives::Fifo;
 
-/// The accelerator of the paper's figure 7 and the bypass around it.
+/// The accelerator of figure 7 of the iSwitch paper, with a bypass for ordinary traffic.
 #[derive(LogicBlock, Default)]
 pub struct Datapath {
     pub clock: Signal<In, Clock>,
@@ -32,11 +32,11 @@ pub struct Datapath {
     pub finish_round: Signal<In, Bits<24>>,
     pub finish_first: Signal<In, Bits<24>>,
     pub finishing: Signal<Out, Bit>,
-    /// A result waits or is being sent.
+    /// High while a result is queued or being sent.
     pub busy: Signal<Out, Bit>,
-    /// Rate of the results, in quarters of a byte per cycle; 0 is unlimited.
+    /// Maximum average rate of the results, in quarters of a byte per clock cycle; 0 means no limit.
     pub pace: Signal<In, Bits<8>>,
-    /// Address of the word that the host writes. `data` is its value.
+    /// Index of the register word that the host writes. `data` is the value.
     pub word: Signal<In, Bits<6>>,
     pub data: Signal<In, Bits<32>>,
     pub threshold: Signal<Out, Bits<8>>,
@@ -56,12 +56,12 @@ pub struct Datapath {
     counter: SegCounter,
     decisions: Fifo<Decision, 4, 4>,
     results: Fifo<ResultInfo, 4, 4>,
-    /// Header of each of the `results`, as it was configured when the segment was completed.
+    /// Header template for each entry of `results`, as configured when the segment was completed.
     templates: Fifo<Template, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
-    /// Separate queue for the addresses of the bursts, because the scoreboard compares them immediately and the read
-    /// address of the wide queue has a high fan-out.
+    /// Addresses of the bursts. They have a separate queue, because the scoreboard compares an address in the cycle in
+    /// which it leaves the queue, and the read address of the wide `bursts` queue has a high fan-out.
     places: Fifo<Bits<14>, 5, 6>,
     pub accumulator: Accumulator,
     sums: Fifo<Lanes, 5, 14>,

@@ -1,4 +1,5 @@
-//! Iteration over the segments that the host requests to finish, after an FBcast or the departure of a member.
+//! Iteration over the segments that are to be finished at the request of the host, after an FBcast or the departure of
+//! a member.
 
 use rust_hdl::prelude::*;
 
@@ -9,18 +10,19 @@ use super::records::Key;
 pub struct ForceWalker {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Starts the walk with the values below. `only_complete` skips segments that still wait for contributions.
+    /// Starts the iteration over `count` segments of `round`, beginning with the index `first`. If `only_complete` is
+    /// set, segments that do not have enough contributions are skipped.
     pub start: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// A result that is completed now can be sent immediately. While this is clear, no segment is offered, because its
-    /// sum would have to wait and would delay the frames behind it.
+    /// High while the output could send a new result immediately. While this signal is low, no segment is offered,
+    /// because its sum would have to wait for the output and would stall the frames behind it.
     pub free: Signal<In, Bit>,
-    /// Some of the segments are left.
+    /// High while segments of the range remain.
     pub walking: Signal<Out, Bit>,
-    /// Next segment, present if `valid` is set and consumed by `advance`.
+    /// Request to finish the next segment, valid while `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
     pub advance: Signal<In, Bit>,
@@ -30,7 +32,7 @@ pub struct ForceWalker {
     held_only: DFF<Bit>,
     busy: DFF<Bit>,
     offers: DFF<Bit>,
-    /// Number of cycles until `free` reflects the last segment that was taken.
+    /// Remaining cycles in which no segment is offered, until `free` reflects the last accepted segment.
     pause: DFF<Bits<4>>,
 }
 

@@ -1,11 +1,11 @@
-//! Capture of the fields in a frame's first two beats.
+//! Capture of the header fields in the first two beats of a frame.
 
 use rust_hdl::prelude::*;
 
 use super::records::RawSeg;
 use crate::axis::{Flit, Halves, Tuser};
 
-/// Raw header fields, with halves in stream order.
+/// Raw header fields, as 16-bit half-words in stream order: the first byte is in the low bits.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct RawHeader {
     pub ethertype: Bits<16>,
@@ -23,35 +23,34 @@ pub struct RawHeader {
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub udp_len: Bits<16>,
-    /// Bytes 42 to 49.
+    /// Bytes 42 to 49 of the frame.
     pub seg: RawSeg,
-    /// Bytes 54 and 55.
+    /// Bytes 54 and 55 of the frame.
     pub value: Bits<16>,
-    /// The frame has only one beat, so only the fields of that beat are valid.
+    /// Whether the frame has only one beat. If it does, only the fields of the first beat are valid.
     pub runt: Bit,
 }
 
-/// Observes the beats that enter the queue.
+/// Captures the header fields of each frame while its beats enter the input queue.
 #[derive(LogicBlock, Default)]
 pub struct HeaderCapture {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Current beat, valid if `accept` is set.
+    /// Beat on the input stream, transferred if `accept` is set.
     pub flit: Signal<In, Flit>,
     pub accept: Signal<In, Bit>,
-    /// Fields of a frame, present only in the cycle in which `valid` is set.
+    /// Header fields of a frame, valid only in the cycle in which `valid` is set.
     pub raw: Signal<Out, RawHeader>,
     pub valid: Signal<Out, Bit>,
-    /// All bytes that `tuser` states have arrived or, if `short` is set, the frame ended earlier. The signal is high
-    /// for one cycle, in the cycle of `valid` or later, and before the fields of the next frame replace those of this
-    /// one.
+    /// High for one cycle when the frame has reached the length in `tuser` or, if `short` is set, has ended before it.
+    /// The pulse comes in the cycle of `valid` or later, but before `raw` changes to the next frame.
     pub whole: Signal<Out, Bit>,
     pub short: Signal<Out, Bit>,
     beat: DFF<Bits<2>>,
     held: DFF<RawHeader>,
     complete: DFF<Bit>,
-    /// Number of beats that are still missing to reach the length in `tuser`. `rest` is the index of the last valid
-    /// byte in the last beat.
+    /// Number of beats that are missing until the frame reaches the length in `tuser`. `rest` is the index of the last
+    /// valid byte in the last of these beats.
     left: DFF<Bits<11>>,
     rest: DFF<Bits<5>>,
     ends: DFF<Bit>,

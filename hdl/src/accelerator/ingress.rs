@@ -1,4 +1,4 @@
-//! The input side, which consists of the queue of beats and, in parallel, the queue of headers.
+//! The input stage, which consists of the queue of beats and, in parallel, the queue of headers.
 
 use rust_hdl::prelude::*;
 
@@ -9,18 +9,19 @@ use super::records::{Filter, Header};
 use crate::axis::Flit;
 use crate::primitives::Fifo;
 
-/// Queues frames and, separately, their headers in the same order.
+/// Queues the beats of frames and, separately but in the same order, their headers.
 #[derive(LogicBlock, Default)]
 pub struct Ingress {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub filter: Signal<In, Filter>,
-    /// Writes the member table. The low bits of the word's index select a row and one of its two words.
+    /// Writes `data` to the member table. Of `word`, which is the low part of the register index, bits 3 to 1 select
+    /// the row and bit 0 selects one of its two words.
     pub set_member: Signal<In, Bit>,
     pub word: Signal<In, Bits<4>>,
     pub data: Signal<In, Bits<32>>,
     pub members: Signal<Out, Bits<8>>,
-    /// Ports of all members, as bits of `tuser`.
+    /// Ports of the board that lead to the members, as bits of `tuser`.
     pub ports: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
     pub flit: Signal<In, Flit>,
@@ -32,16 +33,17 @@ pub struct Ingress {
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
-    /// Can hold the whole frame of a contribution, whose header becomes available only after its last beat.
+    /// Queue of beats. It must hold a whole contribution, because the header of a contribution becomes available only
+    /// after its last beat.
     beats: Fifo<Flit, 6, 3>,
-    /// Copy of the last-beat flags, because decisions depend on them and the read address of the wide queue has a high
-    /// fan-out.
+    /// Copy of the `last` flags in `beats`. It is a separate queue, because decisions depend on these flags and the
+    /// read address of the wide queue has a high fan-out.
     lasts: Fifo<Bit, 6, 3>,
     headers: Fifo<Header, 4, 8>,
     capture: HeaderCapture,
     classifier: Classifier,
     member_table: MemberTable,
-    /// There is room for all beats that can arrive until both queues are checked again.
+    /// Set if both queues have room for all beats that can arrive before they are checked again.
     open: DFF<Bit>,
     accept: Signal<Local, Bit>,
 }

@@ -1,25 +1,27 @@
-//! The member table, which compares a packet's sender in parallel with all addresses that the host has written.
+//! The member table, which compares the sender of a packet with all members in parallel.
 
 use rust_hdl::prelude::*;
 
-/// Table of eight members, each identified by its IPv4 address and UDP port in network byte order.
+/// Table of up to eight members, each identified by its IPv4 address and UDP port in network byte order.
 #[derive(LogicBlock, Default)]
 pub struct MemberTable {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Writes `data` into a row: either the address, or a word with the UDP port (low half), bit 16 (valid), bit 17
-    /// (switch) and the port of the board (bits 31 to 24).
+    /// Writes `data` to `row`. If `writes_port` is clear, `data` is the IPv4 address of the member. If it is set,
+    /// `data` contains the UDP port (bits 15 to 0), the valid flag (bit 16), the switch flag (bit 17) and the port of
+    /// the board (bits 31 to 24).
     pub write: Signal<In, Bit>,
     pub row: Signal<In, Bits<3>>,
     pub writes_port: Signal<In, Bit>,
     pub data: Signal<In, Bits<32>>,
-    /// Sender to look up, with halves in stream order. The answer is valid one cycle later.
+    /// Sender to look up: the IPv4 address as two half-words, and the UDP port, all in stream order. `known` and
+    /// `member` are valid one cycle later.
     pub address0: Signal<In, Bits<16>>,
     pub address1: Signal<In, Bits<16>>,
     pub port: Signal<In, Bits<16>>,
     pub known: Signal<Out, Bit>,
     pub member: Signal<Out, Bits<3>>,
-    /// Rows in use. `switches` marks those that are switches.
+    /// Bitmap of the rows in use. `switches` is the bitmap of the rows whose member is a switch.
     pub members: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
     /// Ports of the board that lead to the rows in use, as bits of `tuser`.

@@ -1,4 +1,5 @@
-//! Merge of the results into the ordinary traffic. Packets stay whole and take turns.
+//! Arbiter that merges the results into the ordinary traffic. It never interleaves packets, and alternates between the
+//! two streams while both have packets.
 
 use rust_hdl::prelude::*;
 
@@ -12,14 +13,15 @@ pub enum MergeState {
     Result,
 }
 
-/// Merges two streams into one. The accelerator acts as one more receive queue.
+/// Merges the ordinary stream and the stream of results into one, as if the accelerator were an additional input port
+/// of the switch.
 #[derive(LogicBlock, Default)]
 pub struct Merge {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub ordinary: Signal<In, Flit>,
     pub ordinary_valid: Signal<In, Bit>,
-    /// The packet also goes to `host_ports`, which are bits of `tuser`.
+    /// If set, the packet also goes to `host_ports`, which are destination bits of `tuser`.
     pub ordinary_copied: Signal<In, Bit>,
     pub host_ports: Signal<In, Bits<8>>,
     pub ordinary_ready: Signal<Out, Bit>,
@@ -30,16 +32,16 @@ pub struct Merge {
     pub push: Signal<Out, Bit>,
     pub room: Signal<In, Bit>,
     state: DFF<MergeState>,
-    /// Set unless the state is Result; selects all bits of a beat. The complement is stored, because synthesis would
-    /// otherwise merge this register with the state.
+    /// Set unless the state is Result. This bit selects the stream for all bits of a beat, so it has a register of its
+    /// own. Its polarity is inverted, because synthesis would otherwise merge the register with the state.
     picks_ordinary: DFF<Bit>,
-    /// The previous cycle had room, so a beat is accepted.
+    /// Set if the output queue had room in the previous cycle, so that a beat can be transferred in this cycle.
     had_room: DFF<Bit>,
-    /// A beat of the ordinary stream is accepted. This register and `takes_result` are duplicates, because the signals
-    /// to the streams have a high fan-out.
+    /// Ready signal of the ordinary stream. This signal and `takes_result` come directly from registers, because both
+    /// have a high fan-out.
     takes_ordinary: DFF<Bit>,
     takes_result: DFF<Bit>,
-    /// A packet has been transferred only in part.
+    /// Set while a packet has been transferred only in part.
     midway: DFF<Bit>,
     offered: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
@@ -94,7 +96,7 @@ impl Logic for Merge {
     }
 }
 
-/// Adds destination ports to a beat. The block only connects wires and gates.
+/// Adds destination ports to the `tuser` of a beat. The block is combinational.
 #[derive(LogicBlock, Default)]
 pub struct AddPorts {
     pub flit: Signal<In, Flit>,

@@ -1,4 +1,5 @@
-//! The accelerator of the paper's figure 7 and the modules that make it a bump in the wire.
+//! The accelerator of figure 7 of the iSwitch paper, and the modules that insert it into a packet stream as a bump in
+//! the wire.
 
 pub mod accumulator;
 pub mod adder_array;

@@ -10,59 +10,60 @@ use crate::axis::{Flit, Halves, Lanes, LanesToHalves};
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum OutputState {
     Idle,
-    /// Waits for the header's lengths and checksum, which take four cycles.
+    /// Waits four cycles for the lengths and the checksum of the header, and then until the pace allows the result.
     Prepare,
     Head,
     Body,
     Tail,
 }
 
-/// Converts sums to frames.
+/// Converts complete sums to result frames.
 ///
-/// Each result has the header that was configured when its segment was completed.
+/// Each result carries the header that was configured when its segment was completed.
 ///
-/// Results are paced: on average, they do not leave faster than the board's ports send. A result begins only while the
-/// results before it are less than 2 KiB ahead of this rate, so a port's queue of 4 KiB has room for it.
+/// Results are paced: on average, they do not leave faster than the rate `pace`, which the host sets to the rate of the
+/// board's ports. A result begins only while the results before it are less than 2 KiB ahead of this rate, so that the
+/// output queue of a port, which holds 4 KiB, has room for it.
 ///
-/// Once a result has begun, ordinary packets wait until it ends. A result therefore begins only when its first sum has
-/// arrived: by then, all packets ahead of the contribution that completes the result have passed. If a result began
-/// earlier, the output would deadlock: the result would wait for its sums, and the sums would wait behind ordinary
-/// packets that the result blocks.
+/// Ordinary packets stall from the first beat of a result to its last. A result therefore begins only when the first
+/// burst of its sum has arrived: by then, all packets ahead of the contribution that completes the result have passed.
+/// If a result began earlier, a deadlock would follow: the result would wait for its sum, and the sum would wait behind
+/// ordinary packets that the result blocks.
 #[derive(LogicBlock, Default)]
 pub struct OutputModule {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Rate of the results, in quarters of a byte per cycle; 0 is unlimited.
+    /// Maximum average rate of the results, in quarters of a byte per clock cycle; 0 means no limit.
     pub pace: Signal<In, Bits<8>>,
     pub template: Signal<In, Template>,
     pub info: Signal<In, ResultInfo>,
     pub info_valid: Signal<In, Bit>,
-    /// Removes both `info` and `template`.
+    /// Removes the current `info` and `template` from their queues.
     pub info_pop: Signal<Out, Bit>,
     pub sum: Signal<In, Lanes>,
     pub sum_valid: Signal<In, Bit>,
-    /// Complement of `sum_valid`.
+    /// Complement of `sum_valid`, driven by a separate register.
     pub no_sum: Signal<In, Bit>,
     pub sum_pop: Signal<Out, Bit>,
     pub flit: Signal<Out, Flit>,
     pub valid: Signal<Out, Bit>,
     pub ready: Signal<In, Bit>,
-    /// A result waits or is being sent.
+    /// High while a result is queued or being sent.
     pub busy: Signal<Out, Bit>,
-    /// A result that is completed now can be sent immediately.
+    /// High while the output is idle, so that a result that is completed now could be sent immediately.
     pub free: Signal<Out, Bit>,
     state: DFF<OutputState>,
-    /// Set in state Head. This register duplicates the state, because it selects all bits of a beat and this fan-out
-    /// would slow the state register down.
+    /// Set in state Head. This bit has a register of its own, because it selects the first 18 bytes of the beat, and
+    /// this fan-out would slow down the state register.
     heads: DFF<Bit>,
-    /// Set in state Head or Tail, in which the end of the beat does not come from a sum. In Tail, the end is not
-    /// valid data but must be stable.
+    /// Set in the states Head and Tail, in which the last 14 bytes of the beat do not come from a sum. In Tail, these
+    /// bytes are not valid, but they must be stable while the beat is stalled.
     covers: DFF<Bit>,
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
     held_template: DFF<Template>,
-    /// A result has begun. Its length is added to `debt`, which is the amount by which the output is ahead of the pace,
-    /// in quarters of a byte.
+    /// Set for one cycle after the first beat of a result. In this cycle, the length of the result is added to `debt`,
+    /// the amount by which the output is ahead of the pace, in quarters of a byte.
     begun: DFF<Bit>,
     debt: DFF<Bits<16>>,
     is_free: DFF<Bit>,
@@ -79,7 +80,7 @@ pub struct OutputModule {
     carried: DFF<Halves>,
     joined: JoinBeats,
     advances: Signal<Local, Bit>,
-    /// The current beat is the last one.
+    /// Set while the current beat is the last one of its result.
     closes: DFF<Bit>,
 }
 
@@ -175,8 +176,8 @@ impl Logic for OutputModule {
     }
 }
 
-/// Joins the last 18 bytes of one beat, or a header, with the first 14 bytes of a burst, and adds the sideband of a
-/// result. The block only connects wires.
+/// Forms a beat from the last 18 bytes of the previous burst, or of the header, and the first 14 bytes of the next
+/// burst, and generates the `tuser` of the result. The block is combinational.
 #[derive(LogicBlock, Default)]
 pub struct JoinBeats {
     pub earlier: Signal<In, Halves>,

@@ -4,30 +4,31 @@ use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Maximum number of members that the accelerator distinguishes.
+/// Maximum number of members that the accelerator supports.
 pub const MEMBERS: usize = 8;
 /// Maximum number of floats in a segment, for an MTU of 1500 bytes.
 pub const MAX_FLOATS: u16 = 366;
 
-/// Fields from a frame's first 64 bytes. `data` and `control` are clear in frames that do not belong to the job.
+/// Header fields from the first 64 bytes of a frame. `data` and `control` are both clear if the frame does not belong
+/// to the job.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Header {
     pub data: Bit,
     pub control: Bit,
-    /// The frame is a fragment, its lengths contradict each other, or it ends too early.
+    /// Whether the frame is a fragment, has inconsistent lengths, or ends before the length in `tuser`.
     pub malformed: Bit,
-    /// Whether the sender is in the member table. `member` is its row.
+    /// Whether the sender is in the member table. If it is, `member` is its row.
     pub known: Bit,
     pub member: Bits<3>,
-    /// Bytes 42 to 49: the Seg, or the start of a control packet.
+    /// Bytes 42 to 49 of the frame: the Seg of a data packet, or the start of a control packet.
     pub seg: RawSeg,
     /// UDP length in bytes.
     pub udp_len: Bits<16>,
-    /// Bytes 54 and 55: the threshold of a SetH.
+    /// Bytes 54 and 55 of the frame: the threshold of a SetH.
     pub value: Bits<16>,
 }
 
-/// Seg in stream order.
+/// The eight bytes of a Seg, as 16-bit half-words in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct RawSeg {
     pub s0: Bits<16>,
@@ -36,7 +37,8 @@ pub struct RawSeg {
     pub s3: Bits<16>,
 }
 
-/// Request to the Seg counter.
+/// Request to the Seg counter to decide about a contribution or, if `forced` is set, about a segment that the host
+/// wants to finish.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Key {
     pub index: Bits<24>,
@@ -47,50 +49,52 @@ pub struct Key {
     pub member: Bits<3>,
     pub known: Bit,
     pub malformed: Bit,
-    /// Set if the host requests to finish the segment, without a packet. If `only_complete` is also set, the
-    /// segment is finished only if enough members have contributed.
+    /// Set if the request comes from the host and not from a packet. If `only_complete` is also set, the segment is
+    /// finished only if enough members have contributed.
     pub forced: Bit,
     pub only_complete: Bit,
 }
 
-/// State of a slot in one word of 72 bits. The slot is empty if it is neither open nor done.
+/// State of a slot, as one 72-bit word. A slot that is neither open nor done is empty.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Entry {
     pub open: Bit,
     pub done: Bit,
-    /// No later segment of the vector uses this slot.
+    /// Whether the segment is the last one of the vector that uses this slot.
     pub wraps: Bit,
-    /// Upper bits of the segment's index.
+    /// Bits 23 to 7 of the segment's index.
     pub tag: Bits<17>,
     pub round: Bits<24>,
-    /// Members in the sum: bit i stands for member i.
+    /// Bitmap of the members that have contributed to the sum: bit i stands for member i.
     pub members: Bits<8>,
     /// Number of worker gradients in the sum.
     pub total: Bits<16>,
     pub spare: Bits<4>,
 }
 
-/// Decision about the frame at the head of the queue or, if `forced` is set, about a segment without a frame.
+/// Decision about the frame at the head of the queue or, if `forced` is set, about a segment that the host finishes
+/// without a frame.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Decision {
     pub bypass: Bit,
     pub drop: Bit,
     pub forced: Bit,
-    /// This is the first contribution, so the buffer reads as zero.
+    /// Whether this is the first contribution to the segment. If it is, it is added to zero, regardless of the content
+    /// of the buffer.
     pub first: Bit,
-    /// This is the last contribution, so the sum is sent.
+    /// Whether this is the last contribution to the segment. If it is, the sum is sent.
     pub last: Bit,
-    /// Address of the first burst.
+    /// Buffer address of the segment's first burst.
     pub address: Bits<14>,
     /// Number of bursts after the first.
     pub more: Bits<6>,
     /// Number of floats in the last burst; 0 stands for eight.
     pub tail: Bits<3>,
-    /// The frame bypasses the sums and also goes to the host.
+    /// Whether a frame that bypasses the sums also goes to the host.
     pub copied: Bit,
 }
 
-/// Eight floats and the buffer address at which they are added.
+/// Eight floats and the buffer address of the sums to which they are added.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Burst {
     pub lanes: Lanes,
@@ -99,7 +103,7 @@ pub struct Burst {
     pub last: Bit,
 }
 
-/// Result packet of a complete sum.
+/// Seg and number of floats of a result.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct ResultInfo {
     pub seg: RawSeg,
@@ -111,15 +115,15 @@ pub struct ResultInfo {
 pub struct Job {
     /// First round of the job.
     pub base: Bits<24>,
-    /// Index of the last segment.
+    /// Index of the last segment of the vector.
     pub last_index: Bits<24>,
     pub segment_floats: Bits<9>,
     pub last_floats: Bits<9>,
-    /// Number of the job.
+    /// Identifier of the job.
     pub id: Bits<32>,
 }
 
-/// Criteria for the job's frames. Halves are in stream order.
+/// Criteria that identify the job's frames. The 16-bit fields are in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Filter {
     /// If clear, every frame is ordinary traffic.
@@ -132,7 +136,7 @@ pub struct Filter {
     pub address1: Bits<16>,
 }
 
-/// Constant part of a result's header. Halves are in stream order.
+/// Header fields that all results of a job share. The 16-bit fields are in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Template {
     pub to_mac0: Bits<16>,
@@ -148,14 +152,14 @@ pub struct Template {
     pub from_port: Bits<16>,
     pub to_port: Bits<16>,
     pub tos: Bits<8>,
-    /// `tuser` destination of results; their source is 0. The register holds only the ports that are added to those of
-    /// the members.
+    /// Destination bits of `tuser` in results; the source bits are 0. The host configures only its own ports; the
+    /// datapath adds those of the members.
     pub ports: Bits<8>,
-    /// One's-complement sum of the halves of the IPv4 header that are constant over all results.
+    /// One's-complement sum of the half-words of the IPv4 header that are the same in all results.
     pub checksum: Bits<16>,
 }
 
-/// Codes of the counters that decisions increment. The codes are offsets in the register map.
+/// Codes of the events that the counters count. The code of an event is the index of its counter in the register map.
 pub mod event {
     /// A frame that does not belong to the job.
     pub const ORDINARY: u64 = 0;
@@ -169,27 +173,27 @@ pub mod event {
     pub const FORCED: u64 = 4;
     /// Drop: the sender is not a member.
     pub const UNKNOWN_MEMBER: u64 = 5;
-    /// Drop: the frame is a fragment, its lengths contradict each other, or it ends too early.
+    /// Drop: the frame is a fragment, has inconsistent lengths, or ends before the length in `tuser`.
     pub const MALFORMED: u64 = 6;
     /// Drop: the job is halted.
     pub const HALTED: u64 = 7;
-    /// Drop: the index is beyond the vector.
+    /// Drop: the index is beyond the last segment of the vector.
     pub const SEG_OUT_OF_RANGE: u64 = 8;
-    /// Drop: the length differs from that of the segment.
+    /// Drop: the UDP length does not match the segment.
     pub const LENGTH_MISMATCH: u64 = 9;
-    /// Drop: a worker claims several gradients, or the total overflows.
+    /// Drop: a worker's contribution count is not 1, or the total count overflows.
     pub const BAD_WEIGHT: u64 = 10;
-    /// Drop: the open sum already contains the member.
+    /// Drop: the open sum already contains a contribution of the member.
     pub const DUPLICATE: u64 = 11;
-    /// Drop: the segment is finished.
+    /// Drop: the segment is already finished.
     pub const LATE: u64 = 12;
-    /// Drop: the round is over.
+    /// Drop: the round is over, or a later segment of the round has already used the slot.
     pub const STALE_ROUND: u64 = 13;
     /// Drop: the round cannot open yet, or another segment occupies the slot.
     pub const EARLY_ROUND: u64 = 14;
     /// Drop: the round opened without this member.
     pub const NOT_PARTICIPANT: u64 = 15;
-    /// Names of the counters, in the order of the codes.
+    /// Names of the counters, indexed by the event code.
     pub const NAMES: [&str; 16] = [
         "ordinary",
         "control",

@@ -5,13 +5,14 @@ use rust_hdl::prelude::*;
 use super::records::{Filter, Job, Template};
 use crate::primitives::LutRam;
 
-/// Byte offsets of the registers. The first seven are common to all NetFPGA cores.
+/// Byte offsets of the registers. The first seven registers are common to all NetFPGA cores. IPv4 addresses, UDP ports
+/// and MAC addresses are in wire byte order, with the first byte in the lowest bits.
 pub mod offset {
     /// Core identification: [`super::ID`].
     pub const ID: u16 = 0x00;
     /// Version of the register map.
     pub const VERSION: u16 = 0x04;
-    /// Writing bit 0 clears the counters; writing bit 4 discards all sums.
+    /// Writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums.
     pub const RESET: u16 = 0x08;
     /// Reads as the complement of the written value.
     pub const FLIP: u16 = 0x0C;
@@ -21,31 +22,31 @@ pub mod offset {
     pub const PKTIN: u16 = 0x14;
     /// Number of output frames.
     pub const PKTOUT: u16 = 0x18;
-    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11:
-    /// results wait or are being sent; bit 12: a value out of its range has been refused since the counters were last
-    /// cleared.
+    /// Bits 7 to 0: H; bit 8: the job is halted; bit 9: sums are being discarded; bit 10: segments are being finished;
+    /// bit 11: results are queued or being sent; bit 12: an out-of-range value has been refused since the counters were
+    /// last cleared.
     pub const STATUS: u16 = 0x1C;
-    /// Bit 0: process the job's frames; bit 1: halted; bits 15 to 8: rate of results, in quarters of a byte per cycle,
-    /// or 0 for no limit.
+    /// Bit 0: process the job's frames; bit 1: halt the job; bits 15 to 8: maximum average rate of results, in quarters
+    /// of a byte per clock cycle, or 0 for no limit.
     pub const CONTROL: u16 = 0x20;
-    /// H of future rounds, 1 to 64; if bit 31 is set, also of the open rounds.
+    /// H of future rounds, 1 to 64. If bit 31 is set, the value also applies to the open rounds.
     pub const THRESHOLD: u16 = 0x24;
     /// First round of the job.
     pub const BASE_ROUND: u16 = 0x28;
     /// Number of segments in the vector, minus one.
     pub const LAST_INDEX: u16 = 0x2C;
-    /// Bits 8 to 0: floats in a segment; bits 24 to 16: floats in the last segment.
+    /// Bits 8 to 0: number of floats in a segment; bits 24 to 16: number of floats in the last segment.
     pub const FLOATS: u16 = 0x30;
-    /// Number of the job.
+    /// Identifier of the job.
     pub const JOB: u16 = 0x34;
-    /// Bits 7 to 0: ToS of data; bits 15 to 8: ToS of control; bits 31 to 16: UDP port.
+    /// Bits 7 to 0: ToS of data packets; bits 15 to 8: ToS of control packets; bits 31 to 16: UDP port of the switch.
     pub const FILTER: u16 = 0x38;
     /// Round of the segments to finish.
     pub const FINISH_ROUND: u16 = 0x3C;
-    /// First of the segments to finish.
+    /// Index of the first segment to finish.
     pub const FINISH_FIRST: u16 = 0x40;
-    /// Number of segments to finish; writing this register starts the operation. If bit 31 is set, only segments with
-    /// enough contributions are finished.
+    /// Number of segments to finish, at most 1,024; writing this register starts the operation. If bit 31 is set, only
+    /// segments with enough contributions are finished.
     pub const FINISH_COUNT: u16 = 0x44;
     /// First four bytes of the destination MAC address of results.
     pub const TO_MAC: u16 = 0x48;
@@ -53,41 +54,43 @@ pub mod offset {
     pub const MACS: u16 = 0x4C;
     /// Last four bytes of the source MAC address.
     pub const FROM_MAC: u16 = 0x50;
-    /// Address of the switch: source address of results, and destination address of the job's frames.
+    /// IPv4 address of the switch: source address of results, and destination address of the job's frames.
     pub const FROM_ADDRESS: u16 = 0x54;
-    /// Destination address of results.
+    /// Destination IPv4 address of results.
     pub const TO_ADDRESS: u16 = 0x58;
-    /// UDP ports of results: source, then destination.
+    /// UDP ports of results. Bits 15 to 0: source; bits 31 to 16: destination.
     pub const PORTS: u16 = 0x5C;
-    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination of control packets, and of results in addition to
-    /// the ports of the members; bits 31 to 16: checksum of the constant half words.
+    /// Bits 7 to 0: ToS of results; bits 15 to 8: ports of the host, which are added to the `tuser` destination of
+    /// results and control packets; bits 31 to 16: one's-complement sum of the half-words of the IPv4 header that are
+    /// the same in all results.
     pub const RESULT: u16 = 0x60;
-    /// Number of cycles in which a burst waited for its address.
+    /// Number of cycles in which a burst stalled because an earlier burst with the same address was still in the loop.
     pub const HAZARDS: u16 = 0x64;
-    /// Eight members of eight bytes each: the address, then a word with the UDP port (low half), bit 16 (valid), bit 17
-    /// (switch) and the port of the board as a bit of `tuser` (bits 31 to 24).
+    /// Eight rows of two words, one row per member. First word: IPv4 address. Second word: UDP port (bits 15 to 0),
+    /// valid flag (bit 16), switch flag (bit 17), and port of the board as a bit of `tuser` (bits 31 to 24).
     pub const MEMBERS: u16 = 0x80;
-    /// Sixteen counters, in the order of [`super::super::records::event`].
+    /// Sixteen 32-bit counters, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
 }
 
-/// The letters "iSW" and a zero byte.
+/// The letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
 pub const VERSION: u64 = 2;
 
-/// Configuration words, and a copy of them in a small memory for reading.
+/// Configuration registers, with a copy in LUT RAM from which the host reads them back.
 #[derive(LogicBlock, Default)]
 pub struct Registers {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// A word is written. Its index and its value must also be valid in the next cycle, in which they take effect.
+    /// High for one cycle per write. `write_word` and `write_data` must also be valid in the next cycle, in which the
+    /// write takes effect.
     pub write: Signal<In, Bit>,
     pub write_word: Signal<In, Bits<10>>,
     pub write_data: Signal<In, Bits<32>>,
     pub read_word: Signal<In, Bits<10>>,
     pub read_data: Signal<Out, Bits<32>>,
-    /// Values that the host can only read.
+    /// Read-only values for the host: the status word and the selected counter.
     pub status: Signal<In, Bits<32>>,
     pub counter: Signal<In, Bits<32>>,
     pub frame_in: Signal<In, Bit>,
@@ -98,7 +101,7 @@ pub struct Registers {
     pub template: Signal<Out, Template>,
     pub finish_round: Signal<Out, Bits<24>>,
     pub finish_first: Signal<Out, Bits<24>>,
-    /// Strobes, each high for one cycle.
+    /// Strobes, each high for one cycle when the host writes the corresponding register.
     pub sets_control: Signal<Out, Bit>,
     pub sets_threshold: Signal<Out, Bit>,
     pub starts_finish: Signal<Out, Bit>,
@@ -106,15 +109,16 @@ pub struct Registers {
     pub clears_counters: Signal<Out, Bit>,
     pub sets_member: Signal<Out, Bit>,
     pub pace: Signal<Out, Bits<8>>,
-    /// A value out of its range was refused.
+    /// Set when an out-of-range value has been refused, until the counters are cleared.
     pub refused: Signal<Out, Bit>,
-    /// The memory is being cleared, so that a write would be lost.
+    /// High while the LUT RAM is being cleared. A write during this time would be lost.
     pub clearing: Signal<Out, Bit>,
     words: [DFF<Bits<32>>; 17],
     copy: LutRam<Bits<32>, 6>,
     sweeping: DFF<Bit>,
     at: DFF<Bits<6>>,
-    /// Stages of a read: the first stage reads the memory copy and decodes the source, the second selects the source.
+    /// Pipeline registers of a read. The first stage reads `copy` and decodes the source of the value; the second stage
+    /// selects the source.
     chosen: DFF<Bits<8>>,
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
@@ -213,7 +217,7 @@ impl Logic for Registers {
     }
 }
 
-/// Checks the ranges of register values. A value out of its range changes no register.
+/// Checks that the value of a register write is in range. An out-of-range value changes no register.
 #[derive(LogicBlock, Default)]
 pub struct WordRange {
     pub word: Signal<In, Bits<6>>,
@@ -255,7 +259,7 @@ impl Logic for WordRange {
     }
 }
 
-/// Presents register words as records. The block only connects wires.
+/// Splits the configuration registers into the fields of records. The block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct ConfigView {
     pub control: Signal<In, Bits<32>>,

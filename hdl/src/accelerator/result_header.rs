@@ -1,4 +1,4 @@
-//! Generation of a result's first 50 bytes.
+//! Generation of the first 50 bytes of a result, which are its headers and its Seg.
 
 use rust_hdl::prelude::*;
 
@@ -6,16 +6,17 @@ use super::classifier::SwapBytes;
 use super::records::{ResultInfo, Template};
 use crate::axis::Halves;
 
-/// Computes headers and lengths, which are valid four cycles after `info` and while `info` is stable.
+/// Computes the header and the length of a result. The outputs are valid once `info` has been stable for four cycles.
 ///
-/// The packet is IPv4 with DF and a checksum, and UDP without a checksum, which RFC 768 permits. The UDP checksum is
-/// omitted because the sums follow the header.
+/// A result is a UDP packet over IPv4, with the flag DF and an IPv4 header checksum. The UDP checksum is omitted, as
+/// RFC 768 permits, because the header is sent before all sums are known.
 #[derive(LogicBlock, Default)]
 pub struct ResultHeader {
     pub clock: Signal<In, Clock>,
     pub template: Signal<In, Template>,
     pub info: Signal<In, ResultInfo>,
-    /// Bytes 0 to 31 of the header. `tail` holds bytes 32 to 49 in h7 to h15, where the last 18 bytes of a burst lie.
+    /// Bytes 0 to 31 of the header. Bytes 32 to 49 are in `h7` to `h15` of `tail`, the position of the last 18 bytes of
+    /// a burst.
     pub head: Signal<Out, Halves>,
     pub tail: Signal<Out, Halves>,
     /// Length of the frame, in bytes. `keep` marks the valid bytes of its last beat.

@@ -1,30 +1,30 @@
-//! Table of the two rounds that can be active at once, indexed by the parity of the round. It holds the values that are
-//! fixed when a round opens.
+//! Table of the two rounds that can be active at once, indexed by the parity of the round number. It holds the values
+//! that are fixed when a round opens.
 
 use rust_hdl::prelude::*;
 
 use super::records::Job;
 
-/// Table of two rounds. The answer for `round` comes one cycle later.
+/// Table of two rounds. The outputs refer to the value of `round` in the previous cycle.
 #[derive(LogicBlock, Default)]
 pub struct RoundTable {
     pub clock: Signal<In, Clock>,
-    /// Discards all rounds; the next round to open is the job's first.
+    /// Discards all rounds. The next round to open is then the first round of the job.
     pub clear: Signal<In, Bit>,
     pub job: Signal<In, Job>,
-    /// H and members of a round that opens now. A member that leaves also leaves the open rounds.
+    /// H and members for a round that opens in this cycle. A member that leaves the job also leaves the open rounds.
     pub threshold: Signal<In, Bits<8>>,
     pub members: Signal<In, Bits<8>>,
-    /// Applies the current H to the open rounds as well, at the request of the host.
+    /// If set, the current H also applies to the open rounds, at the request of the host.
     pub fix_threshold: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
-    /// A first contribution would open the round.
+    /// Whether a first contribution to `round` would open the round.
     pub opens: Signal<Out, Bit>,
-    /// The round is open, or all segments of the round two before it are finished.
+    /// Whether the round is open, or can open because all segments of the round two before it are finished.
     pub has_place: Signal<Out, Bit>,
     pub needed: Signal<Out, Bits<8>>,
     pub participants: Signal<Out, Bits<8>>,
-    /// Parity of the round that `open` opens, or of which `finish` finishes a segment.
+    /// Parity of the round that `open` opens, or in which `finish` finishes a segment.
     pub decided_parity: Signal<In, Bit>,
     pub open: Signal<In, Bit>,
     pub finish: Signal<In, Bit>,

@@ -1,4 +1,5 @@
-//! The scoreboard. It holds a burst back only while its address is in the adders or the output has no credit.
+//! The scoreboard, which stalls a burst while an earlier burst with the same address is in the accumulation loop, or
+//! while the output has no room for the sum that the burst completes.
 
 use rust_hdl::prelude::*;
 
@@ -9,31 +10,32 @@ pub struct Flags {
     pub last: Bit,
 }
 
-/// Holds the burst in the issue register and the nine bursts issued before it, which are between the read from the
-/// buffer and the write of the sum.
+/// Tracks the burst in the issue register and the up to nine bursts issued before it whose sums have been read from the
+/// buffer but not written back yet.
 ///
-/// A burst is compared with all of them while it is loaded. The comparison bits move together with the addresses, so
-/// that no comparator lies before the buffer's address register.
+/// The address of a burst is compared with those of all tracked bursts while the burst is loaded. The results of the
+/// comparisons then shift along with the addresses, so that no comparator is in the path to the address input of the
+/// buffer.
 #[derive(LogicBlock, Default)]
 pub struct Scoreboard {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Next burst; loaded if `load` is set.
+    /// High while a next burst is available. The burst is loaded into the issue register if `load` is set.
     pub valid: Signal<In, Bit>,
     pub address: Signal<In, Bits<14>>,
     pub flags: Signal<In, Flags>,
     pub load: Signal<Out, Bit>,
-    /// The output has room for all sums that may be in flight.
+    /// High while the output has room for all sums that can be in flight.
     pub credit: Signal<In, Bit>,
     /// Buffer address read in this cycle for the burst in the issue register.
     pub read_address: Signal<Out, Bits<14>>,
-    /// Whether the value read counts as zero; valid one cycle later.
+    /// Whether the value read from the buffer is treated as zero; valid one cycle after `read_address`.
     pub first: Signal<Out, Bit>,
-    /// The sum is available and is written.
+    /// High in the cycle in which the oldest sum in the loop is available and is written to `write_address`.
     pub write: Signal<Out, Bit>,
     pub write_address: Signal<Out, Bits<14>>,
     pub last: Signal<Out, Bit>,
-    /// The burst in the issue register waits, because its address is still in the adders.
+    /// High while the burst in the issue register stalls because an earlier burst with the same address is in the loop.
     pub hazard: Signal<Out, Bit>,
     waiting: DFF<Bit>,
     waiting_address: DFF<Bits<14>>,
@@ -42,7 +44,7 @@ pub struct Scoreboard {
     flying: [DFF<Bit>; 9],
     addresses: [DFF<Bits<14>>; 9],
     kinds: [DFF<Flags>; 9],
-    /// At least one bit of `same` is set.
+    /// Logical OR of all bits of `same`.
     blocked: DFF<Bit>,
     go: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,

@@ -1,4 +1,4 @@
-//! The Seg counter, which decides for each frame whether it is summed, one frame at a time, in the order of arrival.
+//! The Seg counter, which decides whether each frame is summed, one frame at a time and in the order of arrival.
 
 use rust_hdl::prelude::*;
 
@@ -6,26 +6,29 @@ use super::records::{Decision, Header, Job, Key, ResultInfo};
 use super::seg_decoder::SegDecoder;
 use super::seg_lookup::SegLookup;
 
-/// Steps of the counter. A step serves two requests at once: one whose slot is read, and the one before it, which is
-/// judged meanwhile.
+/// State of the Seg counter. The counter processes two requests at once: while the slot of one request is read, the
+/// previous request is decided.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum CounterState {
-    /// Takes a request, or forwards an ordinary frame; weighs the request before it.
+    /// Takes the next request or forwards an ordinary frame; weighs the previous request, that is, evaluates its
+    /// properties.
     Weigh,
-    /// Reads the slot; judges the request before it.
+    /// Reads the slot of the current request; judges the previous request, that is, applies the rules to it.
     Read,
-    /// Compares the slot; decides the request before it.
+    /// Compares the current request with its slot; issues the decision about the previous request.
     Compare,
-    /// The request before it has changed the tables, so the slot is read again.
+    /// Follows if the decision about the previous request has changed the tables. The slot of the current request is
+    /// then read again.
     Settle,
     Clear,
 }
 
-/// Converts headers to decisions and, for complete sums, to the information for the result's header.
+/// Issues a decision for each header and, when a segment is completed, the information for the header of its result.
 ///
-/// A frame takes three cycles; an ordinary frame takes one if nothing is being decided. A contribution that is
-/// accepted takes six, because the next request reads the slots and rounds that the contribution changes. Four ports of
-/// 10 Gb/s deliver at most one frame in 3.36 cycles, so frames that are not accepted never delay other traffic.
+/// A decision takes three cycles, or one cycle for an ordinary frame if no other decision is in progress. If a
+/// contribution is accepted, the decision takes six cycles, because the next request reads the slots and rounds that
+/// the contribution changes. Four ports of 10 Gb/s deliver at most one frame in 3.36 cycles (at 200 MHz), so frames
+/// that are not accepted never delay other traffic.
 #[derive(LogicBlock, Default)]
 pub struct SegCounter {
     pub clock: Signal<In, Clock>,
@@ -43,42 +46,45 @@ pub struct SegCounter {
     pub header: Signal<In, Header>,
     pub header_valid: Signal<In, Bit>,
     pub header_pop: Signal<Out, Bit>,
-    /// Segment that the host requests to finish; it is processed before the next frame.
+    /// Request of the host to finish a segment. It is processed before the next frame.
     pub force_key: Signal<In, Key>,
     pub force_valid: Signal<In, Bit>,
     pub force_next: Signal<Out, Bit>,
-    /// There is room for a decision and for a result.
+    /// High while the queues of decisions and of results both have room.
     pub room: Signal<In, Bit>,
     pub decision: Signal<Out, Decision>,
     pub decision_push: Signal<Out, Bit>,
     pub result: Signal<Out, ResultInfo>,
     pub result_push: Signal<Out, Bit>,
-    /// Counter to increment: a code of [`super::records::event`].
+    /// Code of the counter to increment, from [`super::records::event`].
     pub event_code: Signal<Out, Bits<4>>,
     pub event_valid: Signal<Out, Bit>,
-    /// A control packet of the job passes.
+    /// High in the cycle in which a control packet of the job is forwarded.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
-    /// The state, decoded before the clock edge because the signals have a high fan-out. One is stored as a
-    /// complement, because synthesis would otherwise merge two of them.
+    /// State, decoded into registers in advance because the signals have a high fan-out. `keeps_key` is the complement
+    /// of `takes`, because synthesis would merge two equal registers.
     takes: DFF<Bit>,
     keeps_key: DFF<Bit>,
     compares: DFF<Bit>,
     clears: DFF<Bit>,
-    /// Request whose slot is read and compared, and the request before it, which is weighed, judged and decided.
+    /// `reading` is the request whose slot is read and compared. `deciding` is the previous request, which is weighed,
+    /// judged and decided.
     reading: DFF<Key>,
     deciding: DFF<Key>,
-    /// Whether there are such requests. An ordinary frame has no key and needs no slot; it only keeps its position.
+    /// Whether `reading` and `deciding` are occupied, by a request or by an ordinary frame. An ordinary frame has no
+    /// key and needs no slot, but passes through both stages to stay in order.
     has_reading: DFF<Bit>,
     has_deciding: DFF<Bit>,
     reads_ordinary: DFF<Bit>,
     decides_ordinary: DFF<Bit>,
-    /// The request before the one being read is decided in this cycle.
+    /// Set in the cycle in which the decision about `deciding` is issued.
     decides: DFF<Bit>,
     may_take: Signal<Local, Bit>,
     takes_force: Signal<Local, Bit>,
     takes_header: Signal<Local, Bit>,
-    /// An ordinary frame or a control packet is forwarded immediately.
+    /// High if an ordinary frame or a control packet is forwarded in this cycle, without passing through `reading` and
+    /// `deciding`.
     passes: Signal<Local, Bit>,
     follows: Signal<Local, Bit>,
     accepts: Signal<Local, Bit>,
@@ -182,11 +188,10 @@ impl Logic for SegCounter {
     }
 }
 
-/// Produces the decision for ordinary traffic, which is to forward the frame. The block only connects wires and
-/// constants.
+/// Generates the decision to forward a frame. The block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct Bypass {
-    /// The frame also goes to the host.
+    /// If set, the frame also goes to the host.
     pub copied: Signal<In, Bit>,
     pub decision: Signal<Out, Decision>,
 }

@@ -1,11 +1,11 @@
-//! Decoding of a header's Seg field and lookup of the segment's length in the job.
+//! Decoding of the Seg in a header, and lookup of the segment's length in the configuration of the job.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Header, Job, Key, RawSeg};
 
-/// Converts a data frame to a request to the Seg counter by decoding Seg (D-1, D-3). Apart from the replacement of zero
-/// contributions by 1, the block only connects wires.
+/// Converts the header of a data packet to a request to the Seg counter by decoding its Seg (D-1). Apart from mapping
+/// the contribution counts 0 and 65,535 to 1 and 0 (D-3), the block is pure wiring.
 #[derive(LogicBlock, Default)]
 pub struct SegDecoder {
     pub header: Signal<In, Header>,
@@ -43,7 +43,8 @@ impl Logic for SegDecoder {
     }
 }
 
-/// Checks whether a packet fits the vector (D-4). The answer comes two cycles after `index`.
+/// Checks the segment index and the length of a packet against the vector (D-4). The outputs are valid two cycles after
+/// `index`.
 #[derive(LogicBlock, Default)]
 pub struct SegLimits {
     pub clock: Signal<In, Clock>,

@@ -1,4 +1,4 @@
-//! Combines all inputs of the decision about a segment.
+//! Lookup of all inputs of the decision about a request.
 
 use rust_hdl::prelude::*;
 
@@ -9,9 +9,9 @@ use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
 use super::verdict::Verdict;
 
-/// Looks up everything that a decision needs. A request is first `reading` for three cycles, then `deciding` for three
-/// cycles, the first of which overlaps with the last one of reading. The decision is valid in the last of these five
-/// cycles; `commit` then writes it into the tables.
+/// Looks up all inputs of a decision. A request is present on `reading` for three cycles and then on `deciding` for
+/// three cycles; the last cycle on `reading` is the first on `deciding`. The decision is valid in the last of these
+/// five cycles, in which `commit` writes it to the tables.
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,
@@ -25,7 +25,7 @@ pub struct SegLookup {
     pub reading: Signal<In, Key>,
     pub deciding: Signal<In, Key>,
     pub commit: Signal<In, Bit>,
-    /// Empties one slot after another and discards the rounds.
+    /// While high, empties the slot `sweep` in each cycle and discards all rounds.
     pub sweeping: Signal<In, Bit>,
     pub sweep: Signal<In, Bits<8>>,
     pub accept: Signal<Out, Bit>,
@@ -38,9 +38,10 @@ pub struct SegLookup {
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
-    /// The request being decided would open its round. The round table already answers for the next request.
+    /// Whether the request in `deciding` would open its round. The value is registered, because the outputs of the
+    /// round table already refer to the next request.
     may_open: DFF<Bit>,
-    /// Effect of a commit on the rounds, one cycle later, before the next request is looked up.
+    /// Effect of a commit on the round table, delayed by one cycle but still in time for the next request.
     opening: DFF<Bit>,
     finishing: DFF<Bit>,
     parity: DFF<Bit>,
@@ -115,7 +116,7 @@ impl Logic for SegLookup {
     }
 }
 
-/// Converts a verdict to records. The block only connects wires.
+/// Converts a verdict to a slot entry, a decision and the information for the result. The block is combinational.
 #[derive(LogicBlock, Default)]
 pub struct Outcome {
     pub key: Signal<In, Key>,

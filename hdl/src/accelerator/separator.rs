@@ -1,4 +1,5 @@
-//! The separator, which takes frames out of the queue and routes each according to its decision.
+//! The separator, which takes frames out of the input queue and routes each according to the decision of the Seg
+//! counter.
 
 use rust_hdl::prelude::*;
 
@@ -6,7 +7,8 @@ use super::records::{Burst, Decision};
 use super::slicer::Slicer;
 use crate::axis::{Flit, Halves};
 
-/// Passes ordinary frames on, drops headers, and converts payloads to bursts, one per cycle.
+/// Forwards ordinary frames, discards dropped frames, and converts the payload of contributions to bursts, one burst
+/// per cycle.
 #[derive(LogicBlock, Default)]
 pub struct Separator {
     pub clock: Signal<In, Clock>,
@@ -18,37 +20,39 @@ pub struct Separator {
     pub flit: Signal<In, Flit>,
     pub flit_valid: Signal<In, Bit>,
     pub flit_pop: Signal<Out, Bit>,
-    /// The beat is ordinary traffic; it is removed when the merge is ready.
+    /// High if the oldest beat is to be forwarded. The beat is transferred if `bypass_ready` is also high.
     pub bypass_valid: Signal<Out, Bit>,
     pub bypass_ready: Signal<In, Bit>,
-    /// The beat also goes to the host.
+    /// If set, the beat also goes to the host.
     pub bypass_copied: Signal<Out, Bit>,
     pub burst: Signal<Out, Burst>,
     pub burst_push: Signal<Out, Bit>,
     pub burst_room: Signal<In, Bit>,
     slicer: Slicer,
-    /// State of the frame at the head of the queue.
+    /// Whether the separator is processing a frame or a segment without a frame. `current` is the decision about it.
     busy: DFF<Bit>,
     current: DFF<Decision>,
-    /// Handling of the frame's beats; exactly one of these is set while `busy` is set.
+    /// Action that `current` requires. While `busy` is set, exactly one of `bypasses`, `drops`, `adds` and `forced` is
+    /// set.
     bypasses: DFF<Bit>,
     drops: DFF<Bit>,
     adds: DFF<Bit>,
     forced: DFF<Bit>,
-    /// Decision about the next frame.
+    /// Decision about the next frame, valid if `knows_upcoming` is set.
     upcoming: DFF<Decision>,
     knows_upcoming: DFF<Bit>,
     beat: DFF<Bits<2>>,
-    /// Bursts are being produced for `segment`. While the last burst of the previous frame is being produced,
-    /// `segment` is that of the previous frame.
+    /// Set while bursts of `segment` are being produced. Until the last burst of a frame has been produced, `segment`
+    /// is the decision about that frame, although `current` may already be that about the next frame.
     active: DFF<Bit>,
     segment: DFF<Decision>,
     address: DFF<Bits<14>>,
     left: DFF<Bits<6>>,
-    /// The frame has ended, and only its last burst is left. A contribution is never shorter than its segment.
+    /// Set if the frame has ended and only its last burst remains. No more than one burst can remain, because a
+    /// contribution is never shorter than its segment.
     flush: DFF<Bit>,
-    /// The beat and the operation on it, one cycle later, because both the queue's memory and the decision to take a
-    /// beat are slow.
+    /// Pipeline registers for the beat and the operation on it, because both the read from the queue and the decision
+    /// to take a beat are on long paths.
     arrived: DFF<Halves>,
     taken: DFF<Bit>,
     making: DFF<Bit>,
@@ -64,7 +68,7 @@ pub struct Separator {
     finished: Signal<Local, Bit>,
     advances: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
-    /// The next burst is the last of its segment.
+    /// Set if the next burst is the last one of its segment.
     ends: DFF<Bit>,
     begins: Signal<Local, Bit>,
 }

@@ -4,20 +4,20 @@ use rust_hdl::prelude::*;
 
 use crate::axis::{Halves, HalvesToLanes, Lanes};
 
-/// Extracts bursts from beats. The headers take 50 bytes and so end 18 bytes into the second beat. The last 14 bytes
-/// of one beat and the first 18 of the next therefore form a burst, and no variable shift is needed.
+/// Extracts bursts from beats. The headers take 50 bytes and end 18 bytes into the second beat. The last 14 bytes of
+/// one beat and the first 18 bytes of the next therefore always form a burst, and no barrel shifter is needed.
 #[derive(LogicBlock, Default)]
 pub struct Slicer {
     pub clock: Signal<In, Clock>,
     /// Input beat, stored if `take` is set.
     pub data: Signal<In, Halves>,
     pub take: Signal<In, Bit>,
-    /// Masks for the burst whose last beat arrives in the next cycle; masked lanes are zero. `cut` masks the lanes
-    /// from `tail` on, and `blank` masks all of them.
+    /// Masks for the burst that the beat of the next cycle completes; masked lanes are zero. `cut` masks the lanes from
+    /// `tail` on, or none if `tail` is 0. `blank` masks all lanes.
     pub cut: Signal<In, Bit>,
     pub tail: Signal<In, Bits<3>>,
     pub blank: Signal<In, Bit>,
-    /// Burst formed by the last stored beat and the current one, one cycle later.
+    /// Burst formed by the last stored beat and `data`, with a latency of one cycle.
     pub lanes: Signal<Out, Lanes>,
     held: DFF<Halves>,
     joined: Signal<Local, Halves>,

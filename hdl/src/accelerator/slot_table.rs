@@ -1,25 +1,27 @@
-//! Round tag, contributor bitmap and count of each slot.
+//! The slot table, which holds the segment, the round, the contributor bitmap and the contribution count of each slot.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Entry, Job};
 use crate::primitives::BlockRam;
 
-/// Relation of a packet's segment and round to those of its slot.
+/// Relation of a packet's segment and round to those stored in its slot.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Relation {
     pub same: Bit,
-    /// The slot has passed this segment of this round.
+    /// Whether the slot has already moved past the packet's segment and round.
     pub earlier: Bit,
-    /// If the slot is done, the packet's segment is the next one to use it, in this round or the next.
+    /// Whether the packet's segment is the next one to use the slot, in the same round or in the next. Meaningful only
+    /// if the slot is done.
     pub follows: Bit,
-    /// If the slot has not been used, the packet's segment is its first in the job's first round.
+    /// Whether the packet's segment is the first one to use the slot in the first round of the job. Meaningful only if
+    /// the slot is empty.
     pub begins: Bit,
-    /// The round ended before the job began.
+    /// Whether the packet's round precedes the first round of the job.
     pub before_base: Bit,
 }
 
-/// Slots in block RAM. Entry and relation are valid two cycles after index and round.
+/// The slot table in block RAM. `entry` and `relation` are valid two cycles after `slot`, `index` and `round`.
 #[derive(LogicBlock, Default)]
 pub struct SlotTable {
     pub clock: Signal<In, Clock>,
@@ -30,7 +32,7 @@ pub struct SlotTable {
     pub round: Signal<In, Bits<24>>,
     pub entry: Signal<Out, Entry>,
     pub relation: Signal<Out, Relation>,
-    /// No later segment of the vector uses the slot; valid one cycle after the entry.
+    /// Whether the packet's segment is the last one of the vector that uses the slot; valid two cycles after `index`.
     pub wraps: Signal<Out, Bit>,
     pub write: Signal<In, Bit>,
     pub write_slot: Signal<In, Bits<8>>,
@@ -40,7 +42,7 @@ pub struct SlotTable {
     tag: Signal<Local, Bits<17>>,
     old_tag: Signal<Local, Bits<17>>,
     step: Signal<Local, Bits<17>>,
-    /// Predecessors of the packet's tag and round, valid when the entry is read.
+    /// Predecessors of the packet's tag and round, available in the same cycle as `found`.
     tag_before: DFF<Bits<17>>,
     round_before: DFF<Bits<24>>,
     old_round: Signal<Local, Bits<24>>,

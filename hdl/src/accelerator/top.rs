@@ -11,10 +11,10 @@ use super::registers::Registers;
 use crate::axis::{Halves, Tuser};
 use crate::primitives::BlockRam;
 
-/// Build of the accelerator, which determines how the slots divide the buffer.
+/// Build of the accelerator, which determines the number and the size of the slots in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Build {
-    /// 128 slots, each at a multiple of 64 bursts.
+    /// 128 slots of 64 bursts each.
     Slots128,
     /// 256 packed slots of 46 bursts each.
     Slots256,
@@ -46,8 +46,8 @@ impl Build {
     }
 }
 
-/// The top module. It sits between `output_port_lookup` and `output_queues`; both streams have the names and shapes
-/// used there.
+/// The top module, which sits between `output_port_lookup` and `output_queues` of the NetFPGA reference switch. Both of
+/// its streams use the signal names and widths of these modules.
 ///
 /// As in the reference switch, the streams and the registers share one clock, and the reset is synchronous and active
 /// low.

@@ -1,4 +1,4 @@
-//! Verdict on a contribution according to the rules in section 5 of the specification, in the order of the software
+//! Verdict on a contribution. It applies the rules in section 5 of the specification, in the same order as the software
 //! switch.
 
 use rust_hdl::prelude::*;
@@ -6,7 +6,7 @@ use rust_hdl::prelude::*;
 use super::records::{Entry, Key};
 use super::slot_table::Relation;
 
-/// Decides in two registered stages: the first evaluates the properties of the contribution, the second applies the
+/// Decides in two pipeline stages: the first evaluates the properties of the contribution, the second applies the
 /// rules.
 #[derive(LogicBlock, Default)]
 pub struct Verdict {
@@ -17,18 +17,19 @@ pub struct Verdict {
     pub halted: Signal<In, Bit>,
     pub out_of_range: Signal<In, Bit>,
     pub wrong_length: Signal<In, Bit>,
-    /// Answer of [`super::round_table::RoundTable`].
+    /// `has_place`, `needed` and `participants` are outputs of [`super::round_table::RoundTable`].
     pub has_place: Signal<In, Bit>,
     pub needed: Signal<In, Bits<8>>,
     pub participants: Signal<In, Bits<8>>,
     pub switches: Signal<In, Bits<8>>,
-    /// The contribution is added, or the segment is finished at the request of the host.
+    /// High if the contribution is added or, for a request of the host, if the segment is finished.
     pub accept: Signal<Out, Bit>,
     pub first: Signal<Out, Bit>,
     pub last: Signal<Out, Bit>,
-    /// Counter to increment: a code of [`super::records::event`].
+    /// Code of the counter to increment, from [`super::records::event`].
     pub event_code: Signal<Out, Bits<4>>,
-    /// Contributors, including this contribution. `total` is the number of worker gradients.
+    /// Bitmap of the contributors to the sum, including the sender of this contribution. `total` is the number of
+    /// worker gradients in the sum, including this contribution.
     pub members: Signal<Out, Bits<8>>,
     pub total: Signal<Out, Bits<16>>,
     own: Signal<Local, Bits<8>>,
@@ -49,7 +50,7 @@ pub struct Verdict {
     closes: Signal<Local, Bit>,
 }
 
-/// Properties of a contribution.
+/// Properties of a contribution, as evaluated in the first stage.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Weighed {
     pub may_begin: Bit,
@@ -136,7 +137,7 @@ impl Logic for Verdict {
     }
 }
 
-/// Counts the set bits among eight.
+/// Counts the set bits in a word of eight bits.
 #[derive(LogicBlock, Default)]
 pub struct CountOnes {
     pub bits: Signal<In, Bits<8>>,

@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Replaces eight floats with zeros. At the buffer's write port, it writes zeros in place of a finished sum. At the
-/// read port, it makes the content of a slot count as zero for the first contribution.
+/// Replaces eight floats with zeros if `zero` is set. At the write port of the buffer, it overwrites a finished sum
+/// with zeros. At the read port, it replaces the content of the slot with zeros for the first contribution.
 #[derive(LogicBlock, Default)]
 pub struct ZeroMux {
     pub lanes: Signal<In, Lanes>,

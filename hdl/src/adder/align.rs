@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Adds magnitudes extended by three bits: guard, round and sticky. The sticky bit is set if any bit that was shifted
-/// out was set.
+/// Adds or subtracts significands that are extended by a guard, a round and a sticky bit. The sticky bit is set if any
+/// of the bits shifted out is set.
 #[derive(LogicBlock, Default)]
 pub struct AlignAdd {
     pub clock: Signal<In, Clock>,
@@ -16,7 +16,7 @@ pub struct AlignAdd {
     pub smaller: Signal<In, Bits<24>>,
     pub kind: Signal<Out, Kind>,
     pub exponent: Signal<Out, Bits<8>>,
-    /// Sum of the magnitudes; bit 27 is the carry.
+    /// Sum or difference of the significands; bit 27 is the carry-out.
     pub total: Signal<Out, Bits<28>>,
     by_0: Signal<Local, Bits<27>>,
     by_1: Signal<Local, Bits<27>>,
@@ -34,7 +34,7 @@ pub struct AlignAdd {
     aligned_exponent: DFF<Bits<8>>,
     aligned_large: DFF<Bits<24>>,
     aligned_small: DFF<Bits<27>>,
-    /// Operands with one extra bit, through which the carry-in of the two's complement enters.
+    /// Operands with an additional lowest bit, which generates the carry-in of the two's complement.
     augend: Signal<Local, Bits<29>>,
     addend: Signal<Local, Bits<29>>,
     complement: Signal<Local, Bits<29>>,

@@ -25,7 +25,7 @@ pub const LATENCY_CYCLES: usize = 7;
 pub struct Kind {
     /// Sign of the operand with the larger magnitude.
     pub sign: Bit,
-    /// The operands have different signs, so their magnitudes are subtracted.
+    /// Whether the operands have different signs, so that their magnitudes are subtracted.
     pub subtract: Bit,
     pub nan: Bit,
     pub infinite: Bit,

@@ -1,10 +1,11 @@
-//! Stages 5 and 6: shift the leading one of the sum to the top as far as the exponent allows.
+//! Stages 5 and 6: shift the leading one of the sum to the top bit, or as far as the exponent allows.
 
 use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Counts leading zeros, then shifts. The shift stops at an exponent of 1; the remaining value is subnormal.
+/// Counts the leading zeros of the sum, then shifts it to the left. The shift is limited so that the exponent stays at
+/// least 1; a sum that still has leading zeros is subnormal.
 #[derive(LogicBlock, Default)]
 pub struct Normalise {
     pub clock: Signal<In, Clock>,
@@ -13,10 +14,11 @@ pub struct Normalise {
     pub total: Signal<In, Bits<28>>,
     pub kind: Signal<Out, Kind>,
     pub exponent: Signal<Out, Bits<8>>,
-    /// 24 bits of significand, followed by guard, round and sticky.
+    /// 24-bit significand, followed by the guard, round and sticky bits.
     pub fraction: Signal<Out, Bits<27>>,
     padded: Signal<Local, Bits<28>>,
-    /// Groups of four bits, lowest first. `within` is the number of zeros above the highest set bit of the group.
+    /// Groups of four bits of `padded`, lowest first. `within` is the number of zeros above the highest set bit of each
+    /// group.
     group: [Signal<Local, Bits<4>>; 7],
     within: [Signal<Local, Bits<5>>; 7],
     groups_before: Signal<Local, Bits<5>>,

@@ -11,11 +11,11 @@ pub struct Unpack {
     pub a: Signal<In, Bits<32>>,
     pub b: Signal<In, Bits<32>>,
     pub kind: Signal<Out, Kind>,
-    /// Exponent of the larger operand; 1 if it is subnormal.
+    /// Biased exponent of the larger operand; 1 if the operand is zero or subnormal.
     pub exponent: Signal<Out, Bits<8>>,
-    /// Distance by which the smaller operand must be shifted.
+    /// Number of bits by which the smaller significand must be shifted to the right.
     pub distance: Signal<Out, Bits<8>>,
-    /// Significands with their hidden bits.
+    /// Significands of the larger and the smaller operand, each with its hidden bit.
     pub larger: Signal<Out, Bits<24>>,
     pub smaller: Signal<Out, Bits<24>>,
     magnitude_a: Signal<Local, Bits<31>>,
@@ -28,7 +28,8 @@ pub struct Unpack {
     a_special: Signal<Local, Bit>,
     b_special: Signal<Local, Bit>,
     unlike: Signal<Local, Bit>,
-    /// Duplicates of one bit, whose fan-out would otherwise be too high.
+    /// Result of the comparison of the magnitudes. It is stored twice, once as its complement, because the fan-out of a
+    /// single register would be too high.
     a_is_large: DFF<Bit>,
     a_is_small: DFF<Bit>,
     held_kind: DFF<Kind>,

@@ -4,16 +4,17 @@ use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
 const EDGE_EXPONENTS: [u32; 9] = [0, 1, 2, 126, 127, 128, 253, 254, 255];
-/// Fractions at, and next to, the positions where a carry starts, ends or propagates.
+/// Fractions that exercise carry chains: values at which a carry starts, stops or propagates, and values next to them.
 const CORNER_FRACTIONS: [u32; 12] =
     [0, 1, 2, 3, 0x0800, 0x2a_aaaa, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x55_5555, 0x7f_fffe, 0x7f_ffff];
 const EXPONENTS: u64 = 256;
 const FRACTIONS: u64 = CORNER_FRACTIONS.len() as u64;
-/// Number of [`corner_pair`]s: all pairs of exponents, corner fractions and signs.
+/// Number of pairs that [`corner_pair`] can return: both floats have any sign, any exponent and one of the corner
+/// fractions.
 pub const CORNER_PAIRS: u64 = (EXPONENTS * FRACTIONS * 2).pow(2);
 
-/// Returns the bits of a float. Half of the floats have an exponent at an edge of the format, near 1, or near the
-/// subnormals.
+/// Returns the bits of a random float. In half of the floats, all bits are uniformly random. In the other half, the
+/// exponent is at an edge of the format, near the exponent of 1.0, or near the exponent of the subnormals.
 fn float(random: &mut ChaCha8Rng) -> u32 {
     let bits: u32 = random.random();
     let exponent = match random.random_range(0..6) {
@@ -29,7 +30,8 @@ fn float(random: &mut ChaCha8Rng) -> u32 {
     bits & 0x8000_0000 | exponent << 23 | fraction
 }
 
-/// Returns the bits of two floats; one pair in eight nearly cancels out.
+/// Returns the bits of two random floats. On average, in one pair of eight, the second float is almost the negative of
+/// the first.
 pub fn random_pair(random: &mut ChaCha8Rng) -> (u32, u32) {
     let a = float(random);
     if random.random_range(0..8) > 0 {
@@ -39,7 +41,7 @@ pub fn random_pair(random: &mut ChaCha8Rng) -> (u32, u32) {
     (a, near)
 }
 
-/// Returns the bits of the pair with the given number, which must be below [`CORNER_PAIRS`].
+/// Returns the bits of the pair with the given index, which must be below [`CORNER_PAIRS`].
 pub fn corner_pair(number: u64) -> (u32, u32) {
     let floats = EXPONENTS * FRACTIONS * 2;
     (corner(number / floats), corner(number % floats))

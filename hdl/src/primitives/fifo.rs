@@ -1,12 +1,12 @@
-//! A queue in LUTs.
+//! A FIFO in LUT RAM.
 
 use rust_hdl::prelude::*;
 
 use super::LutRam;
 
-/// Queue of 2^N words that shows its oldest word before it is removed. While `room` is set, at least MARGIN words are
-/// free. A sender that pushes in the cycle in which it sees `room` needs a margin of one; each cycle of delay adds
-/// one.
+/// First-word fall-through FIFO of 2^N words: `data_out` shows the oldest word before `pop` removes it. While `room` is
+/// set, at least MARGIN words are free. A sender that pushes in the cycle in which it sees `room` needs a margin of
+/// one. Each cycle of delay between the two requires one more.
 #[derive(LogicBlock)]
 pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub clock: Signal<In, Clock>,
@@ -15,7 +15,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub push: Signal<In, Bit>,
     pub data_out: Signal<Out, D>,
     pub valid: Signal<Out, Bit>,
-    /// Complement of `valid` from its own register, for signals with a high fan-out.
+    /// Complement of `valid`, driven by a separate register for use where the fan-out is high.
     pub empty: Signal<Out, Bit>,
     /// Removes the oldest word; allowed only while `valid` is set.
     pub pop: Signal<In, Bit>,
@@ -28,7 +28,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     is_empty: DFF<Bit>,
     has_room: DFF<Bit>,
     next_count: Signal<Local, Bits<8>>,
-    /// Lowest number of queued words for which there is no room.
+    /// Lowest number of queued words at which `room` is clear.
     limit: Constant<Bits<8>>,
 }
 

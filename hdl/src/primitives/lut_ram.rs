@@ -1,4 +1,4 @@
-//! A memory in LUTs.
+//! A memory in LUT RAM.
 
 #![expect(
     clippy::used_underscore_binding,

@@ -1,4 +1,4 @@
-//! Memories and queues that the modules share.
+//! Memories and queues that the modules of the accelerator use.
 
 mod block_ram;
 mod fifo;

@@ -1,10 +1,10 @@
-//! Delays of the primitives and nets of a Virtex-7 of speed grade -3, in nanoseconds.
+//! Delays of the primitives and nets of a Virtex-7 (speed grade -3), in nanoseconds.
 //!
 //! Values marked as measured come from the post-route timing report of the NetFPGA-SUME reference switch (Vivado
-//! 2016.4, same part and grade). That report has too few paths through carry chains, memories in LUTs and shift
-//! registers; their values are estimates from the data sheet (DS183).
+//! 2016.4, same part and grade). That report has too few paths through carry chains, LUT RAMs and shift registers; the
+//! delays of these primitives are estimates from the data sheet (DS183).
 
-/// Returns the measured delay of a net by the number of pins that it drives.
+/// Returns the measured delay of a net with the given fan-out, which is the number of pins that the net drives.
 pub fn net_ns(fan_out: usize) -> f64 {
     match fan_out {
         0..=1 => 0.30,
@@ -20,7 +20,8 @@ pub fn net_ns(fan_out: usize) -> f64 {
 pub const CLOCK_TO_Q_NS: f64 = 0.216;
 /// Set-up time of a flip-flop's data input. Outputs of the top module are assumed to lead to a flip-flop.
 pub const SETUP_NS: f64 = 0.04;
-/// Delay of a LUT that only passes a signal on to a carry chain or wide multiplexer without another input path.
+/// Delay of a route-through LUT, which only passes a signal on to a pin of a carry chain or wide multiplexer that has
+/// no other input path.
 pub const PASS_NS: f64 = 0.05;
 
 const BLOCK_RAM_TO_OUTPUT_NS: f64 = 1.564; // measured, without output register
@@ -31,20 +32,20 @@ const LUT_MEMORY_SETUP_NS: f64 = 0.15;
 const ENABLE_SETUP_NS: f64 = 0.20;
 const RESET_SETUP_NS: f64 = 0.27;
 
-/// Primitives known to the model.
+/// Types of primitives that the timing model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// FDRE and similar primitives.
+    /// FDRE, FDSE, FDCE and FDPE.
     FlipFlop,
-    /// LUT1 to LUT6 with their number of inputs, and INV, which becomes a LUT.
+    /// LUT1 to LUT6, with the number of inputs; also INV, which is implemented as a LUT1.
     Lut(u8),
     /// MUXF7 and MUXF8, located after the LUTs of a slice.
     WideMux,
     /// CARRY4.
     Carry,
-    /// Distributed memory with four ports of several bits: A, B and C read; D reads and writes.
+    /// RAM32M and RAM64M: distributed RAM with the read ports A, B and C and the read and write port D.
     QuadRam,
-    /// Distributed memory of one bit with two ports.
+    /// RAM32X1D, RAM64X1D and RAM128X1D: dual-port distributed RAM with a width of one bit.
     DualRam,
     /// SRL16E and SRLC32E.
     ShiftRegister,
@@ -52,19 +53,19 @@ pub enum Kind {
     BlockRam,
 }
 
-/// Role of an input pin in timing.
+/// Role of an input pin in the timing analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InputRole {
-    /// The pin is the clock.
+    /// Clock input.
     Clock,
-    /// A path ends at the pin; the value is the set-up time.
+    /// End point of paths. The value is the set-up time, in nanoseconds.
     Ends(f64),
-    /// The pin only leads to outputs.
+    /// Combinational input, whose paths continue to the outputs of the cell.
     Passes,
 }
 
 impl Kind {
-    /// Returns the primitive with the given name.
+    /// Returns the primitive with the given name, or `None` if the model does not know it.
     pub fn of(primitive: &str) -> Option<Self> {
         Some(match primitive {
             "FDRE" | "FDSE" | "FDCE" | "FDPE" => Self::FlipFlop,
@@ -84,7 +85,7 @@ impl Kind {
         })
     }
 
-    /// Returns the delay from the clock to an output, or `None` if the cell launches no path.
+    /// Returns the delay from the clock to an output, or `None` if no path starts at the cell.
     pub fn launch_ns(self) -> Option<f64> {
         match self {
             Self::FlipFlop => Some(CLOCK_TO_Q_NS),
@@ -122,7 +123,8 @@ impl Kind {
         })
     }
 
-    /// Returns the delay from an input bit to an output bit, or `None` if there is no path.
+    /// Returns the delay from an input bit to an output bit, or `None` if the cell has no combinational path between
+    /// them.
     pub fn arc_ns(self, input: (&str, usize), output: (&str, usize)) -> Option<f64> {
         match self {
             Self::Lut(inputs) => Some(if inputs > 4 { 0.07 } else { 0.05 }),
@@ -146,18 +148,18 @@ impl Kind {
     }
 }
 
-/// Returns whether a pin is the given bus or a separately named bit of it.
+/// Returns whether a pin is the given bus or one bit of it, such as `A3` of the bus `A`.
 fn numbered(pin: &str, bus: &str) -> bool {
     pin == bus || indexed(pin, bus).is_some()
 }
 
-/// Returns the number that follows `name` in a pin's name.
+/// Returns the number that follows the prefix `name` in the name of a pin.
 fn indexed(pin: &str, name: &str) -> Option<u8> {
     pin.strip_prefix(name)?.parse().ok()
 }
 
-/// Returns the delay through a carry chain. Bit i of the sum depends on the carry into it; its carry-out also depends
-/// on its own inputs.
+/// Returns the delay through a CARRY4, or `None` if there is no path. A sum bit does not depend on `DI` at its own
+/// position, but the carry-out at this position does.
 #[expect(clippy::match_same_arms, reason = "a table")]
 fn carry_ns((input, from): (&str, usize), (output, to): (&str, usize)) -> Option<f64> {
     const STEP_NS: f64 = 0.02;
