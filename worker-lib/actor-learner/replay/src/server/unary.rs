@@ -61,7 +61,7 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
         Some((received, len)) => {
             Err(Status::invalid_argument(format!("the request ends after {} of {len} bytes", received.len())))
         }
-        None => Err(Status::invalid_argument("the request is empty, expected a message")),
+        None => Err(Status::invalid_argument("the request contains no complete message, expected one")),
     }
 }
 
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn requests_without_exactly_one_message_are_refused_with_the_reason() {
         let text = |frames: &[&[u8]]| received(frames).unwrap_err().message().to_owned();
-        assert_eq!(text(&[]), "the request is empty, expected a message");
-        assert_eq!(text(&[b"\0\0\0"]), "the request is empty, expected a message");
+        assert_eq!(text(&[]), "the request contains no complete message, expected one");
+        assert_eq!(text(&[b"\0\0\0"]), "the request contains no complete message, expected one");
         assert_eq!(text(&[b"\0\0\0\0\x05he", b"ll"]), "the request ends after 4 of 5 bytes");
         assert_eq!(
             text(&[b"\0\0\0\0\x02hello"]),
