@@ -4,8 +4,8 @@
 //! therefore follows these rules:
 //!
 //! - Use one operator per local signal, and give the signal the exact width of its value.
-//! - Use no arithmetic inside a cast or in an expression that contains a comparison, and complement no operand of
-//!   either.
+//! - Use no arithmetic inside a cast or in an expression that contains a comparison. Do not complement an operand of a
+//!   cast or of a comparison.
 //! - Copy a field of a structure to a local signal before slicing it.
 //! - Read a signal only after its last assignment.
 

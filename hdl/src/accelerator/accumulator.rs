@@ -1,4 +1,4 @@
-//! The accumulation loop, which consists of a block RAM that holds the sums and the adders that update them.
+//! The accumulation loop, which consists of the adders and of the block RAM that holds the sums.
 
 use rust_hdl::prelude::*;
 

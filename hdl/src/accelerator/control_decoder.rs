@@ -1,9 +1,9 @@
-//! Decoder for SetH, Halt and Reset, the control packets that take effect in hardware, in order with the data packets
+//! Decoder for SetH, Halt and Reset, the control packets that the hardware executes, in order with the data packets
 //! around them.
 //!
 //! Each of these packets is also forwarded to the host, which acknowledges it. After a Reset, the job stays halted
-//! until the host has cleared the sums and set the new first round. All other control packets, such as Join, Leave and
-//! Help, are handled by the host alone.
+//! until the host has cleared the sums and set the new first round. The host alone handles all other control packets,
+//! such as Join, Leave and Help.
 
 use rust_hdl::prelude::*;
 

@@ -62,7 +62,7 @@ pub struct OutputModule {
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
     held_template: DFF<Template>,
-    /// Set for one cycle after the first beat of a result. In this cycle, the length of the result is added to `debt`,
+    /// Set in the cycle after the first beat of a result. In this cycle, the length of the result is added to `debt`,
     /// the amount by which the output is ahead of the pace, in quarters of a byte.
     begun: DFF<Bit>,
     debt: DFF<Bits<16>>,

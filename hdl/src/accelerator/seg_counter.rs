@@ -17,7 +17,7 @@ pub enum CounterState {
     Read,
     /// Compares the current request with its slot; issues the decision about the previous request.
     Compare,
-    /// Follows if the decision about the previous request has changed the tables. The slot of the current request is
+    /// Entered if the decision about the previous request has changed the tables. The slot of the current request is
     /// then read again.
     Settle,
     Clear,
@@ -62,8 +62,8 @@ pub struct SegCounter {
     /// High in the cycle in which a control packet of the job is forwarded.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
-    /// State, decoded into registers in advance because the signals have a high fan-out. `keeps_key` is the complement
-    /// of `takes`, because synthesis would merge two equal registers.
+    /// State, decoded into registers in advance because the signals have a high fan-out. Synthesis would merge two
+    /// equal registers; `keeps_key` is therefore the complement of `takes`.
     takes: DFF<Bit>,
     keeps_key: DFF<Bit>,
     compares: DFF<Bit>,

@@ -7,7 +7,7 @@ use super::records::{Burst, Decision};
 use super::slicer::Slicer;
 use crate::axis::{Flit, Halves};
 
-/// Forwards ordinary frames, discards dropped frames, and converts the payload of contributions to bursts, one burst
+/// Forwards ordinary frames, discards refused frames, and converts the payload of contributions to bursts, one burst
 /// per cycle.
 #[derive(LogicBlock, Default)]
 pub struct Separator {
