@@ -633,7 +633,7 @@ impl Settings {
             let of_threads = if threads > 1 { " per thread" } else { "" };
             let most = u32::from(u16::MAX) + 1 - all;
             let expected = format!(
-                "at most {most}, because {all} consecutive ports (uplink_jobs{of_threads}) are needed"
+                "at most {most}, because the switch needs {all} consecutive ports (uplink_jobs{of_threads})"
             );
             return Err(bad("uplink_port", first, expected));
         }

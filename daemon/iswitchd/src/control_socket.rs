@@ -35,13 +35,13 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 pub enum ControlSocketError {
     /// Another daemon is listening on the path.
     #[error(
-        "control socket {}: in use by another iswitchd; set another path with --control-socket PATH",
+        "control socket {}: in use by another iswitchd; set --control-socket to another path",
         .0.display()
     )]
     Live(PathBuf),
     /// The path exists and is not a socket.
     #[error(
-        "control socket {}: the file exists and is not a socket; remove it, or set another --control-socket",
+        "control socket {}: the file exists and is not a socket; remove it, or set --control-socket to another path",
         .0.display()
     )]
     NotASocket(PathBuf),

@@ -117,7 +117,7 @@ impl Reloader {
             Err(error) => {
                 tracing::error!(
                     error = iswitch_manual::describe(error.as_ref()),
-                    "not reloaded; the previous configuration stays in force"
+                    "configuration not reloaded; the previous one stays in force"
                 );
             }
         }

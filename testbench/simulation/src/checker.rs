@@ -412,7 +412,7 @@ impl Checker {
             (Some(known), Some(own)) if known == own => Ok(()),
             (known, own) if self.checks_sums => violated(
                 Rule::Agreement,
-                format!("life {life} supplied {own:?}, but others supplied {known:?}"),
+                format!("life {life} supplied the sum of {own:?}, but others supplied the sum of {known:?}"),
             ),
             _ => Ok(()),
         }

@@ -97,7 +97,11 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    anyhow::ensure!(cli.turns > 0 && cli.rate > 0, "--turns and --rate must be at least 1");
+    let (turns, rate) = (cli.turns, cli.rate);
+    anyhow::ensure!(
+        turns > 0 && rate > 0,
+        "--turns is {turns} and --rate is {rate}, expected at least 1 for each"
+    );
     let star = Star::new(StarOptions { workers: WORKERS + 1, ..StarOptions::default() });
     let (workers, attacker) = (&star.workers[..WORKERS], &star.workers[WORKERS]);
     let daemon = Daemon::on_ports(&star, &[]);

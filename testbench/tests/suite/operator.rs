@@ -146,7 +146,10 @@ fn jobs_are_halted_resumed_and_removed() {
     }
     assert!(refused(&daemon, "job show 7").contains("expected the number of a job of this switch: 0"));
     assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
-    assert_eq!(obeyed(&daemon, "job reset 0 --yes"), "job 0 continues when its workers have rejoined\n");
+    assert_eq!(
+        obeyed(&daemon, "job reset 0 --yes"),
+        "job 0 is reset, and continues when its workers have rejoined\n"
+    );
     daemon.wait_for_results();
     assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 is removed\n");
     for worker in group.finish(SOON) {
@@ -273,7 +276,10 @@ fn a_draining_daemon_stops_with_its_last_job() {
     let member = daemon.jobs()[0]["members"][0]["id"].clone();
     let error = refused(&daemon, "member expel 0 60000");
     assert!(error.contains("member is 60000, expected the id of a member of job 0"), "{error}");
-    assert_eq!(obeyed(&daemon, "drain"), "the switch stops when its last job has ended\n");
+    assert_eq!(
+        obeyed(&daemon, "drain"),
+        "the switch accepts no further jobs, and stops when its last job has ended\n"
+    );
     daemon.wait_for_results();
     obeyed(&daemon, &format!("member expel 0 {member}"));
     daemon.process.wait_for("expelled by the operator", SOON);

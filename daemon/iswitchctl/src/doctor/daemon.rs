@@ -18,7 +18,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
             report.failed(
                 "daemon-parent",
                 format!("job {}: the parent switch does not answer", job.job),
-                "run iswitchctl doctor --switch HOST:PORT on this machine; HOST:PORT is the address of the parent",
+                "run iswitchctl doctor --switch HOST:PORT on this machine, with the address of the parent switch",
             );
         }
         if let Some(waiting) = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 1000) {

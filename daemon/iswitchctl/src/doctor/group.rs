@@ -63,12 +63,12 @@ fn check_firewall(report: &mut Report) {
     if may_drop_groups(&rules) {
         return report.warning(
             FIREWALL,
-            "an nftables chain drops input by default, and no rule names a multicast address",
+            "an nftables chain drops input by default, and no rule mentions a multicast address",
             "on workers, accept UDP packets from the switch to 239.192.0.0/14, ports 61000 to 65535; \
              otherwise, the workers receive results by unicast",
         );
     }
-    report.ok(FIREWALL, "no nftables chain drops multicast packets by default");
+    report.ok(FIREWALL, "no nftables chain appears to drop multicast packets");
 }
 
 fn may_drop_groups(rules: &str) -> bool {

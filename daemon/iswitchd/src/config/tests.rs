@@ -233,7 +233,7 @@ fn uplink_ports_exist_only_if_parents_are_configured() {
     let error = resolve(&[&parents[..], &["--uplink-port", "65530"]].concat(), "").unwrap_err();
     assert_eq!(
         error,
-        "uplink_port is 65530, expected at most 65528, because 8 consecutive ports (uplink_jobs) are needed"
+        "uplink_port is 65530, expected at most 65528, because the switch needs 8 consecutive ports (uplink_jobs)"
     );
 }
 

@@ -252,7 +252,11 @@ fn round_times(page: &mut Page, jobs: &[JobStatus]) {
 fn limits(page: &mut Page, limits: &[LimitStatus]) {
     type Of = fn(&LimitStatus) -> u64;
     let families: [(&str, &str, Of); 2] = [
-        ("limit", "Limit beyond which Joins are refused, as a number or in bytes.", |limit| limit.value),
+        (
+            "limit",
+            "Limit beyond which Joins are refused, as a count or in bytes, depending on the limit.",
+            |limit| limit.value,
+        ),
         (
             "limit_used",
             "Current use of a limit. For a limit per job or address, the highest use of any job or address.",

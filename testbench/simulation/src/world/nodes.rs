@@ -78,7 +78,7 @@ impl World<'_> {
         if dropped != 1 {
             return violated(
                 Rule::Counters,
-                format!("an invalid frame was counted {dropped} times, expected once"),
+                format!("an invalid frame was counted as dropped {dropped} times, expected once"),
             );
         }
         self.flush_switch(at, &before)?;
@@ -413,6 +413,9 @@ fn check_received(
     if received == datagrams && is_consistent {
         return Ok(());
     }
-    let detail = format!("{datagrams} datagrams: {received} received, {used} used, {dropped} dropped");
+    let detail = format!(
+        "the switch handled {datagrams} datagrams, but counted {received} as received, {used} as used and {dropped} as \
+         dropped"
+    );
     violated(Rule::Counters, detail)
 }

@@ -38,8 +38,9 @@ fn count_and_compare(options: &Options) -> Result<()> {
     }
     if options.check {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TABLE);
-        let document = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        compare(&counts, &parse(&document)?)?;
+        let name = || path.display().to_string();
+        let document = std::fs::read_to_string(&path).with_context(name)?;
+        compare(&counts, &parse(&document).with_context(name)?)?;
     }
     Ok(())
 }
