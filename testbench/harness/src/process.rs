@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Write as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -169,6 +170,17 @@ impl Process {
             assert!(is_running || is_printed, "{} ended before it printed {needle:?}", self.name);
             is_printed
         });
+    }
+
+    /// Writes to the standard input of the process, which must be a pipe, and closes it.
+    ///
+    /// # Panics
+    /// Panics if the standard input is not a pipe, is already closed, or cannot be written to.
+    pub fn feed(&mut self, text: &str) {
+        let mut input = self.child.stdin.take().expect("the standard input must be an open pipe");
+        input
+            .write_all(text.as_bytes())
+            .unwrap_or_else(|error| panic!("cannot write to {}: {error}", self.name));
     }
 
     /// Waits until the process has ended.

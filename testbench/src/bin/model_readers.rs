@@ -1,17 +1,19 @@
 //! Actors, all in one process, that read the latest version of a model at the same moment. `testbench models` runs this
-//! program.
+//! program. Once the program knows that version, it prints "ready" on standard error and reads the time at which the
+//! actors begin from standard input, in milliseconds since the Unix epoch.
 //!
 //! The actors receive the bytes, check their CRC-32C, and drop them, because hundreds of models would not fit into the
 //! memory of one machine.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use iswitch_models::{
     Bytes, ClientOptions, Endpoint, Manifest, ModelClient, ModelName, Sink, Times, Verification,
 };
+use iswitch_testbench::contest::wait_for_start;
 use serde_json::json;
 
 /// Timeouts for a link that hundreds of actors share. They are long, because each actor may have to wait a long time
@@ -39,9 +41,6 @@ struct Cli {
     /// Number of the first actor in this process
     #[arg(long, default_value_t = 0)]
     first: usize,
-    /// Time at which all actors begin, in milliseconds since the Unix epoch
-    #[arg(long)]
-    start_unix_ms: u64,
 }
 
 /// Sink that drops the bytes, because the client has already checked them.
@@ -76,11 +75,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
         ClientOptions { times: TIMES, verification: Verification::Crc32c, ..ClientOptions::default() };
     let control = ModelClient::new(cli.name.clone(), std::slice::from_ref(&cli.control), options.clone());
     let manifest = control?.latest().await.context("asking the node at --control for the latest version")?;
-    let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
-    let wait = start
-        .duration_since(SystemTime::now())
-        .context("the time in --start-unix-ms passed before the actors were ready; specify a later time")?;
-    let start = tokio::time::Instant::now() + wait;
+    let start = tokio::time::Instant::now() + wait_for_start()?;
     let mut actors = tokio::task::JoinSet::new();
     for actor in cli.first..cli.first + cli.actors {
         let source = &cli.from[actor % cli.from.len()];

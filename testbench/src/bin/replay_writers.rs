@@ -2,16 +2,19 @@
 //! runs this program.
 //!
 //! An actor pauses for a random time, inserts one item, and waits until the item is stored. Its first item is empty and
-//! only establishes the connection. The program prints the latencies of the inserts that begin during the measurement.
+//! only establishes the connection. Once all actors are connected, the program prints "ready" on standard error and reads
+//! the time at which the inserts begin from standard input, in milliseconds since the Unix epoch. It prints the latencies
+//! of the inserts that begin during the measurement.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use iswitch_replay::Bytes;
 use iswitch_replay::client::{ClientConfig, ReplayClient, Writer};
 use iswitch_replay::table::NewItem;
+use iswitch_testbench::contest::wait_for_start;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -20,8 +23,6 @@ use tokio::time::{Instant, sleep_until};
 /// Timeout for a link that thousands of actors share. It is long, because each actor may have to wait a long time for
 /// an answer.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Time before the first insert, during which the actors establish their connections one by one.
-const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Write items to replay servers as many actors would
 #[derive(Debug, Parser)]
@@ -47,9 +48,6 @@ struct Cli {
     /// Mean pause of an actor between two inserts, in seconds
     #[arg(long, default_value_t = 0.0)]
     think_s: f64,
-    /// Time at which the inserts begin, in milliseconds since the Unix epoch
-    #[arg(long)]
-    start_unix_ms: u64,
     /// Time from the first inserts to the start of the measurement, in seconds
     #[arg(long, default_value_t = 0.0)]
     warm_up_s: f64,
@@ -91,11 +89,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 }
 
 async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
-    let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
-    let wait = start
-        .duration_since(SystemTime::now())
-        .context("the time in --start-unix-ms passed before the actors were ready; specify a later time")?;
-    let start = Instant::now() + wait;
+    let writers = connect(cli).await?;
+    let start = Instant::now() + wait_for_start()?;
     let begin = start + Duration::try_from_secs_f64(cli.warm_up_s).context("--warm-up-s")?;
     let end = begin + Duration::try_from_secs_f64(cli.measured_s).context("--measured-s")?;
     let times = Times { start, begin, end, think_s: cli.think_s };
@@ -104,6 +99,19 @@ async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     rand::Rng::fill_bytes(&mut ChaCha8Rng::seed_from_u64(0), &mut payload);
     let payload = Bytes::from(payload);
     let mut actors = tokio::task::JoinSet::new();
+    for (actor, writer) in writers {
+        actors.spawn(act(writer, payload.clone(), times, ChaCha8Rng::seed_from_u64(actor)));
+    }
+    let mut latencies_ms = Vec::new();
+    while let Some(of_actor) = actors.join_next().await {
+        latencies_ms.extend(of_actor.context("a task of an actor failed")??);
+    }
+    Ok(latencies_ms)
+}
+
+/// Connects the actors one by one. Returns the number and the writer of each.
+async fn connect(cli: &Cli) -> anyhow::Result<Vec<(u64, Writer)>> {
+    let mut writers = Vec::with_capacity(cli.actors);
     for number in 0..cli.actors {
         let actor = (cli.first + number) as u64;
         let config = ClientConfig {
@@ -113,27 +121,18 @@ async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
             ..ClientConfig::new(&cli.shards)
         };
         let writer = ReplayClient::new(config)?.writer("t", actor);
-        let connect = Instant::now() + CONNECTING.min(wait).mul_f64(number as f64 / cli.actors as f64);
-        actors.spawn(act(writer, payload.clone(), connect, times, ChaCha8Rng::seed_from_u64(actor)));
+        writer.insert(item(Bytes::new())).await?;
+        writers.push((actor, writer));
     }
-    let mut latencies_ms = Vec::new();
-    while let Some(of_actor) = actors.join_next().await {
-        latencies_ms.extend(of_actor.context("a task of an actor failed")??);
-    }
-    Ok(latencies_ms)
+    Ok(writers)
+}
+
+fn item(payload: Bytes) -> NewItem {
+    NewItem { priority: 1.0, version: 0, payload }
 }
 
 /// Runs one actor, and returns the latencies of its inserts, in milliseconds.
-async fn act(
-    writer: Writer,
-    payload: Bytes,
-    connect: Instant,
-    times: Times,
-    mut rng: ChaCha8Rng,
-) -> anyhow::Result<Vec<f64>> {
-    let item = |payload| NewItem { priority: 1.0, version: 0, payload };
-    sleep_until(connect).await;
-    writer.insert(item(Bytes::new())).await?;
+async fn act(writer: Writer, payload: Bytes, times: Times, mut rng: ChaCha8Rng) -> anyhow::Result<Vec<f64>> {
     let mut latencies_ms = Vec::new();
     // The first insert is at a random point of the first pause.
     let mut next = times.start + Duration::from_secs_f64(times.think_s * rng.random_range(0.0..=1.0));

@@ -1,11 +1,18 @@
 //! Actors in several processes that begin at the same moment.
 
-use std::process::Command;
+use std::io;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anyhow::Context as _;
 use iswitch_harness::process::Process;
 
 use super::Latencies;
+
+/// What a process prints on its standard error once its actors are ready.
+const READY: &str = "ready";
+/// Time that the start time needs to reach all processes.
+const HEAD_START: Duration = Duration::from_millis(200);
 
 /// Actors, and the processes that run them.
 #[derive(Clone, Copy, Debug)]
@@ -14,28 +21,28 @@ pub(crate) struct ActorPool {
     pub(crate) actors: usize,
     /// Number of processes that the actors are divided among.
     pub(crate) processes: usize,
-    /// Time for the processes to start.
-    pub(crate) head_start: Duration,
-    /// Timeout of the processes.
+    /// Timeout for the actors to get ready, and again for the rest of the run.
     pub(crate) timeout: Duration,
 }
 
 impl ActorPool {
-    /// Runs the command in each process, with the additional options `--actors`, `--first` and `--start-unix-ms`.
+    /// Runs the command in each process, with the additional options `--actors` and `--first`. Each process must call
+    /// [`wait_for_start`].
     ///
     /// # Panics
-    /// Panics if a process fails or prints no latencies.
+    /// Panics if a process fails, does not get ready or prints no latencies.
     pub(crate) fn run(self, command: impl Fn() -> Command) -> Latencies {
-        let start = SystemTime::now() + self.head_start;
-        let start_ms = start.duration_since(UNIX_EPOCH).expect("the clock must be after 1970").as_millis();
         let spawn = |process: usize| {
             let (first, end) = (self.first_of(process), self.first_of(process + 1));
             let mut command = command();
             command.args(["--actors", &(end - first).to_string(), "--first", &first.to_string()]);
-            command.args(["--start-unix-ms", &start_ms.to_string()]);
-            Process::spawn("actors", &mut command)
+            Process::spawn("actors", command.stdin(Stdio::piped()))
         };
-        let processes: Vec<_> = (0..self.processes).map(spawn).collect();
+        let mut processes: Vec<_> = (0..self.processes).map(spawn).collect();
+        processes.iter_mut().for_each(|process| process.wait_for(READY, self.timeout));
+        let start = SystemTime::now() + HEAD_START;
+        let start_ms = start.duration_since(UNIX_EPOCH).expect("the clock must be after 1970").as_millis();
+        processes.iter_mut().for_each(|process| process.feed(&format!("{start_ms}\n")));
         Latencies::printed(processes.into_iter().map(|process| process.wait_success(self.timeout)))
     }
 
@@ -43,4 +50,21 @@ impl ActorPool {
     fn first_of(self, process: usize) -> usize {
         self.actors * process / self.processes
     }
+}
+
+/// Reports on standard error that the actors of this process are ready, reads the time at which all actors begin from
+/// standard input (in milliseconds since the Unix epoch), and returns the time left until then.
+///
+/// # Errors
+/// Fails if standard input contains no such time, or if this time has passed.
+pub fn wait_for_start() -> anyhow::Result<Duration> {
+    eprintln!("{READY}");
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).context("reading the start time from standard input")?;
+    let start_ms = line.trim().parse().with_context(|| {
+        format!("standard input is {line:?}, expected a start time in milliseconds since the Unix epoch")
+    })?;
+    let start = UNIX_EPOCH + Duration::from_millis(start_ms);
+    let late = || format!("the start time {start_ms} had passed before this process read it");
+    start.duration_since(SystemTime::now()).with_context(late)
 }

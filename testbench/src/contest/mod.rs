@@ -21,6 +21,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) use actor_pool::ActorPool;
+pub use actor_pool::wait_for_start;
 pub use interval::Interval;
 pub use latencies::Latencies;
 pub use markdown::Markdown;

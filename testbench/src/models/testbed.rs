@@ -22,8 +22,6 @@ const EMBEDDED_PORT: u16 = 7721;
 const NGINX_PORT: u16 = 7722;
 /// Number of processes that the actors run in.
 const READER_PROCESSES: usize = 2;
-/// Time for the processes to start.
-const HEAD_START: Duration = Duration::from_millis(1500);
 /// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1800);
 /// Options that keep servers from disconnecting slow readers: the readers share links that are slow on purpose.
@@ -78,12 +76,8 @@ impl Testbed {
         };
         assert!(last <= self.caches.len(), "{contender}: the testbed has only {} cells", self.caches.len());
         let from: Vec<_> = (first..=last).map(|at| format!("{}:{port}", Star::worker_address(at))).collect();
-        let actor_pool = ActorPool {
-            actors: load.actors,
-            processes: READER_PROCESSES,
-            head_start: HEAD_START,
-            timeout: TURN_TIMEOUT,
-        };
+        let actor_pool =
+            ActorPool { actors: load.actors, processes: READER_PROCESSES, timeout: TURN_TIMEOUT };
         Run::of(&actor_pool.run(|| {
             let mut command = self.actors().command(binaries::model_readers());
             command.args(["--from", &from.join(","), "--control", &self.control(), "--name", NAME]);

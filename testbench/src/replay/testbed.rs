@@ -15,8 +15,6 @@ const OWN_PORT: u16 = 7800;
 const REVERB_PORT: u16 = 7801;
 /// Number of processes that the actors run in.
 const WRITER_PROCESSES: usize = 2;
-/// Time for the processes to start and for each actor to connect.
-const HEAD_START: Duration = Duration::from_secs(4);
 /// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(900);
 /// Total size of the items that a shard stores, in bytes.
@@ -70,8 +68,7 @@ impl Testbed {
         };
         let addresses: Vec<_> = (0..contender.shards).map(address).collect();
         let Pace { think, warm_up, measured } = load.pace(actors, contender.shards);
-        let actor_pool =
-            ActorPool { actors, processes: WRITER_PROCESSES, head_start: HEAD_START, timeout: TURN_TIMEOUT };
+        let actor_pool = ActorPool { actors, processes: WRITER_PROCESSES, timeout: TURN_TIMEOUT };
         Run::of(&actor_pool.run(|| {
             let mut command = self.star.workers[self.shards].command(binaries::replay_writers());
             command.args(["--shards", &addresses.join(","), "--bytes", &load.len_bytes.to_string()]);

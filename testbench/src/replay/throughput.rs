@@ -15,7 +15,6 @@ use iswitch_harness::cluster::SOON;
 use iswitch_harness::process::{Process, command};
 
 const WARM_UP: Duration = Duration::from_secs(1);
-const HEAD_START: Duration = Duration::from_millis(500);
 const TURN_TIMEOUT: Duration = Duration::from_secs(120);
 /// Total size of the items that the table stores, in bytes.
 const TABLE_BYTES: usize = 512 << 20;
@@ -88,8 +87,7 @@ fn one_turn(pair: Pair, reverb: Option<&Reverb>, load: Load) -> Latencies {
         Latencies::printed([Process::spawn("actors", &mut command).wait_success(TURN_TIMEOUT)])
     } else {
         let scheme = if pair == Pair::Own { "http" } else { "reverb" };
-        let actor_pool =
-            ActorPool { actors: load.actors, processes: 1, head_start: HEAD_START, timeout: TURN_TIMEOUT };
+        let actor_pool = ActorPool { actors: load.actors, processes: 1, timeout: TURN_TIMEOUT };
         actor_pool.run(|| {
             let mut command = command(binaries::replay_writers());
             command.args(["--shards", &format!("{scheme}://{address}"), "--bytes", &bytes]);

@@ -8,13 +8,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
 use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::process::{self, Process};
-use iswitch_harness::requirements::{alone, networks_and, report, root_and};
+use iswitch_harness::requirements::{alone, networks_and, report, root_and, together};
 use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,6 +24,9 @@ use crate::documentation::fenced_blocks;
 
 /// Timeout of a training run on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
+
+/// Held by the chapter that is running.
+static CHAPTER: Mutex<()> = Mutex::new(());
 
 /// Command block of a chapter.
 #[derive(Debug)]
@@ -76,8 +80,12 @@ impl Chapter {
         if !may_run {
             return;
         }
-        let _alone = alone();
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
+        // Chapters use the same ports of the loopback interface.
+        let _chapter = CHAPTER.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_sensitive = changes_host || needs_rack;
+        let _alone = is_sensitive.then(alone);
+        let _together = (!is_sensitive).then(together);
         let star = needs_rack.then(|| Star::new(StarOptions::default()));
         if let Some(star) = star.as_ref().filter(|_| has("add br0")) {
             star.switch.ip("link del br0\n");
