@@ -1,7 +1,7 @@
 //! Server on a Unix socket or on standard input. Each request is a line of text, and the server answers it with another
 //! line.
 
-use std::io::{BufRead, BufReader, Read as _, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,13 +44,17 @@ pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result
 }
 
 /// Serves a single client, which writes its lines to standard input and reads the answers from standard output, until
-/// the input ends.
+/// the input ends or the client closes the output.
 ///
 /// # Errors
 /// Fails if the service does not accept the client, or if a line cannot be read or written.
 pub fn serve_standard_input(name: &str, service: &impl Service) -> anyhow::Result<()> {
     eprintln!("iswitch: {name} for {} reading standard input", service.describe());
-    answer_all(service, std::io::stdin().lock(), std::io::stdout().lock())
+    let outcome = answer_all(service, std::io::stdin().lock(), std::io::stdout().lock());
+    let is_closed = |error: &anyhow::Error| {
+        error.downcast_ref::<std::io::Error>().is_some_and(|it| it.kind() == ErrorKind::BrokenPipe)
+    };
+    outcome.or_else(|error| if is_closed(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Listens on a socket path. Replaces a stale socket file, on which no process listens.
@@ -84,7 +88,7 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
                 };
                 std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(POLL),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(POLL),
             Err(error) => return Err(error).context("accepting a connection"),
         }
     }

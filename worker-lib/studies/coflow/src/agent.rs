@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the form of a job file |
 //! | `{"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}}` | registers a job of a single coflow |
-//! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | states how much the flows of coflows have left |
+//! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | states the remaining bytes of flows |
 //! | `{"finished": [{"job": "a", "coflow": 0, "flows": [1]}]}` | states that a coflow or some of its flows have ended |
 //! | `{"remove": "a"}` | removes a job that will not be completed |
 //! | `{"rates": true}` | asks for the order and the rates |

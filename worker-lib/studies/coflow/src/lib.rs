@@ -4,12 +4,11 @@
 //!
 //! # The model
 //! The fabric has M ingress and M egress ports. Only the ports, and the links of racks if there are any, can be
-//! congested. A coflow is
-//! a set of flows from ingress to egress ports; it is complete when all its flows are complete. A job is a directed
-//! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in rare cases, it
-//! depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow waits while
-//! both of its ports have free capacity. With [`simulation::Rates::Blocking`], each coflow has a single rate for all
-//! its flows.
+//! congested. A coflow is a set of flows from ingress to egress ports; it is complete when all its flows are complete.
+//! A job is a directed acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in
+//! rare cases, it depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow
+//! waits while both of its ports, and the links that it uses, have free capacity. With
+//! [`simulation::Rates::Blocking`], each coflow has a single rate for all its flows.
 //!
 //! | module | content |
 //! |---|---|

@@ -160,8 +160,8 @@ impl Fabric {
         paths
     }
 
-    /// Returns the same as [`Self::paths`], as the number of bytes that a resource with the fabric's capacity would send
-    /// in this time.
+    /// Returns the same as [`Self::paths`], as the number of bytes that a resource with the fabric's capacity would
+    /// send in this time.
     pub(crate) fn paths_bytes(&self, job: &Job) -> Vec<f64> {
         job.paths_of(|coflow| self.equivalent(coflow))
     }

@@ -53,7 +53,8 @@ pub struct Stage {
     pub job: usize,
     /// Index of the coflow within the job.
     pub index: usize,
-    /// Resources of the fabric that the coflow uses, and the time that it needs at each of them at full rate, in seconds.
+    /// Resources of the fabric that the coflow uses, and the time that it needs at each of them at full rate, in
+    /// seconds.
     pub loads: Vec<(usize, f64)>,
     /// Greatest of the loads, in seconds.
     pub bottleneck: f64,
@@ -143,8 +144,8 @@ impl<'a> State<'a> {
         of_sending.chain(rest.iter().map(move |(port, load)| (*port, load * left)))
     }
 
-    /// Adds to `shares` (`[ports]`) the share of each resource's capacity that a coflow uses at the start of the current
-    /// interval.
+    /// Adds to `shares` (`[ports]`) the share of each resource's capacity that a coflow uses at the start of the
+    /// current interval.
     pub fn add_port_shares(&self, stage: usize, shares: &mut [f64]) {
         if let Some(sending) = &self.sendings[stage] {
             sending.add_shares(shares);

@@ -191,8 +191,8 @@ impl<'a> Run<'a> {
         self.complete_sent();
     }
 
-    /// Completes the coflows that are fully sent and depend on no other for their completion, and makes those ready that
-    /// waited for them.
+    /// Completes the coflows that are fully sent and depend on no other for their completion, and makes those ready
+    /// that waited for them.
     pub(super) fn complete_sent(&mut self) {
         // A coflow that is fully sent may still depend on others for its completion. If these complete in this loop, so
         // does the coflow.

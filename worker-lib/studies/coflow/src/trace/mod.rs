@@ -1,5 +1,5 @@
-//! Files of coflows, of shapes, of jobs and of fabrics. This project contains no real traces; the caller provides the paths of its
-//! own copies.
+//! Files of coflows, of shapes, of jobs and of fabrics. This project contains no real traces; the caller provides the
+//! paths of its own copies.
 
 mod alibaba;
 mod benchmark;

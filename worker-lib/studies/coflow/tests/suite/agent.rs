@@ -9,7 +9,7 @@ use iswitch_coflow::generate::{JobSource, synthetic_shape, synthetic_trace};
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::simulation::{Fabric, Rack, Rates, simulate};
 use iswitch_coflow::trace::JobFile;
-use iswitch_coflow::workload::{Job, PORTS_MAX};
+use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use serde_json::{Value, json};
 
@@ -218,76 +218,118 @@ fn followers_become_ready_when_their_parents_have_ended() {
     assert_eq!(answer["order"], json!([{"job": "a", "coflow": 1, "rates_bps": [1e9, 1e9, 1e9]}]));
 }
 
-#[test]
-fn invalid_requests_name_the_field_and_change_nothing() {
+/// Returns an agent with a job of two coflows, of which the second one is complete. Its time is 5 s.
+fn half_done() -> Agent {
     let mut agent = agent(PolicySpec::Fifo, &Fabric::new(2, CAPACITY));
-    let pair = json!({"job": {"id": "a", "coflows": [{"flows": [[0, 1, 1e6]]}, {"flows": [[1, 0, 1e6]]}]}, "time_s": 5});
-    ask(&mut agent, &pair);
+    let coflows = json!([{"flows": [[0, 1, 1e6]]}, {"flows": [[1, 0, 1e6]]}]);
+    ask(&mut agent, &json!({"job": {"id": "a", "coflows": coflows}, "time_s": 5}));
     ask(&mut agent, &json!({"finished": [{"job": "a", "coflow": 1}]}));
+    agent
+}
+
+/// Checks that each request is refused with the text given with it, and changes nothing.
+fn check_refusals<'a>(cases: impl IntoIterator<Item = (Value, &'a str)>) {
+    let mut agent = half_done();
     let rates = json!({"rates": true});
     let before = ask(&mut agent, &rates);
-    let single = |id: &str, flows: Value| json!({"coflow": {"id": id, "flows": flows}, "time_s": 9});
-    let progress =
-        |left: Value| json!({"progress": [{"job": "a", "coflow": 0, "bytes_left": left}], "time_s": 9});
-    let finished = |entry: Value| json!({"finished": [{"job": "a", "coflow": 0}, entry], "time_s": 9});
-    let hosts: Vec<usize> = (0..2000).collect();
-    let huge = json!({"job": {"id": "b", "coflows": [{"collective": {"kind": "all-to-all", "hosts": hosts, "bytes": 1}}]}});
-    let many = vec![json!({"flows": [[0, 1, 1]]}); COFLOWS_MAX];
-    for (request, want) in [
-        (single("a", json!([[0, 1, 1]])), "id of the job is a, expected an id that no incomplete job has".to_owned()),
-        (single("", json!([[0, 1, 1]])), format!("length of the job's id is 0, expected 1 to {ID_LEN_MAX_BYTES} bytes")),
-        (single("b", json!([[0, 2, 1]])), "coflows[0] of job b: egress port is 2, expected 0 to 1".to_owned()),
-        (single("b", json!([[0, 1, 0]])), "coflows[0] of job b: size of a flow is 0, expected 1e-6 to 1e18 bytes".to_owned()),
-        (single("b", json!([])), "coflows[0] of job b: flows of a coflow is 0, expected at least 1".to_owned()),
-        (
-            json!({"job": {"id": "b", "coflows": [{"flows": [[0, 1, 1]], "starts_after": [0]}]}}),
-            "coflows wait for each other: 0 -> 0".to_owned(),
-        ),
-        (huge, format!("number of flows of incomplete jobs with this job is 3998002, expected at most {FLOWS_MAX}")),
-        (
-            json!({"job": {"id": "b", "coflows": many}}),
-            format!("number of incomplete coflows with this job is 65538, expected at most {COFLOWS_MAX}"),
-        ),
-        (progress(json!([2e6])), "progress[0].bytes_left[0] is 2000000, expected 0, or 1e-6 to 1000000 bytes, the size of the flow".to_owned()),
-        (progress(json!([-1])), "progress[0].bytes_left[0] is -1, expected 0, or 1e-6 to 1000000 bytes, the size of the flow".to_owned()),
-        (progress(json!([1, 1])), "length of progress[0].bytes_left is 2, expected 1, one for each flow of the coflow".to_owned()),
-        (finished(json!({"job": "x"})), "finished[1].job is x, expected the id of an incomplete job".to_owned()),
-        (finished(json!({"job": "a"})), "finished[1].coflow is missing, expected 0 to 1 for job a".to_owned()),
-        (finished(json!({"job": "a", "coflow": 2})), "finished[1].coflow is 2, expected 0 to 1 for job a".to_owned()),
-        (
-            finished(json!({"job": "a", "coflow": 1})),
-            "finished[1].coflow is 1, expected a coflow that is ready and incomplete; coflow 1 of job a is complete".to_owned(),
-        ),
-        (finished(json!({"job": "a", "coflow": 0, "flows": [1]})), "finished[1].flows is 1, expected 0 to 0".to_owned()),
-        (json!({"remove": "x"}), "remove is x, expected the id of an incomplete job".to_owned()),
-        (
-            json!({"rates": true, "time_s": 4}),
-            "time_s is 4, expected a number of seconds from 5, the time of the request before, to 1e12".to_owned(),
-        ),
-        (
-            json!({"remove": "a", "finished": []}),
-            "remove is present, expected nothing of this kind beside finished".to_owned(),
-        ),
-        (json!({"describe": true, "rates": true}), "describe is true, expected no other request beside it".to_owned()),
-    ] {
+    for (mut request, want) in cases {
+        if request.get("time_s").is_none() {
+            request["time_s"] = json!(9);
+        }
         assert_eq!(error(&mut agent, &request), want);
         assert_eq!(ask(&mut agent, &rates), before, "{want}");
     }
+}
+
+#[test]
+fn invalid_jobs_are_refused_by_field() {
+    let single = |id: &str, flows: Value| json!({"coflow": {"id": id, "flows": flows}});
+    let job = |coflows: Value| json!({"job": {"id": "b", "coflows": coflows}});
+    let hosts: Vec<usize> = (0..2000).collect();
+    let huge = json!([{"collective": {"kind": "all-to-all", "hosts": hosts, "bytes": 1}}]);
+    let long = "x".repeat(ID_LEN_MAX_BYTES + 1);
+    check_refusals([
+        (single("a", json!([[0, 1, 1]])), "id of the job is a, expected an id that no incomplete job has"),
+        (single("", json!([[0, 1, 1]])), "length of the job's id is 0, expected 1 to 128 bytes"),
+        (single(&long, json!([[0, 1, 1]])), "length of the job's id is 129, expected 1 to 128 bytes"),
+        (single("b", json!([[0, 2, 1]])), "coflows[0] of job b: egress port is 2, expected 0 to 1"),
+        (
+            single("b", json!([[0, 1, 0]])),
+            "coflows[0] of job b: size of a flow is 0, expected 1e-6 to 1e18 bytes",
+        ),
+        (single("b", json!([])), "coflows[0] of job b: flows of a coflow is 0, expected at least 1"),
+        (job(json!([{}])), "coflows[0] of job b: expected either flows or collective"),
+        (job(json!([])), "coflows of a job is 0, expected at least 1, and one list of dependencies for each"),
+        (job(json!([{"flows": [[0, 1, 1]], "starts_after": [0]}])), "coflows wait for each other: 0 -> 0"),
+    ]);
+    let flows =
+        format!("number of flows of incomplete jobs with this job is 3998002, expected at most {FLOWS_MAX}");
+    let count = COFLOWS_MAX + 2;
+    let coflows =
+        format!("number of incomplete coflows with this job is {count}, expected at most {COFLOWS_MAX}");
+    let many = vec![json!({"flows": [[0, 1, 1]]}); COFLOWS_MAX];
+    check_refusals([(job(huge), flows.as_str()), (job(json!(many)), coflows.as_str())]);
+}
+
+#[test]
+fn invalid_reports_are_refused_by_field() {
+    let progress = |left: Value| json!({"progress": [{"job": "a", "coflow": 0, "bytes_left": left}]});
+    let finished = |entry: Value| json!({"finished": [{"job": "a", "coflow": 0}, entry]});
+    let range = "expected 0, or 1e-6 to 1000000 bytes, the size of the flow";
+    let (above, below) = (
+        format!("progress[0].bytes_left[0] is 2000000, {range}"),
+        format!("progress[0].bytes_left[0] is -1, {range}"),
+    );
+    check_refusals([
+        (progress(json!([2e6])), above.as_str()),
+        (progress(json!([-1])), below.as_str()),
+        (
+            progress(json!([1, 1])),
+            "length of progress[0].bytes_left is 2, expected 1, one for each flow of the coflow",
+        ),
+        (finished(json!({"job": "x"})), "finished[1].job is x, expected the id of an incomplete job"),
+        (finished(json!({"job": "a"})), "finished[1].coflow is missing, expected 0 to 1 for job a"),
+        (finished(json!({"job": "a", "coflow": 2})), "finished[1].coflow is 2, expected 0 to 1 for job a"),
+        (
+            finished(json!({"job": "a", "coflow": 1})),
+            "finished[1].coflow is 1, expected a coflow that is ready and incomplete; coflow 1 of job a is complete",
+        ),
+        (finished(json!({"job": "a", "coflow": 0, "flows": [1]})), "finished[1].flows is 1, expected 0 to 0"),
+        (json!({"remove": "x"}), "remove is x, expected the id of an incomplete job"),
+    ]);
+}
+
+#[test]
+fn invalid_requests_are_refused_by_field() {
+    check_refusals([
+        (
+            json!({"rates": true, "time_s": 4}),
+            "time_s is 4, expected a number of seconds from 5, the time of the request before, to 1e12",
+        ),
+        (
+            json!({"remove": "a", "finished": []}),
+            "remove is present, expected nothing of this kind beside finished",
+        ),
+        (json!({"describe": true, "rates": true}), "describe is true, expected no other request beside it"),
+    ]);
+    let mut agent = half_done();
     for (text, start) in
         [("", "request is EOF"), ("{}", "request is {}"), (r#"{"rate": true}"#, "request is unknown field")]
     {
         let answer: Value = serde_json::from_str(&agent.answer(text)).unwrap();
         assert!(answer["error"].as_str().unwrap().starts_with(start), "{answer}");
     }
-    let described = json!({"policy": "fifo", "ports": 2, "rates": "backfill", "incomplete": 1, "coflows_max": COFLOWS_MAX,
-        "flows_max": FLOWS_MAX});
+    let described = json!({
+        "policy": "fifo", "ports": 2, "rates": "backfill", "incomplete": 1, "coflows_max": COFLOWS_MAX,
+        "flows_max": FLOWS_MAX,
+    });
     assert_eq!(ask(&mut agent, &json!({"describe": true})), described);
 }
 
 #[test]
 fn complete_jobs_are_forgotten_when_the_limits_are_reached() {
     let hosts: Vec<usize> = (0..512).collect();
-    let mut agent = agent(PolicySpec::ShafieeGhaderi, &Fabric::new(PORTS_MAX.min(512), CAPACITY));
+    let mut agent = agent(PolicySpec::ShafieeGhaderi, &Fabric::new(512, CAPACITY));
     ask(&mut agent, &json!({"coflow": {"id": "kept", "flows": [[0, 1, 1e9]]}}));
     // Five of these jobs have more flows than the limit.
     for number in 0..6 {

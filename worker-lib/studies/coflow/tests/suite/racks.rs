@@ -80,8 +80,8 @@ fn a_flow_within_the_rack_is_backfilled_while_another_waits_for_the_link() {
     check(&two_racks(Rates::Backfill), PolicySpec::Sebf, &coflows, &[1.0, 2.0]);
     // Under the blocking model, the second coflow starts at 1 s and needs 2 s at its ingress port.
     check(&two_racks(Rates::Blocking), PolicySpec::Sebf, &coflows, &[1.0, 3.0]);
-    // Equal shares: both have half of the link. The second coflow, of which half passes the link, would need 2 s for it,
-    // and as long at its port; both end at 2 s.
+    // Equal shares: both have half of the link. The second coflow, of which half passes the link, needs 2 s for it, and
+    // as long at its port; both end at 2 s.
     check(&two_racks(Rates::Blocking), PolicySpec::Fair, &coflows, &[2.0, 2.0]);
 }
 
@@ -96,7 +96,7 @@ fn faster_ports_send_more() {
     }
     // 3 s of bytes leave port 0, at 2 Gbit/s.
     check(&fabric, PolicySpec::Sebf, &[&[(0, 1, 2.0), (0, 2, 1.0)]], &[1.5]);
-    // The first coflow has more bytes, but needs only 1.5 s at its fast ports; the second one needs 2 s at egress port 2.
+    // The first coflow has more bytes, but needs only 1.5 s at its fast ports; the second one needs 2 s.
     check(&fabric, PolicySpec::Sebf, &[&[(0, 1, 3.0)], &[(0, 2, 2.0)]], &[1.5, 3.5]);
     // By size, the second coflow is first and leaves half of ingress port 0 to the other one.
     check(&fabric, PolicySpec::Lcf, &[&[(0, 1, 3.0)], &[(0, 2, 2.0)]], &[2.5, 2.0]);

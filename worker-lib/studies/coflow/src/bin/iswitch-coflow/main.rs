@@ -1,4 +1,4 @@
-//! `iswitch coflow`: training, comparison and service of coflow scheduling policies for jobs that are graphs of coflows.
+//! `iswitch coflow`: trains, compares and serves coflow scheduling policies for jobs that are graphs of coflows.
 
 mod compare;
 mod evaluate;
