@@ -187,9 +187,9 @@ mod tests {
         }
     }
 
-    fn check(jobs: &[Job], fabric: Fabric) {
-        let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs, &fabric), said: Vec::new() };
-        let times = simulate(jobs, &fabric, &mut prophet, &mut |_, _| {}).unwrap().job_times;
+    fn check(jobs: &[Job], fabric: &Fabric) {
+        let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs, fabric), said: Vec::new() };
+        let times = simulate(jobs, fabric, &mut prophet, &mut |_, _| {}).unwrap().job_times;
         assert!(!prophet.said.is_empty());
         for (time, open, cost) in prophet.said {
             let mut left: Vec<f64> = times.iter().map(|end| (end - time).max(0.0)).collect();
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn predicted_completion_times_match_the_simulation() {
-        (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), FABRIC));
+        (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), &FABRIC));
     }
 
     #[test]
@@ -214,6 +214,6 @@ mod tests {
         ];
         let coflows = vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)];
         let job = Job::new(0.0, coflows, dependencies).unwrap();
-        check(&[job.clone(), job], Fabric::new(3, 10.0));
+        check(&[job.clone(), job], &Fabric::new(3, 10.0));
     }
 }

@@ -101,7 +101,7 @@ impl Live {
         self.left.extend(job.coflows().iter().map(sizes));
         self.flows += job.coflows().iter().map(|coflow| coflow.flows().len()).sum::<usize>();
         self.jobs.push(job);
-        self.with(|run| run.arrive());
+        self.with(Run::arrive);
         Ok(self.jobs.len() - 1)
     }
 
@@ -112,7 +112,7 @@ impl Live {
             self.left[coflow] = left;
             self.send_rest(coflow);
         }
-        self.with(|run| run.complete_sent());
+        self.with(Run::complete_sent);
     }
 
     /// Replaces what is being sent of a ready coflow by the remaining bytes of its flows.
@@ -208,7 +208,8 @@ impl Live {
         job_of
     }
 
-    fn with<T>(&mut self, act: impl FnOnce(&mut Run<'_>) -> T) -> T {
+    /// Calls `act` with the run of the jobs.
+    fn with<'s, T>(&'s mut self, act: impl FnOnce(&mut Run<'s>) -> T) -> T {
         let mut run = Run::of_parts(&self.jobs, &self.fabric, std::mem::take(&mut self.parts));
         let result = act(&mut run);
         self.parts = run.into_parts();

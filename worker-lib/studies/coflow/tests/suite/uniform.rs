@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 const PORTS: usize = 8;
 const CAPACITY: f64 = 1.25e8;
-/// Digest of all results. No computation of the workload or of the results depends on the platform.
-const RECORDED: &str = "989870c6e7e760aa2151e0dbadc37f9aa58632cfe5b9e0e3a381fb687a98417f";
+/// First bytes of the digest of all results. No computation of the workload or of the results depends on the platform.
+const RECORDED: u64 = 0x9898_70c6_e7e7_60aa;
 
 /// Pseudo-random numbers: a linear congruential generator, whose low bits are not used.
 struct Numbers(u64);
@@ -59,6 +59,6 @@ fn results_on_equal_ports_are_those_of_earlier_versions() {
             }
         }
     }
-    let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(digest, RECORDED);
+    let digest = u64::from_be_bytes(hash.finalize()[..8].try_into().unwrap());
+    assert_eq!(digest, RECORDED, "{digest:#018x}");
 }
