@@ -86,8 +86,8 @@ pub(super) struct WorkloadArgs {
     job_file: Option<PathBuf>,
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
-    /// For example: ports = 8, gbit = 10, [[port]] ports = [0] gbit = 25, [[rack]] ports = [0, 1, 2, 3]
-    /// oversubscription = 2. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
+    /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
     /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
