@@ -42,7 +42,7 @@ fn coflow_trace() {
                 let fabric = Fabric::new(trace.ports, 125e6);
                 for policy in PolicySpec::all() {
                     let outcome =
-                        simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {})
+                        simulate(&jobs, &fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {})
                             .expect("the jobs must be sorted and fit");
                     assert!(
                         outcome.job_times.iter().all(|time| time.is_finite() && *time >= 0.0),

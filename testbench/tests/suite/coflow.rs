@@ -1,12 +1,14 @@
 //! `iswitch coflow` on the command line.
 
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use iswitch_harness::process::run;
 use iswitch_harness::scratch;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::studies::{COFLOW, Files, near, number, rows, text};
+use super::studies::{Agent, COFLOW, Files, near, number, rows, text};
 
 const POLICIES: [&str; 3] = ["sebf", "fair", "shafiee-ghaderi"];
 const DRAWS: usize = 3;
@@ -148,6 +150,69 @@ fn searched_priorities_beat_the_initial_priorities() {
     assert!(jct >= mean("bound_isolated") && jct >= mean("bound_port"), "{results}");
 }
 
+/// Two racks of two ports. Their links are half as fast as their ports together.
+const RACKS: &str =
+    "ports = 4\n[[rack]]\nports = [0, 1]\noversubscription = 2\n[[rack]]\nports = [2, 3]\nuplink_gbit = 1\n";
+
+#[test]
+fn a_scheduler_gets_the_rates_of_its_coflows() {
+    let files = Files::new();
+    let fabric = files.write("fabric.toml", RACKS);
+    let mut agent = Agent::serve(COFLOW, &["sebf", "--fabric", &fabric]);
+    let first = agent.ask(r#"{"coflow": {"id": "a", "flows": [[0, 2, 2.5e8], [0, 1, 1.25e8]]}}"#);
+    assert_eq!(first["ready"], json!([{"job": "a", "coflow": 0}]));
+    let answer = agent.ask(r#"{"coflow": {"id": "b", "flows": [[1, 3, 1.25e8]]}, "rates": true}"#);
+    // The second coflow, which needs 1 s, occupies the link of the rack. A flow within the rack is not affected.
+    assert_eq!(answer["order"][0], json!({"job": "b", "coflow": 0, "rates_bps": [1e9]}));
+    assert_eq!(answer["order"][1], json!({"job": "a", "coflow": 0, "rates_bps": [0.0, 1e9]}));
+    agent.check_robustness(COFLOW, "sebf");
+    agent.stop();
+}
+
+#[test]
+fn requests_on_standard_input_are_answered_on_standard_output() {
+    let mut command = COFLOW.command(&["serve", "lookahead:2", "--ports", "2", "--capacity", "10"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut input = process.stdin.take().unwrap();
+    write!(
+        input,
+        "{}\nnonsense\n{}",
+        r#"{"coflow": {"id": "a", "flows": [[0, 1, 5e9]]}}"#, r#"{"rates": true}"#
+    )
+    .unwrap();
+    drop(input);
+    let output = process.wait_with_output().unwrap();
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(output.status.success() && answers.len() == 3, "{answers:?}");
+    assert!(answers[1]["error"].as_str().unwrap().starts_with("request is"), "{answers:?}");
+    assert_eq!(answers[2]["order"], json!([{"job": "a", "coflow": 0, "rates_bps": [1e10]}]));
+    assert_eq!(answers[2]["valid_s"], 4.0);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("lookahead:2 for 2 ports of 10 Gbit/s"));
+}
+
+#[test]
+fn racks_slow_the_jobs_of_a_trace_down() {
+    let files = Files::new();
+    let (fabric, trace) =
+        (files.write("fabric.toml", RACKS), files.write("trace", "4 1\n1 0 2 0 1 2 2:125 3:125\n"));
+    let plain = files.write("plain.toml", "ports = 4\ngbit = 1\n");
+    let evaluate = |more: &[&str]| COFLOW.json(&[&["evaluate", "sebf", "--trace", &trace], more].concat());
+    let mean = |result: &Value| result["cct"]["mean"]["mean"].as_f64().unwrap();
+    // Each of four flows has 0.5 s of bytes. All of them leave the rack, so its link needs 2 s, and each port 1 s.
+    let result = evaluate(&["--fabric", &fabric]);
+    assert!(
+        near(mean(&result), 2.0) && near(result["bound_port"]["mean"].as_f64().unwrap(), 2.0),
+        "{result}"
+    );
+    // Ports and the link of the first rack are twice as fast, but the file states the rate of the other link.
+    assert!(near(mean(&evaluate(&["--fabric", &fabric, "--capacity", "2"])), 2.0));
+    let equal = evaluate(&["--fabric", &plain]);
+    assert!(near(mean(&equal), 1.0), "{equal}");
+    assert_eq!(equal, evaluate(&[]));
+}
+
 #[test]
 fn errors_name_the_invalid_input() {
     let files = Files::new();
@@ -157,6 +222,8 @@ fn errors_name_the_invalid_input() {
     let none = file("none", "4 0\n");
     let trace = file("trace", "4 1\n1 0 1 0 1 1:1\n");
     let cycle = file("cycle", "2 1 0 1\n3 3 0 1 1 2 2 1\n");
+    let rack = file("rack.toml", "ports = 3\n[[rack]]\nname = \"a\"\nports = [0, 3]\nuplink_gbit = 1\n");
+    let eight = file("eight.toml", "ports = 8\n");
     let tasks = file("tasks", "0,a,M1,1,1,1,1\n0,a,R2_3,1,1,1,1\n0,a,R3_2,1,1,1,1\n");
     COFLOW.check_refusals([
         (vec!["evaluate", "sebf", "--trace", &port], "port, line 3: egress port is 4, expected 0 to 3"),
@@ -177,6 +244,16 @@ fn errors_name_the_invalid_input() {
             vec!["evaluate", "local-search:many"],
             "number of evaluations of local-search is \"many\", expected a whole number",
         ),
+        (vec!["compare", "sebf", "--fabric", &rack], "rack.toml: port of rack a is 3, expected 0 to 2"),
+        (
+            vec!["evaluate", "sebf", "--fabric", &eight, "--trace", &trace],
+            "eight.toml: ports is 8, expected 4, as in the jobs",
+        ),
+        (vec!["evaluate", "sebf", "--fabric", &eight, "--ports", "8"], "cannot be used with"),
+        (vec!["evaluate", "sebf", "--fabric", "/nowhere"], "/nowhere: No such file"),
+        (vec!["serve", "local-search"], "expected a policy that does not need all jobs in advance"),
+        (vec!["serve", "best"], "policy is best, expected fair, fifo, fifo-job, lcf, sebf"),
+        (vec!["serve", "sebf", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
         (vec!["compare", "sebf", "sebf"], "two policies are called sebf"),
         (vec!["compare", "sebf", "--baseline", "fair"], "baseline is fair, expected one of"),
         (vec!["evaluate", "sebf", "--capacity", "0"], "capacity is 0, expected 0.001 to 1000000 Gbit/s"),

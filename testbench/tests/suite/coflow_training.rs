@@ -5,7 +5,7 @@ use std::path::Path;
 use iswitch_harness::requirements::programs;
 use iswitch_harness::scratch;
 
-use super::studies::{COFLOW, Files, text};
+use super::studies::{Agent, COFLOW, Files, text};
 
 const SMALL: [&str; 16] = [
     "--ports",
@@ -59,6 +59,12 @@ fn a_trained_policy_can_be_compared_with_others() {
     assert_eq!(["mine", "mine:5", "lookahead:5"], [name(1), name(2), name(3)]);
     assert_eq!(jct(0), jct(1), "{results}");
     assert!(jct(2) < jct(1) && jct(3) < jct(1), "{results}");
+    let mut agent = Agent::serve(COFLOW, &[&searching, "--ports", "3"]);
+    agent.ask(r#"{"coflow": {"id": "a", "flows": [[0, 2, 5e8]]}}"#);
+    let answer = agent.ask(r#"{"coflow": {"id": "b", "flows": [[0, 1, 1.25e8]]}, "rates": true}"#);
+    let order = answer["order"].as_array().unwrap();
+    assert_eq!(order.iter().map(|rated| &rated["job"]).collect::<Vec<_>>(), ["b", "a"], "{answer}");
+    agent.stop();
 }
 
 #[test]

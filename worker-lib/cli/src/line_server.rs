@@ -1,6 +1,7 @@
-//! Server on a Unix socket. Each request is a line of text, and the server answers it with another line.
+//! Server on a Unix socket or on standard input. Each request is a line of text, and the server answers it with another
+//! line.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,6 +43,20 @@ pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result
     outcome
 }
 
+/// Serves a single client, which writes its lines to standard input and reads the answers from standard output, until
+/// the input ends or the client closes the output.
+///
+/// # Errors
+/// Fails if the service does not accept the client, or if a line cannot be read or written.
+pub fn serve_standard_input(name: &str, service: &impl Service) -> anyhow::Result<()> {
+    eprintln!("iswitch: {name} for {} reading standard input", service.describe());
+    let outcome = answer_all(service, std::io::stdin().lock(), std::io::stdout().lock());
+    let is_closed = |error: &anyhow::Error| {
+        error.downcast_ref::<std::io::Error>().is_some_and(|it| it.kind() == ErrorKind::BrokenPipe)
+    };
+    outcome.or_else(|error| if is_closed(&error) { Ok(()) } else { Err(error) })
+}
+
 /// Listens on a socket path. Replaces a stale socket file, on which no process listens.
 fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
@@ -64,7 +79,7 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
                 stream.set_nonblocking(false)?;
                 let service = Arc::clone(service);
                 let answer = move || {
-                    if let Err(error) = answer_all(service.as_ref(), &stream) {
+                    if let Err(error) = answer_all(service.as_ref(), BufReader::new(&stream), &stream) {
                         eprintln!(
                             "iswitch: a connection failed: {}",
                             iswitch_manual::describe(error.as_ref())
@@ -73,18 +88,21 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
                 };
                 std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(POLL),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(POLL),
             Err(error) => return Err(error).context("accepting a connection"),
         }
     }
     Ok(())
 }
 
-/// Answers the lines of one connection until the connection is closed.
-fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()> {
+/// Answers the lines of one client until the client closes its connection.
+fn answer_all(
+    service: &impl Service,
+    mut reader: impl BufRead,
+    mut writer: impl Write,
+) -> anyhow::Result<()> {
     let limit = service.line_len_max_bytes();
     let mut answer = service.connect()?;
-    let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -104,7 +122,7 @@ fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()>
             serde_json::json!({ "error": error }).to_string()
         };
         text.push('\n');
-        let mut writer: &UnixStream = stream;
         writer.write_all(text.as_bytes())?;
+        writer.flush()?;
     }
 }

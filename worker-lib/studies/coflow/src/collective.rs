@@ -21,6 +21,15 @@ pub enum Collective {
 }
 
 impl Collective {
+    /// Returns the number of flows of the operation among `hosts` hosts.
+    pub fn flow_count(self, hosts: usize) -> usize {
+        match self {
+            Self::RingAllReduce => hosts,
+            Self::TreeAllReduce => 2 * hosts.saturating_sub(1),
+            Self::AllToAll => hosts.saturating_mul(hosts.saturating_sub(1)),
+        }
+    }
+
     /// Returns the flows of the operation. `hosts` lists at least two distinct hosts; host `i` sends from ingress port
     /// `i` and receives at egress port `i`. `bytes` is the size of each host's buffer.
     ///
@@ -60,6 +69,7 @@ impl Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::IntoEnumIterator as _;
 
     fn flows(collective: Collective, hosts: &[usize], bytes: f64) -> Vec<(usize, usize, f64)> {
         let flows = collective.flows(hosts, bytes).unwrap();
@@ -76,6 +86,9 @@ mod tests {
         assert_eq!(flows(Collective::TreeAllReduce, &[3, 1, 2, 5], 4.0), tree);
         assert_eq!(flows(Collective::AllToAll, &[4, 0], 4.0), [(4, 0, 2.0), (0, 4, 2.0)]);
         assert_eq!(flows(Collective::AllToAll, &[0, 1, 2, 3], 4.0).len(), 12);
+        for kind in Collective::iter() {
+            assert_eq!(flows(kind, &[4, 0, 1, 3, 2], 4.0).len(), kind.flow_count(5), "{kind}");
+        }
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Environment for CoflowEnvironment {
     }
 
     fn reset(&mut self, draw: u64) -> Result<(), StudyError> {
-        let mut episode = Episode::new(self.jobs.jobs(draw), self.fabric, self.sharing)?;
+        let mut episode = Episode::new(self.jobs.jobs(draw), &self.fabric, self.sharing)?;
         if episode.seek() == End::Complete {
             let expected = "at least 1: at least two coflows must be ready at the same time";
             return Err(StudyError::field("number of decisions", 0, expected));
@@ -131,7 +131,7 @@ impl Environment for CoflowEnvironment {
     }
 
     fn details(&self) -> Vec<Option<Vec<f64>>> {
-        let of = |candidate: usize| Some(self.open()?.details(self.fabric, candidate)).flatten();
+        let of = |candidate: usize| Some(self.open()?.details(&self.fabric, candidate)).flatten();
         (0..self.candidates).map(of).collect()
     }
 
@@ -149,15 +149,15 @@ impl Environment for CoflowEnvironment {
     }
 
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError> {
-        let (sharing, fabric, candidates) = (self.sharing, self.fabric, self.candidates);
-        self.open_mut()?.rule_choice(rule, fabric, sharing, candidates)
+        let (sharing, capacity, candidates) = (self.sharing, self.fabric.capacity, self.candidates);
+        self.open_mut()?.rule_choice(rule, capacity, sharing, candidates)
     }
 
     fn run_rule(&self, rule: &str) -> Result<Figures, StudyError> {
         let episode = self.episode.as_ref().ok_or_else(|| no_decision(false))?;
         let mut policy = rule.parse::<PolicySpec>()?.build(self.fabric.capacity);
         let jobs = episode.simulated.borrow_owner();
-        Ok(figures(&simulate(jobs, self.fabric, policy.as_mut(), &mut |_, _| {})?))
+        Ok(figures(&simulate(jobs, &self.fabric, policy.as_mut(), &mut |_, _| {})?))
     }
 }
 
@@ -216,7 +216,7 @@ struct Episode {
 }
 
 impl Episode {
-    fn new(jobs: Vec<Job>, fabric: Fabric, sharing: Sharing) -> Result<Self, StudyError> {
+    fn new(jobs: Vec<Job>, fabric: &Fabric, sharing: Sharing) -> Result<Self, StudyError> {
         let mut simulated = Simulated::try_new(jobs, |jobs| Run::new(jobs, fabric))?;
         simulated.with_dependent_mut(|_, run| run.arrive());
         let mut episode = Self {
@@ -285,7 +285,7 @@ impl Episode {
         }));
     }
 
-    fn details(&self, fabric: Fabric, candidate: usize) -> Option<Vec<f64>> {
+    fn details(&self, fabric: &Fabric, candidate: usize) -> Option<Vec<f64>> {
         let state = &self.simulated.borrow_dependent().state;
         let stage = &state.stages[self.ready.get(candidate)?.0];
         Some(vec![
@@ -301,7 +301,7 @@ impl Episode {
     fn rule_choice(
         &mut self,
         rule: &str,
-        fabric: Fabric,
+        capacity: f64,
         sharing: Sharing,
         candidates: usize,
     ) -> Result<usize, StudyError> {
@@ -313,7 +313,7 @@ impl Episode {
                                 the current state";
                 return Err(StudyError::field("rule", rule, expected));
             }
-            let mut follower = Follower { policy: spec.build(fabric.capacity), order: Vec::new(), sharing };
+            let mut follower = Follower { policy: spec.build(capacity), order: Vec::new(), sharing };
             follower.prioritise(self.simulated.borrow_dependent());
             self.followers.insert(rule.to_owned(), follower);
         }

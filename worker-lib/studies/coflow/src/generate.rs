@@ -124,7 +124,7 @@ impl JobSource {
 /// Fails if `slack` is negative or not finite.
 pub fn set_deadlines(
     jobs: &mut [Job],
-    fabric: Fabric,
+    fabric: &Fabric,
     slack: f64,
     rng: &mut ChaCha8Rng,
 ) -> Result<(), StudyError> {
@@ -230,11 +230,11 @@ mod tests {
         let job = |arrival: Arrival| Job::single(arrival.time, arrival.coflow).unwrap();
         let mut jobs: Vec<_> = trace.arrivals.into_iter().map(job).collect();
         let fabric = Fabric::new(6, 1e6);
-        set_deadlines(&mut jobs, fabric, 2.0, &mut rng).unwrap();
+        set_deadlines(&mut jobs, &fabric, 2.0, &mut rng).unwrap();
         let ratio = |job: &Job| job.deadline.unwrap() / (job.coflows()[0].bottleneck() / 1e6);
         assert!(jobs.iter().map(ratio).all(|ratio| (1.0..3.0).contains(&ratio)));
         assert!((jobs.iter().map(ratio).sum::<f64>() / 400.0 - 2.0).abs() < 0.15);
-        let error = set_deadlines(&mut jobs, fabric, -1.0, &mut rng).unwrap_err().to_string();
+        let error = set_deadlines(&mut jobs, &fabric, -1.0, &mut rng).unwrap_err().to_string();
         assert_eq!(error, "slack of deadlines is -1, expected a number of at least 0");
     }
 

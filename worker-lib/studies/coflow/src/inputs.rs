@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::generate::{JobSource, synthetic_shape, synthetic_trace};
-use super::simulation::{Fabric, Rates};
+use super::simulation::{Fabric, GBIT_RANGE, Rates};
 use super::trace::{Arrival, CoflowTrace, Shape, read_shapes};
 use super::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
@@ -66,10 +66,10 @@ impl Inputs {
     /// # Errors
     /// Fails if the capacity is out of range.
     pub fn fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
-        if !(1e-3..=1e6).contains(&self.capacity_gbit) {
+        if !GBIT_RANGE.contains(&self.capacity_gbit) {
             return Err(StudyError::field("capacity", self.capacity_gbit, "0.001 to 1000000 Gbit/s"));
         }
-        Ok(Fabric { ports, capacity: self.capacity_gbit * GBIT, rates: self.rates })
+        Ok(Fabric { rates: self.rates, ..Fabric::new(ports, self.capacity_gbit * GBIT) })
     }
 
     fn synthetic(&self) -> Result<CoflowTrace, StudyError> {

@@ -3,12 +3,12 @@
 //! baseline policies for comparison.
 //!
 //! # The model
-//! The fabric has M ingress and M egress ports, all of the same capacity. Only the ports can be congested. A coflow is
-//! a set of flows from ingress to egress ports; it is complete when all its flows are complete. A job is a directed
-//! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in rare cases, it
-//! depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow waits while
-//! both of its ports have free capacity. With [`simulation::Rates::Blocking`], each coflow has a single rate for all
-//! its flows.
+//! The fabric has M ingress and M egress ports. Only the ports, and the links of racks if there are any, can be
+//! congested. A coflow is a set of flows from ingress to egress ports; it is complete when all its flows are complete.
+//! A job is a directed acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in
+//! rare cases, it depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow
+//! waits while both of its ports, and the links that it uses, have free capacity. With
+//! [`simulation::Rates::Blocking`], each coflow has a single rate for all its flows.
 //!
 //! | module | content |
 //! |---|---|
@@ -22,9 +22,11 @@
 //! | [`deepweave`] | learned priorities |
 //! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
 //! | [`inputs`] | coflows, shapes and jobs of all draws, from files or synthetic |
+//! | [`agent`] | a service that answers the requests of a cluster's scheduler |
 //! | [`environment`] | the simulation as an environment that asks an agent for the order of coflows |
-//! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018, jobs as JSON |
+//! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018, jobs as JSON, fabrics |
 
+pub mod agent;
 pub mod bound;
 pub mod collective;
 pub mod deepweave;

@@ -19,9 +19,9 @@ pub struct StaticPriorities {
 impl StaticPriorities {
     /// Creates priorities that sort the jobs by critical path, shortest first, and the coflows of each job by their
     /// longest path to the end of the job, longest first.
-    pub fn by_need(jobs: &[Job]) -> Self {
+    pub fn by_need(jobs: &[Job], fabric: &Fabric) -> Self {
         let of_job = |job: &Job| {
-            let paths = job.paths();
+            let paths = fabric.paths_bytes(job);
             let longest = paths.iter().copied().fold(0.0, f64::max);
             // The factor keeps the coflows of a job closer together than jobs whose critical paths differ by 0.1 %.
             paths.into_iter().map(move |path| longest - 1e-3 * path).collect::<Vec<_>>()
@@ -44,7 +44,7 @@ impl Policy for StaticPriorities {
 /// Returns the errors of [`Search::new`].
 pub fn local_search(
     jobs: &[Job],
-    fabric: Fabric,
+    fabric: &Fabric,
     start: StaticPriorities,
     evaluations: u64,
     rng: &mut ChaCha8Rng,
@@ -60,7 +60,7 @@ pub fn local_search(
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
     jobs: &'a [Job],
-    fabric: Fabric,
+    fabric: &'a Fabric,
     /// Index of each job's first coflow, followed by the total number of coflows.
     first: Vec<usize>,
     best: StaticPriorities,
@@ -73,7 +73,7 @@ impl<'a> Search<'a> {
     /// # Errors
     /// Fails if there are no jobs, if the jobs are not sorted by arrival or do not fit the fabric, or if `start` does
     /// not have one priority for each coflow.
-    pub fn new(jobs: &'a [Job], fabric: Fabric, start: StaticPriorities) -> Result<Self, StudyError> {
+    pub fn new(jobs: &'a [Job], fabric: &'a Fabric, start: StaticPriorities) -> Result<Self, StudyError> {
         let mut first = vec![0];
         first.extend(jobs.iter().scan(0, |sum, job| {
             *sum += job.coflows().len();

@@ -6,7 +6,7 @@ use iswitch_study::StudyError;
 pub const PORTS_MAX: usize = 65_536;
 /// Valid sizes of a flow, in bytes. Sums of larger sizes could overflow; smaller sizes would vanish when divided by a
 /// capacity.
-const SIZES: std::ops::RangeInclusive<f64> = 1e-6..=1e18;
+pub(super) const SIZES: std::ops::RangeInclusive<f64> = 1e-6..=1e18;
 
 /// Flow of bytes from an ingress to an egress port.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,10 +179,16 @@ impl Job {
     /// Returns the length of the longest path from each coflow to the end of the job, in bytes. The length of a path is
     /// the sum of the bottlenecks of its coflows, including the first one.
     pub fn paths(&self) -> Vec<f64> {
+        self.paths_of(Coflow::bottleneck)
+    }
+
+    /// Returns the length of the longest path from each coflow to the end of the job. The length of a path is the sum
+    /// of the lengths of its coflows, including the first one; `length` returns the length of a coflow.
+    pub(super) fn paths_of(&self, length: impl Fn(&Coflow) -> f64) -> Vec<f64> {
         let mut paths = vec![0.0; self.coflows.len()];
         for coflow in self.order.iter().rev() {
             let after = self.followers[*coflow].iter().map(|follower| paths[*follower]).fold(0.0, f64::max);
-            paths[*coflow] = after + self.coflows[*coflow].bottleneck();
+            paths[*coflow] = after + length(&self.coflows[*coflow]);
         }
         paths
     }

@@ -1,7 +1,8 @@
 //! Lower bounds on the mean job completion time under any policy.
 //!
 //! A job needs at least the time of its critical path if every coflow on this path is sent at the full rate of its
-//! busiest port. It also needs at least the time that all its coflows together take at the job's busiest port.
+//! busiest port. It also needs at least the time that all its coflows together take at the job's busiest port. Links of
+//! racks count as ports.
 //! Furthermore, each port can be regarded as a single machine that serves all jobs; on such a machine, preemptive
 //! shortest-remaining-processing-time-first minimises the mean flow time (Schrage, 1968). The last bound is that of a
 //! linear relaxation, which considers all ports and the isolated times of all jobs together. All bounds, and therefore
@@ -13,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::simulation::Fabric;
-use super::workload::{Coflow, Job};
+use super::workload::Job;
 use relaxation::Item;
 
 /// Lower bounds on the mean job completion time, in seconds.
@@ -29,7 +30,7 @@ pub struct Bound {
 
 impl Bound {
     /// Computes the bounds of jobs, which must be sorted by arrival.
-    pub fn of(jobs: &[Job], fabric: Fabric) -> Self {
+    pub fn of(jobs: &[Job], fabric: &Fabric) -> Self {
         let count = jobs.len().max(1) as f64;
         let loads: Vec<_> = jobs.iter().map(|job| port_loads(job, fabric)).collect();
         let items: Vec<_> = jobs.iter().zip(&loads).map(|(job, loads)| item(job, fabric, loads)).collect();
@@ -38,8 +39,8 @@ impl Bound {
             let needs = jobs.iter().zip(&loads).map(|(job, loads)| (job.arrival, loads[port]));
             shortest_first(&needs.collect::<Vec<_>>()) / count
         };
-        let port = (0..2 * fabric.ports).map(at).fold(0.0, f64::max);
-        let relaxation = relaxation::total_time(&items, 2 * fabric.ports) / count;
+        let port = (0..fabric.resources()).map(at).fold(0.0, f64::max);
+        let relaxation = relaxation::total_time(&items, fabric.resources()) / count;
         Self { isolated, port, relaxation }
     }
 
@@ -49,23 +50,23 @@ impl Bound {
     }
 }
 
-fn item(job: &Job, fabric: Fabric, loads: &[f64]) -> Item {
+fn item(job: &Job, fabric: &Fabric, loads: &[f64]) -> Item {
     let needs = loads.iter().copied().enumerate().filter(|(_, need)| *need > 0.0);
     Item { release: job.arrival, isolated: alone(job, fabric), needs: needs.collect() }
 }
 
 /// Returns the isolated time of a job: the minimum number of seconds that it needs if it has the fabric to itself. This
 /// is the time of its critical path or, if longer, the time that it needs at its busiest port.
-pub fn alone(job: &Job, fabric: Fabric) -> f64 {
-    let longest = job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;
+pub fn alone(job: &Job, fabric: &Fabric) -> f64 {
+    let longest = fabric.paths(job).into_iter().fold(0.0, f64::max);
     port_loads(job, fabric).into_iter().fold(longest, f64::max)
 }
 
-/// Returns the number of seconds that a job needs at each port.
-fn port_loads(job: &Job, fabric: Fabric) -> Vec<f64> {
-    let mut loads = vec![0.0; 2 * fabric.ports];
-    for (port, bytes) in job.coflows().iter().flat_map(Coflow::loads) {
-        loads[*port] += bytes / fabric.capacity;
+/// Returns the number of seconds that a job needs at each resource of a fabric.
+fn port_loads(job: &Job, fabric: &Fabric) -> Vec<f64> {
+    let mut loads = vec![0.0; fabric.resources()];
+    for (port, seconds) in job.coflows().iter().flat_map(|coflow| fabric.times(coflow)) {
+        loads[port] += seconds;
     }
     loads
 }

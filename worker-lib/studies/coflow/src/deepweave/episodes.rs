@@ -23,7 +23,7 @@ pub struct Task {
 impl Task {
     /// Simulates jobs and returns their completion times, in seconds.
     pub(super) fn job_times(&self, jobs: &[Job], policy: &mut dyn Policy) -> Result<Vec<f64>, StudyError> {
-        Ok(simulate(jobs, self.fabric, policy, &mut |_, _| {})?.job_times)
+        Ok(simulate(jobs, &self.fabric, policy, &mut |_, _| {})?.job_times)
     }
 }
 

@@ -69,12 +69,12 @@ impl Remainder {
             let sending = if ready.is_some() {
                 state.sendings[*number].clone()
             } else {
-                Some(Box::new(Sending::new(&state.jobs[job].coflows()[index], state.fabric.capacity)))
+                Some(Box::new(Sending::new(&state.jobs[job].coflows()[index], &state.fabric)))
             };
             nodes.push(Node { job: scene.job_of[node], sending, waits, held });
             jobs[scene.job_of[node]] += 1;
         }
-        Self { fabric: state.fabric, nodes, starts, ends, jobs, run: Run::default() }
+        Self { fabric: state.fabric.clone(), nodes, starts, ends, jobs, run: Run::default() }
     }
 
     /// Returns the sum, over all jobs, of the time from now to their completion, in seconds. The coflow with the lowest
@@ -115,7 +115,7 @@ impl Remainder {
     fn send(&mut self) -> f64 {
         let Run { sendings, active, order, allocation, .. } = &mut self.run;
         fill(order, active.iter().copied().filter(|node| sendings[*node].is_some()));
-        allocation.share(sendings, order, 2 * self.fabric.ports, (self.fabric.rates, Sharing::Madd));
+        allocation.share(sendings, order, &self.fabric, Sharing::Madd);
         let seconds = allocation.next_end(sendings, order, f64::INFINITY);
         // If no coflow has bytes left to send, at least one is complete now.
         let seconds = if seconds.is_finite() { seconds } else { 0.0 };
@@ -187,8 +187,8 @@ mod tests {
         }
     }
 
-    fn check(jobs: &[Job], fabric: Fabric) {
-        let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs), said: Vec::new() };
+    fn check(jobs: &[Job], fabric: &Fabric) {
+        let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs, fabric), said: Vec::new() };
         let times = simulate(jobs, fabric, &mut prophet, &mut |_, _| {}).unwrap().job_times;
         assert!(!prophet.said.is_empty());
         for (time, open, cost) in prophet.said {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn predicted_completion_times_match_the_simulation() {
-        (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), FABRIC));
+        (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), &FABRIC));
     }
 
     #[test]
@@ -214,6 +214,6 @@ mod tests {
         ];
         let coflows = vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)];
         let job = Job::new(0.0, coflows, dependencies).unwrap();
-        check(&[job.clone(), job], Fabric::new(3, 10.0));
+        check(&[job.clone(), job], &Fabric::new(3, 10.0));
     }
 }

@@ -297,7 +297,7 @@ pub(super) mod tests {
     /// Calls `look` with the state and the number of arrived jobs before each decision of a run.
     pub(in super::super) fn witness(jobs: &[Job], look: impl FnMut(&State<'_>, usize) + Send) {
         let policy = PolicySpec::JobSebf.build(FABRIC.capacity);
-        simulate(jobs, FABRIC, &mut Witness(policy, look), &mut |_, _| {}).unwrap();
+        simulate(jobs, &FABRIC, &mut Witness(policy, look), &mut |_, _| {}).unwrap();
     }
 
     pub(in super::super) fn scenes() -> Vec<Scene> {

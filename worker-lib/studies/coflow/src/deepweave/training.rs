@@ -167,7 +167,7 @@ impl Study for DeepWeaveStudy {
         net.check(&source.one_of_each())?;
         let parameters = net.initial_parameters(&mut stream(config.seed, Purpose::Weights, 0));
         Ok(Self {
-            practice: Task { source, fabric: task.fabric },
+            practice: Task { source, fabric: task.fabric.clone() },
             task,
             model: Model { net, weights: Weights::new(parameters) },
             reference: Vec::new(),

@@ -7,7 +7,7 @@
 use super::table::Table;
 
 /// Relative difference up to which two levels count as equal.
-const EQUAL: f64 = 1e-12;
+pub(super) const EQUAL: f64 = 1e-12;
 /// Ratio of the current to the original sum of weights below which the sum is recomputed, because the rounding errors
 /// of repeated subtraction would matter.
 const CANCELLED: f64 = 1e-4;
@@ -76,7 +76,7 @@ impl Ports for &[u32] {
 }
 
 impl<P: Ports> Member<'_, P> {
-    fn port(self, local: usize) -> usize {
+    pub(super) fn port(self, local: usize) -> usize {
         self.ports.number(local)
     }
 
@@ -100,7 +100,7 @@ impl<P: Ports> Member<'_, P> {
 
 /// State of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// The level of the port has not been determined.
     Open,
     /// The port has become a bottleneck in the current round.
@@ -112,20 +112,20 @@ enum Phase {
 /// Computation of max-min fair rates, with its buffers. Each list has one entry for each port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
-    phases: Vec<Phase>,
+    pub(super) phases: Vec<Phase>,
     /// 1 for an open port, otherwise 0. Multiplying by this mask avoids a branch that is hard to predict.
     masks: Vec<f64>,
     /// Sum of the weights of those flows at the port whose bottleneck has not been found.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
     /// Value of `weights` when it was last computed as a sum, before subtractions.
     summed: Vec<f64>,
     /// Rate per unit of weight: for an open port, the rate at which the port would be fully used; for a bottleneck, its
     /// final rate.
-    levels: Vec<f64>,
+    pub(super) levels: Vec<f64>,
     /// For each port, the lowest level of the open ports with which it shares a flow, or a lower bound on it.
-    lowest: Vec<f64>,
+    pub(super) lowest: Vec<f64>,
     /// Total rate of the flows for which the port is the bottleneck.
-    pinned: Vec<f64>,
+    pub(super) pinned: Vec<f64>,
 }
 
 impl Filling {
@@ -142,8 +142,9 @@ impl Filling {
     }
 
     /// Computes the max-min fair rates of those flows whose two ports each have at least `least` of their capacity
-    /// free, and subtracts the rates from the free capacities. The first `ingress` ports are ingress ports. Returns
-    /// whether any flow has a rate.
+    /// free, and subtracts the rates from the free capacities. The first `ingress` ports are ingress ports. If a flow
+    /// uses links between racks, the ports include links, and the same holds for each of the links. Returns whether any
+    /// flow has a rate.
     ///
     /// If the level of a port is not above that of any port with which it shares a flow, the port is the bottleneck of
     /// all its flows and determines their rates. There is always such a port, and usually there are many, so few rounds
@@ -155,6 +156,9 @@ impl Filling {
         (free, least): (&mut [f64], f64),
         ingress: usize,
     ) -> bool {
+        if members.clone().any(|member| member.table.links().is_some()) {
+            return self.fill_linked::<W, _>(members, (free, least));
+        }
         self.weigh::<W, _>(members.clone(), free, least);
         let mut highest: f64 = 0.0;
         for round in 0.. {
@@ -186,12 +190,8 @@ impl Filling {
         highest > 0.0
     }
 
-    fn weigh<'a, W: Weight, P: Ports + 'a>(
-        &mut self,
-        members: impl Iterator<Item = Member<'a, P>>,
-        free: &[f64],
-        least: f64,
-    ) {
+    /// Resets all buffers. Ports of which at least `least` is free are open.
+    pub(super) fn clear(&mut self, free: &[f64], least: f64) {
         for buffer in
             [&mut self.weights, &mut self.levels, &mut self.lowest, &mut self.summed, &mut self.pinned]
         {
@@ -202,6 +202,15 @@ impl Filling {
         self.phases.extend(free.iter().map(|free| if *free >= least { Phase::Open } else { Phase::Fixed }));
         self.masks.clear();
         self.masks.extend(free.iter().map(|free| f64::from(u8::from(*free >= least))));
+    }
+
+    fn weigh<'a, W: Weight, P: Ports + 'a>(
+        &mut self,
+        members: impl Iterator<Item = Member<'a, P>>,
+        free: &[f64],
+        least: f64,
+    ) {
+        self.clear(free, least);
         let Self { phases, masks, weights, .. } = self;
         for member in members {
             for from in 0..member.table.ingress() {

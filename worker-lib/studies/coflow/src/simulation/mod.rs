@@ -6,7 +6,10 @@
 //! Varys, section 5.3). Then the flows of all coflows, in the same order, get the capacity that is left at both of
 //! their ports (backfilling). No flow waits while both of its ports have free capacity.
 
+mod fabric;
 mod fill;
+mod fill_links;
+mod live;
 mod run;
 mod sending;
 mod sharing;
@@ -15,8 +18,10 @@ mod table;
 use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
-use super::workload::Job;
+use super::workload::{Coflow, Job};
+pub use fabric::{Fabric, GBIT_RANGE, Network, Rack};
 use iswitch_study::StudyError;
+pub(crate) use live::{Live, Schedule};
 pub(crate) use run::Run;
 pub(crate) use sending::Sending;
 pub(crate) use sharing::Allocation;
@@ -41,24 +46,6 @@ pub enum Rates {
     Blocking,
 }
 
-/// Non-blocking fabric.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fabric {
-    /// Number of ingress ports, equal to the number of egress ports.
-    pub ports: usize,
-    /// Capacity of each port, in bytes per second.
-    pub capacity: f64,
-    /// Model of the rates of flows.
-    pub rates: Rates,
-}
-
-impl Fabric {
-    /// Creates a fabric with per-flow rates and backfilling. `capacity` is in bytes per second.
-    pub const fn new(ports: usize, capacity: f64) -> Self {
-        Self { ports, capacity, rates: Rates::Backfill }
-    }
-}
-
 /// Coflow of a job in a simulation.
 #[derive(Clone, Debug)]
 pub struct Stage {
@@ -66,13 +53,14 @@ pub struct Stage {
     pub job: usize,
     /// Index of the coflow within the job.
     pub index: usize,
-    /// Ports at which the coflow has flows, and the time that it needs at each of them at full rate, in seconds.
+    /// Resources of the fabric that the coflow uses, and the time that it needs at each of them at full rate, in
+    /// seconds.
     pub loads: Vec<(usize, f64)>,
     /// Greatest of the loads, in seconds.
     pub bottleneck: f64,
-    /// Remaining time at the port at which the coflow has the most left to send, in seconds.
+    /// Remaining time at the resource at which the coflow needs the longest, in seconds.
     pub bottleneck_left: f64,
-    /// Total size of all flows, as the time to send them at the full rate of one port, in seconds.
+    /// Total size of all flows, as the time to send them at the fabric's capacity, in seconds.
     pub size: f64,
     /// Minimum time from the start of the coflow to the end of the job, which is the time along the longest path, in
     /// seconds.
@@ -96,7 +84,7 @@ pub struct State<'a> {
     pub first: Vec<usize>,
     /// Fabric on which the jobs run.
     pub fabric: Fabric,
-    /// Number of ingress and egress ports together.
+    /// Number of resources of the fabric: ingress ports, egress ports and links of racks.
     pub ports: usize,
     /// Current time, in seconds.
     pub time: f64,
@@ -104,44 +92,60 @@ pub struct State<'a> {
     pub(crate) sendings: Vec<Option<Box<Sending>>>,
 }
 
+impl Stage {
+    /// Creates a coflow that is not ready. `path` is in seconds.
+    pub(crate) fn new((job, index): (usize, usize), coflow: &Coflow, path: f64, fabric: &Fabric) -> Self {
+        let bottleneck = fabric.isolated(coflow);
+        Self {
+            job,
+            index,
+            loads: fabric.times(coflow),
+            bottleneck,
+            bottleneck_left: bottleneck,
+            size: coflow.size() / fabric.capacity,
+            path,
+            left: 1.0,
+            ready: None,
+            complete: None,
+        }
+    }
+
+    /// Creates all coflows of a job, in the order of the job.
+    pub(crate) fn of_job<'f>(
+        number: usize,
+        job: &'f Job,
+        fabric: &'f Fabric,
+    ) -> impl Iterator<Item = Self> + 'f {
+        let coflows = job.coflows().iter().enumerate().zip(fabric.paths(job));
+        coflows.map(move |((index, coflow), path)| Self::new((number, index), coflow, path, fabric))
+    }
+}
+
 impl<'a> State<'a> {
-    fn new(jobs: &'a [Job], fabric: Fabric) -> Self {
+    fn new(jobs: &'a [Job], fabric: &Fabric) -> Self {
         let mut stages = Vec::new();
         let mut first = Vec::new();
         for (number, job) in jobs.iter().enumerate() {
             first.push(stages.len());
-            for ((index, coflow), path) in job.coflows().iter().enumerate().zip(job.paths()) {
-                let seconds = |bytes: f64| bytes / fabric.capacity;
-                stages.push(Stage {
-                    job: number,
-                    index,
-                    loads: coflow.loads().iter().map(|(port, bytes)| (*port, seconds(*bytes))).collect(),
-                    bottleneck: seconds(coflow.bottleneck()),
-                    bottleneck_left: seconds(coflow.bottleneck()),
-                    size: seconds(coflow.size()),
-                    path: seconds(path),
-                    left: 1.0,
-                    ready: None,
-                    complete: None,
-                });
-            }
+            stages.extend(Stage::of_job(number, job, fabric));
         }
         let sendings = vec![None; stages.len()];
-        Self { jobs, stages, first, fabric, ports: 2 * fabric.ports, time: 0.0, sendings }
+        let ports = fabric.resources();
+        Self { jobs, stages, first, fabric: fabric.clone(), ports, time: 0.0, sendings }
     }
 
-    /// Returns the ports at which a coflow has flows, and the time that it still needs at each of them at full rate, in
+    /// Returns the resources that a coflow uses, and the time that it still needs at each of them at full rate, in
     /// seconds. All times are 0 once the coflow is fully sent.
     pub fn needs(&self, stage: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let sending = self.sendings[stage].as_ref();
         let rest = if sending.is_none() { self.stages[stage].loads.as_slice() } else { &[] };
         let left = self.stages[stage].left;
-        let of_sending = sending.into_iter().flat_map(|sending| sending.needs());
+        let of_sending = sending.into_iter().flat_map(|sending| sending.times());
         of_sending.chain(rest.iter().map(move |(port, load)| (*port, load * left)))
     }
 
-    /// Adds to `shares` (`[ports]`) the share of each port's capacity that a coflow uses at the start of the current
-    /// interval.
+    /// Adds to `shares` (`[ports]`) the share of each resource's capacity that a coflow uses at the start of the
+    /// current interval.
     pub fn add_port_shares(&self, stage: usize, shares: &mut [f64]) {
         if let Some(sending) = &self.sendings[stage] {
             sending.add_shares(shares);
@@ -160,7 +164,7 @@ impl<'a> State<'a> {
         open.map(|stage| stage.path - stage.bottleneck + stage.bottleneck_left).fold(0.0, f64::max)
     }
 
-    /// Adds to `loads` (`[ports]`) the number of seconds that a job still needs at full rate at each port.
+    /// Adds to `loads` (`[ports]`) the number of seconds that a job still needs at full rate at each resource.
     pub fn add_job_loads(&self, job: usize, loads: &mut [f64]) {
         let first = self.first[job];
         for stage in first..first + self.jobs[job].coflows().len() {
@@ -201,7 +205,7 @@ pub struct Outcome {
 /// Fails if the jobs are not sorted, or if a coflow was created for a fabric with another number of ports.
 pub fn simulate(
     jobs: &[Job],
-    fabric: Fabric,
+    fabric: &Fabric,
     policy: &mut dyn Policy,
     on_interval: &mut dyn FnMut(&State<'_>, Interval<'_>),
 ) -> Result<Outcome, StudyError> {

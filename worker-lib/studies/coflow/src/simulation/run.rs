@@ -5,7 +5,35 @@ use crate::policy::{Policy, Sharing};
 use crate::workload::{Coflow, Job};
 use iswitch_study::StudyError;
 
-/// Simulated run.
+/// State of a run without the jobs, which a run only borrows. Indices are those of [`State`] and [`Run`].
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) stages: Vec<Stage>,
+    pub(super) first: Vec<usize>,
+    pub(super) sendings: Vec<Option<Box<Sending>>>,
+    /// Time, in seconds.
+    pub(super) time: f64,
+    pub(super) arrived: usize,
+    pub(super) open: usize,
+    pub(super) active: Vec<usize>,
+    pub(super) waiting: Vec<usize>,
+    pub(super) left: Vec<usize>,
+    pub(super) allocation: Allocation,
+}
+
+impl Parts {
+    /// Adds a job, which is the last one and has not arrived.
+    pub(super) fn add(&mut self, job: &Job, fabric: &Fabric) {
+        self.first.push(self.stages.len());
+        self.stages.extend(Stage::of_job(self.left.len(), job, fabric));
+        self.sendings.resize(self.stages.len(), None);
+        self.waiting.extend(job.dependencies().iter().map(|of| of.starts_after.len()));
+        self.left.push(job.coflows().len());
+        self.open += 1;
+    }
+}
+
+/// Run of jobs: simulated, or on a real cluster whose progress is reported.
 pub(crate) struct Run<'a> {
     pub(crate) state: State<'a>,
     /// Number of jobs that have arrived.
@@ -19,7 +47,7 @@ pub(crate) struct Run<'a> {
     /// Number of coflows of each job that are not complete.
     left: Vec<usize>,
     /// Coflows that are not fully sent, in the order that the policy chose.
-    order: Vec<usize>,
+    pub(super) order: Vec<usize>,
     /// Coflows that are being sent, and for each of them the fraction of its bytes that is sent per second.
     pub(super) rates: Vec<(usize, f64)>,
     allocation: Allocation,
@@ -28,7 +56,7 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Creates the state at time 0, before the first arrival.
-    pub(crate) fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, StudyError> {
+    pub(crate) fn new(jobs: &'a [Job], fabric: &Fabric) -> Result<Self, StudyError> {
         let state = State::new(jobs, fabric);
         let coflows = jobs.iter().flat_map(Job::coflows);
         if let Some(ports) = coflows.map(Coflow::ports).find(|ports| *ports != fabric.ports) {
@@ -47,6 +75,41 @@ impl<'a> Run<'a> {
             decisions: 0,
             state,
         })
+    }
+
+    /// Continues a run with the same jobs and fabric, or with further jobs that have been added to the parts.
+    pub(super) fn of_parts(jobs: &'a [Job], fabric: &Fabric, parts: Parts) -> Self {
+        let Parts { stages, first, sendings, time, .. } = parts;
+        let ports = fabric.resources();
+        Self {
+            state: State { jobs, stages, first, fabric: fabric.clone(), ports, time, sendings },
+            arrived: parts.arrived,
+            open: parts.open,
+            active: parts.active,
+            waiting: parts.waiting,
+            left: parts.left,
+            order: Vec::new(),
+            rates: Vec::new(),
+            allocation: parts.allocation,
+            decisions: 0,
+        }
+    }
+
+    /// Returns the state without the jobs.
+    pub(super) fn into_parts(self) -> Parts {
+        let State { stages, first, sendings, time, .. } = self.state;
+        Parts {
+            stages,
+            first,
+            sendings,
+            time,
+            arrived: self.arrived,
+            open: self.open,
+            active: self.active,
+            waiting: self.waiting,
+            left: self.left,
+            allocation: self.allocation,
+        }
     }
 
     /// Returns the number of jobs that have arrived.
@@ -71,7 +134,7 @@ impl<'a> Run<'a> {
         let State { jobs, stages, sendings, time, fabric, .. } = &mut self.state;
         let Stage { job, index, .. } = stages[stage];
         stages[stage].ready = Some(*time);
-        sendings[stage] = Some(Box::new(Sending::new(&jobs[job].coflows()[index], fabric.capacity)));
+        sendings[stage] = Some(Box::new(Sending::new(&jobs[job].coflows()[index], fabric)));
         self.active.push(stage);
     }
 
@@ -93,8 +156,8 @@ impl<'a> Run<'a> {
     pub(crate) fn send(&mut self, order: Vec<usize>, sharing: Sharing) {
         self.decisions += 1;
         self.order = order;
-        let State { stages, sendings, ports, fabric: Fabric { rates, .. }, .. } = &mut self.state;
-        self.allocation.share(sendings, &self.order, *ports, (*rates, sharing));
+        let State { stages, sendings, fabric, .. } = &mut self.state;
+        self.allocation.share(sendings, &self.order, fabric, sharing);
         self.rates.clear();
         for stage in &self.order {
             let rate = sendings[*stage].as_ref().map_or(0.0, |sending| sending.rate());
@@ -125,6 +188,12 @@ impl<'a> Run<'a> {
                 (stage.left, stage.bottleneck_left) = (flows.size() / stage.size, flows.length());
             }
         }
+        self.complete_sent();
+    }
+
+    /// Completes the coflows that are fully sent and depend on no other for their completion, and makes those ready
+    /// that waited for them.
+    pub(super) fn complete_sent(&mut self) {
         // A coflow that is fully sent may still depend on others for its completion. If these complete in this loop, so
         // does the coflow.
         while let Some(at) = self.active.iter().position(|stage| self.is_over(*stage)) {

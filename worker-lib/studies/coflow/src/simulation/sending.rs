@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::LEFT_MIN;
+use super::fabric::Fabric;
 use super::fill::Filling;
-use super::table::Table;
+use super::table::{Table, lowest};
 use crate::workload::Coflow;
 
 /// Coflow that is being sent. All its flows are sent at the common rate, which is a fraction of their remaining bytes
@@ -13,18 +14,23 @@ use crate::workload::Coflow;
 /// The common rate reduces the remaining bytes of all flows by the same factor. The factor is stored only once, so the
 /// cost of an event depends on the number of ports and of flows with an individual rate, but not on the total number of
 /// flows. Individual rates are stored as one level for each port.
+///
+/// Links between racks that the coflow uses count as further ports. Times are those at the fabric's capacity, and rates
+/// are multiples of it, even if a port has another capacity.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
-    /// Ports at which the coflow has flows. The numbers of egress ports follow those of ingress ports.
+    /// Ports at which the coflow has flows: ingress ports, egress ports, then links.
     ports: Arc<[u32]>,
-    /// Remaining time at each of `ports`, in seconds at full rate.
+    /// Capacity of each of `ports`, as a multiple of the fabric's capacity.
+    relative: Arc<[f64]>,
+    /// Remaining time at each of `ports`, in seconds.
     needs: Vec<f64>,
     /// Values of `needs` when they were last computed as sums over flows, minus what has been sent at the common rate
     /// since then.
     summed: Vec<f64>,
     /// Number of incomplete flows at each of `ports`.
     counts: Vec<u32>,
-    /// Remaining time of all flows together, in seconds at the full rate of one port.
+    /// Remaining time of all flows together, in seconds.
     size: f64,
     /// Flows. Clones of this value share the table until one of them changes an individual flow.
     table: Arc<Table>,
@@ -47,11 +53,11 @@ struct Own {
     /// individual rate. If `is_equal`, the rate of a flow is its level; otherwise, it is its level multiplied by its
     /// remaining time.
     levels: Vec<f64>,
-    /// Total individual rate of the flows at each port, as a share of the port.
+    /// Total individual rate of the flows at each port.
     used: Vec<f64>,
     /// For each port, the amount that a flow with the level of this port sends until the next event.
     parts: Vec<f64>,
-    /// For each port, the total individual rate of the flows whose level is that of the port, as a share of the port.
+    /// For each port, the total individual rate of the flows whose level is that of the port.
     pinned: Vec<f64>,
     /// Total individual rate of all flows.
     rate: f64,
@@ -64,24 +70,29 @@ const CANCELLED: f64 = 1e-7;
 const TOGETHER: f64 = 1e-9;
 
 impl Sending {
-    /// Creates the state of a coflow before any of its bytes are sent. `capacity` is in bytes per second.
-    pub(crate) fn new(coflow: &Coflow, capacity: f64) -> Self {
-        let loads = coflow.loads();
-        let table = Table::new(coflow, capacity);
+    /// Creates the state of a coflow before any of its bytes are sent.
+    pub(crate) fn new(coflow: &Coflow, fabric: &Fabric) -> Self {
+        let loads = fabric.loads(coflow);
+        let table = Table::new(coflow, fabric, &loads);
         let mut counts = vec![0; loads.len()];
         for (from, count) in (0..table.ingress()).zip(&mut counts) {
             *count = table.row(from).0.len() as u32;
         }
-        for (to, count) in counts.iter_mut().enumerate().skip(table.ingress()) {
+        let both = table.ingress() + table.egress();
+        for (to, count) in counts.iter_mut().enumerate().take(both).skip(table.ingress()) {
             *count = table.column(to).len() as u32;
         }
-        let needs: Vec<f64> = loads.iter().map(|(_, bytes)| bytes / capacity).collect();
+        if let Some(links) = table.links() {
+            table.for_each(|from, to, _| links.between(from, to).for_each(|link| counts[link] += 1));
+        }
+        let needs: Vec<f64> = loads.iter().map(|(_, bytes)| bytes / fabric.capacity).collect();
         Self {
             ports: loads.iter().map(|(port, _)| *port as u32).collect(),
+            relative: loads.iter().map(|(port, _)| fabric.relative(*port)).collect(),
             summed: needs.clone(),
             needs,
             counts,
-            size: coflow.size() / capacity,
+            size: coflow.size() / fabric.capacity,
             table: Arc::new(table),
             scale: 1.0,
             common: 0.0,
@@ -90,18 +101,24 @@ impl Sending {
         }
     }
 
-    /// Returns the ports at which the coflow has flows, and the remaining time at each of them, in seconds at full
-    /// rate.
-    pub(crate) fn needs(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+    /// Returns the ports at which the coflow has flows, and the remaining time at each of them, in seconds at the
+    /// fabric's capacity.
+    pub(super) fn needs(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.ports.iter().map(|port| *port as usize).zip(self.needs.iter().copied())
     }
 
-    /// Returns the remaining time at the busiest port, in seconds at full rate.
-    pub(crate) fn length(&self) -> f64 {
-        self.needs.iter().copied().fold(0.0, f64::max)
+    /// Returns the ports at which the coflow has flows, and the remaining time at each of them, in seconds at the full
+    /// rate of the port.
+    pub(crate) fn times(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        self.needs().zip(&*self.relative).map(|((port, need), relative)| (port, need / relative))
     }
 
-    /// Returns the remaining time of all flows together, in seconds at the full rate of one port.
+    /// Returns the remaining time at the busiest port, in seconds at its full rate.
+    pub(crate) fn length(&self) -> f64 {
+        self.times().map(|(_, time)| time).fold(0.0, f64::max)
+    }
+
+    /// Returns the remaining time of all flows together, in seconds at the fabric's capacity.
     pub(crate) fn size(&self) -> f64 {
         self.size
     }
@@ -130,7 +147,7 @@ impl Sending {
     }
 
     /// Gives flows individual rates in addition to the common rate. The rates are the result of `filling`, which must
-    /// cover only this coflow. `before` and `after` are the free shares of the coflow's ports before and after the
+    /// cover only this coflow. `before` and `after` are the free rates of the coflow's ports before and after the
     /// filling. If `is_equal`, rates do not depend on the remaining bytes of flows.
     pub(super) fn set_own(&mut self, filling: &Filling, (before, after): (&[f64], &[f64]), is_equal: bool) {
         let mut own = self.spare.take().unwrap_or_default();
@@ -156,14 +173,17 @@ impl Sending {
         own.used.clear();
         own.used.resize(self.ports.len(), 0.0);
         own.rate = 0.0;
+        let links = self.table.links().map(|links| &**links);
         for from in 0..self.table.ingress() {
             let (to, left) = self.table.row(from);
             let mut sum = 0.0;
             for (to, left) in to.iter().zip(left) {
-                let rate = own.levels[from].min(own.levels[*to as usize]);
+                let to = *to as usize;
+                let rate = lowest(links, &own.levels, from, to);
                 let rate = if *left > 0.0 { rate } else { 0.0 };
                 sum += rate;
-                own.used[*to as usize] += rate;
+                own.used[to] += rate;
+                links.iter().flat_map(|links| links.between(from, to)).for_each(|it| own.used[it] += rate);
             }
             own.used[from] = sum;
             own.rate += sum;
@@ -176,18 +196,33 @@ impl Sending {
         &self.ports
     }
 
-    /// Returns the total rate of all flows, as a multiple of the capacity of a port.
+    /// Returns the rate of each flow, in the order of the table, as a multiple of the fabric's capacity.
+    pub(crate) fn flow_rates(&self) -> Vec<f64> {
+        let links = self.table.links().map(|links| &**links);
+        let mut rates = Vec::new();
+        self.table.for_each(|from, to, left| {
+            let own = self.own.as_ref().map_or(0.0, |own| {
+                let level = lowest(links, &own.levels, from, to);
+                if own.is_equal { level } else { level * left }
+            });
+            rates.push(if left > 0.0 { left * self.scale * self.common + own } else { 0.0 });
+        });
+        rates
+    }
+
+    /// Returns the total rate of all flows, as a multiple of the fabric's capacity.
     pub(super) fn rate(&self) -> f64 {
         self.size * self.common + self.own.as_ref().map_or(0.0, |own| own.rate)
     }
 
     /// Adds the coflow's rate at each port, as a share of the port, to `shares` (`[ports]`).
     pub(super) fn add_shares(&self, shares: &mut [f64]) {
-        for (port, need) in self.needs() {
-            shares[port] += need * self.common;
+        for (port, time) in self.times() {
+            shares[port] += time * self.common;
         }
         if let Some(own) = &self.own {
-            self.ports.iter().zip(&own.used).for_each(|(port, used)| shares[*port as usize] += used);
+            let used = own.used.iter().zip(&*self.relative).map(|(used, relative)| used / relative);
+            self.ports.iter().zip(used).for_each(|(port, used)| shares[*port as usize] += used);
         }
     }
 
@@ -200,10 +235,11 @@ impl Sending {
         let is_without = |(level, count): (&f64, &u32)| *level == 0.0 && *count > 0;
         let mut last = if own.levels.iter().zip(&self.counts).any(is_without) { rest } else { 0.0 };
         if own.is_equal {
+            let links = self.table.links().map(|links| &**links);
             for from in (0..self.table.ingress()).filter(|from| own.levels[*from] > 0.0) {
                 let (to, left) = self.table.row(from);
                 for (to, left) in to.iter().zip(left) {
-                    let rate = own.levels[from].min(own.levels[*to as usize]);
+                    let rate = lowest(links, &own.levels, from, *to as usize);
                     if *left == 0.0 || rate == 0.0 {
                         continue;
                     }
@@ -269,7 +305,9 @@ impl Sending {
         let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
         let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
         let after = |left: f64, level: f64| if is_over(left, level) { 0.0 } else { left - level * step };
-        self.send_own(&own.levels, after, |_, from, to| own.levels[from].min(own.levels[to]) * seconds)
+        let links = self.table.links().cloned();
+        let rate = |from, to| lowest(links.as_deref(), &own.levels, from, to);
+        self.send_own(&own.levels, after, |_, from, to| rate(from, to) * seconds)
     }
 
     /// Does the same as [`Self::send_equally`] for rates in proportion to the remaining bytes of flows. All flows with
@@ -280,7 +318,9 @@ impl Sending {
         own.parts.clear();
         own.parts.extend(own.levels.iter().map(part));
         let Own { parts, levels, .. } = &*own;
-        let planned = |left: f64, from: usize, to: usize| left * levels[from].min(levels[to]) * seconds;
+        let links = self.table.links().cloned();
+        let level = |from, to| lowest(links.as_deref(), levels, from, to);
+        let planned = |left: f64, from: usize, to: usize| left * level(from, to) * seconds;
         self.send_own(parts, |left, part| left - left * part, planned)
     }
 
@@ -297,12 +337,17 @@ impl Sending {
     ) -> usize {
         let Self { needs, summed, counts, size, table, scale, .. } = self;
         let table = Arc::make_mut(table);
+        let links = table.links().cloned();
         let mut completed = 0;
         for (from, value) in values.iter().enumerate().take(table.ingress()).filter(|(_, it)| **it > 0.0) {
             let (to, left) = table.row_mut(from);
             for (to, left) in to.iter().zip(left) {
                 let to = *to as usize;
-                let ended = std::mem::replace(left, after(*left, value.min(values[to])));
+                let value = match &links {
+                    None => value.min(values[to]),
+                    Some(links) => lowest(Some(links), values, from, to),
+                };
+                let ended = std::mem::replace(left, after(*left, value));
                 if *left > 0.0 || ended == 0.0 {
                     continue;
                 }
@@ -310,7 +355,8 @@ impl Sending {
                 let more = planned(ended, from, to) - ended * *scale;
                 completed += 1;
                 *size += more;
-                for port in [from, to] {
+                let of_flow = links.iter().flat_map(|links| links.between(from, to));
+                for port in [from, to].into_iter().chain(of_flow) {
                     needs[port] += more;
                     counts[port] -= 1;
                     if counts[port] == 0 {
@@ -326,15 +372,15 @@ impl Sending {
     fn sum_needs(&mut self) {
         self.needs.fill(0.0);
         self.size = 0.0;
-        for from in 0..self.table.ingress() {
-            let (to, left) = self.table.row(from);
-            for (to, left) in to.iter().zip(left) {
-                let left = left * self.scale;
-                self.needs[from] += left;
-                self.needs[*to as usize] += left;
-                self.size += left;
-            }
-        }
+        let Self { needs, size, table, scale, .. } = self;
+        table.for_each(|from, to, left| {
+            let left = left * *scale;
+            needs[from] += left;
+            needs[to] += left;
+            *size += left;
+            let links = table.links().into_iter().flat_map(|links| links.between(from, to));
+            links.for_each(|link| needs[link] += left);
+        });
         self.summed.copy_from_slice(&self.needs);
     }
 
@@ -354,7 +400,8 @@ mod tests {
     /// Returns a coflow with flows from port 0 to ports 0 and 1, of 2 and 6 s.
     fn sending() -> Sending {
         let flow = |to, size| Flow { from: 0, to, size };
-        Sending::new(&Coflow::new(2, vec![flow(0, 20.0), flow(1, 60.0)]).unwrap(), 10.0)
+        let coflow = Coflow::new(2, vec![flow(0, 20.0), flow(1, 60.0)]).unwrap();
+        Sending::new(&coflow, &Fabric::new(2, 10.0))
     }
 
     fn needs(sending: &Sending) -> Vec<(usize, f64)> {

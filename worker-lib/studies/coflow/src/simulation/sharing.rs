@@ -2,7 +2,7 @@
 
 use super::fill::{Filling, Local, Member, Remaining, Same, Weight};
 use super::sending::Sending;
-use super::{Rates, SHARE_MIN};
+use super::{Fabric, Rates, SHARE_MIN};
 use crate::policy::Sharing;
 
 /// Maximum fraction of the total rate that may remain unused because flows have ended, before rates are recomputed.
@@ -12,35 +12,33 @@ pub(super) const UNUSED_MAX: f64 = 0.01;
 /// Allocation of rates, and its buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocation {
-    /// Free share of each port.
+    /// Free rate of each resource, as a multiple of the fabric's capacity.
     free: Vec<f64>,
-    /// Free share of each port of one coflow, before and after the flows of the coflow get individual rates.
+    /// Free rate of each port of one coflow, before and after the flows of the coflow get individual rates.
     before: Vec<f64>,
     after: Vec<f64>,
     filling: Filling,
     /// For each flow that ends before its coflow does, the number of seconds until its end, and its rate.
     ends: Vec<(f64, f64)>,
-    /// Total rate, as a multiple of the capacity of a port.
+    /// Total rate, as a multiple of the fabric's capacity.
     total: f64,
 }
 
 impl Allocation {
-    /// Sets the rates of coflows. `order` lists the indices of the coflows, highest priority first. The fabric has
-    /// `ports` ports, including both ingress and egress ports.
+    /// Sets the rates of coflows. `order` lists the indices of the coflows, highest priority first.
     pub(crate) fn share(
         &mut self,
         sendings: &mut [Option<Box<Sending>>],
         order: &[usize],
-        ports: usize,
-        (rates, sharing): (Rates, Sharing),
+        fabric: &Fabric,
+        sharing: Sharing,
     ) {
         for number in order {
             of(sendings, *number).stop();
         }
-        self.free.clear();
-        self.free.resize(ports, 1.0);
-        match (rates, sharing) {
-            (Rates::Blocking, Sharing::Equal) => self.send_equally(sendings, order),
+        fabric.fill_free(&mut self.free);
+        match (fabric.rates, sharing) {
+            (Rates::Blocking, Sharing::Equal) => self.send_equally(sendings, order, fabric),
             (Rates::Blocking, _) => self.send_whole(sendings, order),
             (Rates::Backfill, Sharing::Madd) => {
                 self.send_whole(sendings, order);
@@ -48,7 +46,7 @@ impl Allocation {
             }
             (Rates::Backfill, Sharing::Greedy) => self.backfill::<Remaining>(sendings, order),
             (Rates::Backfill, Sharing::GreedyPerFlow) => self.backfill::<Same>(sendings, order),
-            (Rates::Backfill, Sharing::Equal) => self.fill_all(sendings, order),
+            (Rates::Backfill, Sharing::Equal) => self.fill_all(sendings, order, fabric.ports),
         }
         self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
     }
@@ -70,7 +68,7 @@ impl Allocation {
     }
 
     /// Gives each coflow the highest common rate at which it uses no more than an equal share of each of its ports.
-    fn send_equally(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
+    fn send_equally(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize], fabric: &Fabric) {
         self.free.fill(0.0);
         for number in order {
             let ports = of(sendings, *number).needs().filter(|(_, need)| *need > 0.0);
@@ -78,7 +76,8 @@ impl Allocation {
         }
         for number in order {
             let sending = of(sendings, *number);
-            let seconds = sending.needs().map(|(port, need)| need * self.free[port]).fold(0.0, f64::max);
+            let at = |(port, need): (usize, f64)| need * self.free[port] / fabric.relative(port);
+            let seconds = sending.needs().map(at).fold(0.0, f64::max);
             sending.send(1.0 / seconds);
         }
     }
@@ -106,10 +105,9 @@ impl Allocation {
     }
 
     /// Gives all flows their max-min fair rates, regardless of the coflows to which they belong.
-    fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
+    fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize], ingress: usize) {
         let members = order.iter().filter_map(|number| sendings[*number].as_ref());
         let members = members.map(|it| Member { table: it.table(), ports: it.ports() });
-        let ingress = self.free.len() / 2;
         self.filling.fill::<Same, _>(&members, (&mut self.free, 0.0), ingress);
         order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }

@@ -1,5 +1,8 @@
 //! Flows of a coflow, which can be accessed by ingress port and by egress port.
 
+use std::sync::Arc;
+
+use super::fabric::{Fabric, NONE};
 use crate::workload::Coflow;
 
 /// Entry of an egress port for one of its flows.
@@ -9,6 +12,33 @@ pub(super) struct Entry {
     pub(super) flow: u32,
     /// Ingress port.
     pub(super) from: u32,
+}
+
+/// Links between racks that the flows of a coflow use. Ports and links are indices of the coflow's resources.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    /// Rack of each port, or [`NONE`].
+    racks: Vec<u32>,
+    /// Link of each port, or [`NONE`].
+    links: Vec<u32>,
+}
+
+impl Links {
+    /// Returns the links that a flow uses.
+    pub(super) fn between(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + use<> {
+        let is_within = self.racks[from] == self.racks[to];
+        let pair = if is_within { [NONE; 2] } else { [self.links[from], self.links[to]] };
+        pair.into_iter().filter(|link| *link != NONE).map(|link| link as usize)
+    }
+}
+
+/// Returns the lowest value of the resources that a flow uses. `values` has one value for each resource of a coflow.
+pub(super) fn lowest(links: Option<&Links>, values: &[f64], from: usize, to: usize) -> f64 {
+    let lowest = values[from].min(values[to]);
+    match links {
+        None => lowest,
+        Some(links) => links.between(from, to).map(|link| values[link]).fold(lowest, f64::min),
+    }
 }
 
 /// Flows of a coflow, sorted by ingress port. Ports are indices of the coflow's ports, with ingress ports first. A
@@ -28,24 +58,35 @@ pub(super) struct Table {
     columns: Vec<u32>,
     /// Number of flows that are not complete.
     open: usize,
+    /// Links between racks; `None` if no flow uses one.
+    links: Option<Arc<Links>>,
 }
 
 impl Table {
-    /// Creates the table of a coflow before any of its bytes are sent. `capacity` is in bytes per second.
-    pub(super) fn new(coflow: &Coflow, capacity: f64) -> Self {
-        let ports = coflow.ports();
-        let loads = coflow.loads();
-        let mut local = vec![0_u32; 2 * ports];
+    /// Creates the table of a coflow before any of its bytes are sent. `loads` are the resources of `fabric` that the
+    /// coflow uses.
+    pub(super) fn new(coflow: &Coflow, fabric: &Fabric, loads: &[(usize, f64)]) -> Self {
+        let ports = fabric.ports;
+        let mut local = vec![NONE; fabric.resources()];
         loads.iter().enumerate().for_each(|(at, (port, _))| local[*port] = at as u32);
         let ingress = loads.iter().take_while(|(port, _)| *port < ports).count();
+        let both = loads.iter().take_while(|(port, _)| *port < 2 * ports).count();
         let mut flows: Vec<(u32, u32, f64)> = coflow
             .flows()
             .iter()
-            .map(|flow| (local[flow.from], local[ports + flow.to], flow.size / capacity))
+            .map(|flow| (local[flow.from], local[ports + flow.to], flow.size / fabric.capacity))
             .collect();
         // Files list most coflows in this order, for which a stable sort takes linear time.
         flows.sort_by_key(|(from, _, _)| *from);
-        Self::of((ingress, loads.len() - ingress), &flows)
+        let mut table = Self::of((ingress, both - ingress), &flows);
+        if loads.len() > both {
+            let of_ports = || loads[..both].iter().map(|(port, _)| *port);
+            let links = of_ports().map(|port| fabric.link(port));
+            let links = links.map(|link| local.get(link as usize).copied().unwrap_or(NONE)).collect();
+            let racks = of_ports().map(|port| fabric.rack(port % ports)).collect();
+            table.links = Some(Arc::new(Links { racks, links }));
+        }
+        table
     }
 
     /// Creates a table of flows, which must be sorted by ingress port. Each flow is given as its ingress port, its
@@ -75,6 +116,7 @@ impl Table {
             entries,
             columns,
             open: flows.len(),
+            links: None,
         }
     }
 
@@ -86,6 +128,20 @@ impl Table {
     /// Returns the number of egress ports.
     pub(super) fn egress(&self) -> usize {
         self.columns.len() - 1
+    }
+
+    /// Returns the links between racks; `None` if no flow uses one.
+    pub(super) fn links(&self) -> Option<&Arc<Links>> {
+        self.links.as_ref()
+    }
+
+    /// Calls `visit` for each flow with its ingress port, its egress port and its remaining time, in seconds before the
+    /// scale is applied. Flows have the order of the table.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(usize, usize, f64)) {
+        for from in 0..self.ingress() {
+            let (to, left) = self.row(from);
+            to.iter().zip(left).for_each(|(to, left)| visit(from, *to as usize, *left));
+        }
     }
 
     /// Returns the number of flows that are not complete.
@@ -127,7 +183,8 @@ impl Table {
                 to.iter().zip(left).map(move |(to, left)| (from as u32, *to, *left))
             });
             let open: Vec<_> = all.filter(|(_, _, left)| *left > 0.0).collect();
-            *self = Self::of((self.ingress(), self.egress()), &open);
+            let links = self.links.take();
+            *self = Self { links, ..Self::of((self.ingress(), self.egress()), &open) };
         }
     }
 }

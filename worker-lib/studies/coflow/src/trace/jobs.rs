@@ -40,7 +40,7 @@ struct JobEntry {
 /// Coflow, described either by a list of flows or by a collective operation.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CoflowEntry {
+pub(crate) struct CoflowEntry {
     /// Ingress port, egress port and bytes of each flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Vec<(usize, usize, f64)>>,
@@ -120,26 +120,46 @@ impl JobEntry {
         let mut coflows = Vec::new();
         let mut dependencies = Vec::new();
         for (at, entry) in self.coflows.into_iter().enumerate() {
-            let field = format!("jobs[{number}].coflows[{at}]");
-            dependencies.push(Dependencies {
-                starts_after: entry.starts_after,
-                finishes_after: entry.finishes_after,
-            });
-            let flows = match (entry.flows, entry.collective) {
-                (Some(flows), None) => {
-                    Ok(flows.into_iter().map(|(from, to, size)| Flow { from, to, size }).collect())
-                }
-                (None, Some(CollectiveEntry { kind, hosts, bytes })) => kind.flows(&hosts, bytes),
-                _ => return Err(format!("{field}: expected exactly one of flows and collective")),
-            };
-            let coflow = flows.and_then(|flows| Coflow::new(ports, flows));
-            coflows.push(coflow.map_err(|error| format!("{field}: {error}"))?);
+            let in_coflow = |reason| format!("jobs[{number}].coflows[{at}]: {reason}");
+            let (coflow, of_coflow) = entry.coflow(ports).map_err(in_coflow)?;
+            coflows.push(coflow);
+            dependencies.push(of_coflow);
         }
         let in_job = |error: StudyError| format!("jobs[{number}]: {error}");
         let mut job = Job::new(self.arrival_s, coflows, dependencies).map_err(in_job)?;
         job.deadline =
             self.deadline_s.map(|it| above_zero("deadline_s", it, "seconds")).transpose().map_err(in_job)?;
         Ok(job)
+    }
+}
+
+impl CoflowEntry {
+    /// Returns a coflow without dependencies. Each flow is given as its ingress port, its egress port and its bytes.
+    pub(crate) fn of_flows(flows: Vec<(usize, usize, f64)>) -> Self {
+        Self { flows: Some(flows), collective: None, starts_after: Vec::new(), finishes_after: Vec::new() }
+    }
+
+    /// Returns the number of flows that the coflow will have.
+    pub(crate) fn flow_count(&self) -> usize {
+        let of_collective = self.collective.as_ref().map_or(0, |it| it.kind.flow_count(it.hosts.len()));
+        self.flows.as_ref().map_or(of_collective, Vec::len)
+    }
+
+    /// Returns the coflow for a fabric with `ports` ports, and its dependencies.
+    ///
+    /// # Errors
+    /// Returns a message if the coflow does not have exactly one of flows and collective, or if a flow is invalid.
+    pub(crate) fn coflow(self, ports: usize) -> Result<(Coflow, Dependencies), String> {
+        let flows = match (self.flows, self.collective) {
+            (Some(flows), None) => {
+                Ok(flows.into_iter().map(|(from, to, size)| Flow { from, to, size }).collect())
+            }
+            (None, Some(CollectiveEntry { kind, hosts, bytes })) => kind.flows(&hosts, bytes),
+            _ => return Err("expected exactly one of flows and collective".to_owned()),
+        };
+        let coflow = flows.and_then(|flows| Coflow::new(ports, flows)).map_err(|error| error.to_string())?;
+        let Self { starts_after, finishes_after, .. } = self;
+        Ok((coflow, Dependencies { starts_after, finishes_after }))
     }
 }
 

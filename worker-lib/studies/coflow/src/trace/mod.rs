@@ -1,14 +1,17 @@
-//! Files of coflows, of shapes and of jobs. This project contains no real traces; the caller provides the paths of its
-//! own copies.
+//! Files of coflows, of shapes, of jobs and of fabrics. This project contains no real traces; the caller provides the
+//! paths of its own copies.
 
 mod alibaba;
 mod benchmark;
+mod fabric;
 mod jobs;
 mod shapes;
 
 use std::str::FromStr;
 
 pub use benchmark::{Arrival, CoflowTrace};
+pub use fabric::FabricFile;
+pub(crate) use jobs::CoflowEntry;
 pub use jobs::JobFile;
 pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
 

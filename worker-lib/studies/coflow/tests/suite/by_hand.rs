@@ -15,7 +15,7 @@ fn coflow(flows: Flows<'_>) -> Coflow {
     Coflow::new(PORTS, flows.collect()).unwrap()
 }
 
-fn check_on(fabric: Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], want: &[f64]) {
+fn check_on(fabric: &Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], want: &[f64]) {
     let jobs: Vec<_> =
         coflows.iter().map(|(arrival, flows)| Job::single(*arrival, coflow(flows)).unwrap()).collect();
     let outcome = simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {}).unwrap();
@@ -27,11 +27,11 @@ fn check_on(fabric: Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], wa
 
 /// Checks the completion time of each coflow, measured from its arrival.
 fn check(policy: PolicySpec, coflows: &[(f64, Flows<'_>)], want: &[f64]) {
-    check_on(Fabric::new(PORTS, 1.0), policy, coflows, want);
+    check_on(&Fabric::new(PORTS, 1.0), policy, coflows, want);
 }
 
 fn check_blocking(policy: PolicySpec, coflows: &[(f64, Flows<'_>)], want: &[f64]) {
-    check_on(Fabric { rates: Rates::Blocking, ..Fabric::new(PORTS, 1.0) }, policy, coflows, want);
+    check_on(&Fabric { rates: Rates::Blocking, ..Fabric::new(PORTS, 1.0) }, policy, coflows, want);
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn aalo_does_not_know_sizes() {
     // The limit of the first queue, 10 MB, is 1 s of a port.
     let fabric = Fabric::new(PORTS, 10e6);
     // 18. A leaves the first queue at 1 s, so B sends until 1.5 s, and A ends at 3.5 s.
-    check_on(fabric, PolicySpec::Aalo, &[(0.0, &[(0, 0, 30e6)]), (0.0, &[(0, 0, 5e6)])], &[3.5, 1.5]);
+    check_on(&fabric, PolicySpec::Aalo, &[(0.0, &[(0, 0, 30e6)]), (0.0, &[(0, 0, 5e6)])], &[3.5, 1.5]);
     // 19. The flows of A share port 0 equally, so the first one ends at 0.8 s and the second one, alone, at 1.2 s. Half
     // of egress port 0 is free until 0.8 s, in which B sends 0.4 s; the remaining 0.2 s follow.
     let coflows: [(f64, Flows<'_>); 2] = [(0.0, &[(0, 0, 4e6), (0, 1, 8e6)]), (0.0, &[(1, 0, 6e6)])];
-    check_on(fabric, PolicySpec::Aalo, &coflows, &[1.2, 1.0]);
+    check_on(&fabric, PolicySpec::Aalo, &coflows, &[1.2, 1.0]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn job_level_policies_see_what_follows() {
     );
     let jobs = [pair.unwrap(), Job::single(0.0, coflow(&[(0, 0, 1.5)])).unwrap()];
     for (policy, want) in [(PolicySpec::Sebf, [2.0, 3.5]), (PolicySpec::JobSebf, [3.5, 1.5])] {
-        let outcome = simulate(&jobs, Fabric::new(PORTS, 1.0), policy.build(1.0).as_mut(), &mut |_, _| {});
+        let outcome = simulate(&jobs, &Fabric::new(PORTS, 1.0), policy.build(1.0).as_mut(), &mut |_, _| {});
         assert_eq!(outcome.unwrap().job_times, want, "{policy}");
     }
 }

@@ -31,7 +31,7 @@ fn mean(values: &[f64]) -> f64 {
 fn run_blocking(jobs: &[Job], ports: usize, policy: PolicySpec) -> Outcome {
     // The independent program whose figures are compared here blocks whole coflows.
     let fabric = Fabric { rates: Rates::Blocking, ..Fabric::new(ports, CAPACITY) };
-    simulate(jobs, fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap()
+    simulate(jobs, &fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap()
 }
 
 /// Returns synthetic jobs for a small fabric.
@@ -67,12 +67,12 @@ fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
                         || state.stages.iter().all(|it| it.ready.is_none() || it.left == 0.0)
                 );
             };
-            let outcome = simulate(&jobs, fabric, policy.build(CAPACITY).as_mut(), &mut check).unwrap();
+            let outcome = simulate(&jobs, &fabric, policy.build(CAPACITY).as_mut(), &mut check).unwrap();
             // Rates are those at the begin of an interval, and flows may end within it.
             let more = if rates == Rates::Blocking { 1e-6 } else { 0.05 };
             assert!(sent.iter().all(|sent| *sent > 1.0 - 1e-6), "{policy}: {sent:?}");
             assert!(mean(&sent) < 1.0 + more, "{policy}: {sent:?}");
-            let bound = Bound::of(&jobs, fabric);
+            let bound = Bound::of(&jobs, &fabric);
             let time = mean(&outcome.job_times);
             assert!(time >= bound.greatest() * (1.0 - 1e-9), "{policy}: {time}, {bound:?}");
         }
@@ -91,7 +91,7 @@ fn coflows_respect_start_and_finish_dependencies() {
     let fabric = Fabric::new(3, 10.0);
     for policy in PolicySpec::all() {
         let outcome =
-            simulate(std::slice::from_ref(&job), fabric, policy.build(10.0).as_mut(), &mut |_, _| {});
+            simulate(std::slice::from_ref(&job), &fabric, policy.build(10.0).as_mut(), &mut |_, _| {});
         let outcome = outcome.unwrap();
         assert_eq!(outcome.coflow_times, [10.0, 5.0, 15.0], "{policy}");
         assert_eq!((outcome.job_times.as_slice(), outcome.makespan), ([15.0].as_slice(), 20.0), "{policy}");
@@ -105,7 +105,7 @@ fn the_largest_coflows_complete() {
     let jobs = [coflow(vec![flow(0, 1e18), flow(1, 1e-6)]), coflow(vec![flow(1, 1e-6)])];
     for policy in PolicySpec::all() {
         let fabric = Fabric::new(2, CAPACITY);
-        let outcome = simulate(&jobs, fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap();
+        let outcome = simulate(&jobs, &fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap();
         assert!((outcome.makespan / (1e18 / CAPACITY) - 1.0).abs() < 1e-6, "{policy}: {outcome:?}");
     }
 }
@@ -114,18 +114,18 @@ fn the_largest_coflows_complete() {
 fn local_search_improves_its_initial_priorities() {
     let jobs = synthetic(4, 15, 0.0);
     let fabric = Fabric::new(PORTS, CAPACITY);
-    let start = StaticPriorities::by_need(&jobs);
-    let begun = simulate(&jobs, fabric, &mut start.clone(), &mut |_, _| {}).unwrap();
+    let start = StaticPriorities::by_need(&jobs, &fabric);
+    let begun = simulate(&jobs, &fabric, &mut start.clone(), &mut |_, _| {}).unwrap();
     let mut rng = stream(1, Purpose::Actions, 0);
-    let (mut found, time) = local_search(&jobs, fabric, start, 1500, &mut rng).unwrap();
-    let again = mean(&simulate(&jobs, fabric, &mut found, &mut |_, _| {}).unwrap().job_times);
+    let (mut found, time) = local_search(&jobs, &fabric, start, 1500, &mut rng).unwrap();
+    let again = mean(&simulate(&jobs, &fabric, &mut found, &mut |_, _| {}).unwrap().job_times);
     println!(
         "start {:.1} s, best found {time:.1} s, lower bound {:.1} s",
         mean(&begun.job_times),
-        Bound::of(&jobs, fabric).greatest()
+        Bound::of(&jobs, &fabric).greatest()
     );
     assert!((again - time).abs() < 1e-9 && time < 0.98 * mean(&begun.job_times));
-    assert!(time >= Bound::of(&jobs, fabric).greatest());
+    assert!(time >= Bound::of(&jobs, &fabric).greatest());
 }
 
 /// Returns a batch of jobs with one flow each. All flows use the same ports.
@@ -139,8 +139,8 @@ fn deadlines_count_as_met_only_for_jobs_that_complete_in_time() {
     let fabric = Fabric::new(1, 10.0);
     let mut jobs = at_one_port(&[2.0, 1.0, 4.0]);
     let measure = |jobs: &[Job], policy: PolicySpec| {
-        let outcome = simulate(jobs, fabric, policy.build(10.0).as_mut(), &mut |_, _| {}).unwrap();
-        Measurement::of(jobs, Bound::of(jobs, fabric), &outcome)
+        let outcome = simulate(jobs, &fabric, policy.build(10.0).as_mut(), &mut |_, _| {}).unwrap();
+        Measurement::of(jobs, Bound::of(jobs, &fabric), &outcome)
     };
     assert_eq!(measure(&jobs, PolicySpec::Fifo).deadlines_met, None);
     jobs[0].deadline = Some(2.0);
@@ -163,7 +163,7 @@ fn deadlines_count_as_met_only_for_jobs_that_complete_in_time() {
 fn groups_order_jobs_and_random_delays_order_jobs_within_a_group() {
     let fabric = Fabric::new(1, 10.0);
     let first_of = |jobs: &[Job], seed: u64| {
-        let outcome = simulate(jobs, fabric, &mut ShafieeGhaderi::new(seed), &mut |_, _| {}).unwrap();
+        let outcome = simulate(jobs, &fabric, &mut ShafieeGhaderi::new(seed), &mut |_, _| {}).unwrap();
         (0..jobs.len()).min_by(|a, b| outcome.job_times[*a].total_cmp(&outcome.job_times[*b])).unwrap()
     };
     // The sums of path and load are 10 + 11 and 1 + 1, so the jobs are in different groups.
@@ -182,12 +182,12 @@ fn jobs_that_cannot_be_simulated_are_reported() {
     jobs.reverse();
     let fabric = Fabric::new(PORTS, CAPACITY);
     let error =
-        simulate(&jobs, fabric, PolicySpec::Sebf.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap_err();
+        simulate(&jobs, &fabric, PolicySpec::Sebf.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().starts_with("arrival of job 1 is "), "{error}");
     let fabric = Fabric { ports: PORTS + 1, ..fabric };
     jobs.reverse();
     let error =
-        simulate(&jobs, fabric, PolicySpec::Sebf.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap_err();
+        simulate(&jobs, &fabric, PolicySpec::Sebf.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap_err();
     assert_eq!(error.to_string(), "ports of a coflow's fabric is 12, expected 13");
 }
 

@@ -27,7 +27,7 @@ fn draw(seed: u64, jobs: usize, interarrival: f64) -> Vec<Job> {
 }
 
 fn job_times(jobs: &[Job], policy: &mut dyn Policy) -> Vec<f64> {
-    simulate(jobs, FABRIC, policy, &mut |_, _| {}).unwrap().job_times
+    simulate(jobs, &FABRIC, policy, &mut |_, _| {}).unwrap().job_times
 }
 
 fn mean(values: &[f64]) -> f64 {

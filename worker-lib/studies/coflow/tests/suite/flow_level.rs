@@ -36,7 +36,7 @@ fn simulated((ports, capacity): (usize, f64), coflows: &[RefCoflow], policy: Pol
     };
     let jobs: Vec<_> = coflows.iter().map(job).collect();
     let mut policy = policy.build(capacity);
-    simulate(&jobs, Fabric::new(ports, capacity), policy.as_mut(), &mut |_, _| {}).unwrap().coflow_times
+    simulate(&jobs, &Fabric::new(ports, capacity), policy.as_mut(), &mut |_, _| {}).unwrap().coflow_times
 }
 
 /// Converts the coflows of a trace to those of the independent program.

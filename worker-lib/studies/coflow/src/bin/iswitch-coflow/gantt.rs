@@ -26,7 +26,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Creates a recorder for the `most` ingress ports and the `most` egress ports that carry the most bytes.
-    pub(super) fn new(jobs: &[Job], fabric: Fabric, most: usize) -> Self {
+    pub(super) fn new(jobs: &[Job], fabric: &Fabric, most: usize) -> Self {
         let ports = fabric.ports;
         let mut loads = vec![0.0; 2 * ports];
         let coflows = jobs.iter().flat_map(Job::coflows);
@@ -58,7 +58,9 @@ impl Recorder {
             shares.fill(0.0);
             state.add_port_shares(*number, &mut shares);
             for (port, _) in &stage.loads {
-                let (Some(row), share) = (self.row_of[*port], shares[*port]) else { continue };
+                // Links of racks have no rows.
+                let row = self.row_of.get(*port).copied().flatten();
+                let (Some(row), share) = (row, shares[*port]) else { continue };
                 if share < SHARE_MIN {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! `iswitch coflow`: training and comparison of coflow scheduling policies for jobs that are graphs of coflows.
+//! `iswitch coflow`: trains, compares and serves coflow scheduling policies for jobs that are graphs of coflows.
 
 mod compare;
 mod evaluate;
@@ -7,6 +7,7 @@ mod output;
 mod plots;
 mod results;
 mod runs;
+mod serve;
 mod source;
 mod train;
 mod workload;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_cli::program;
 
-/// Train and compare coflow scheduling policies for a data-centre fabric
+/// Train, compare and serve coflow scheduling policies for a data-centre fabric
 #[derive(Parser)]
 #[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, max_term_width = 79, about)]
 enum Cli {
@@ -28,6 +29,10 @@ enum Cli {
     ///
     /// Prints a table, or one JSON object with --json; --csv and --plots also write the results to files.
     Compare(compare::CompareArgs),
+    /// Answer the requests of a cluster's scheduler on a Unix socket or standard input
+    ///
+    /// Each request and each answer is one line of JSON. The service keeps the scheduler's jobs and their progress.
+    Serve(Box<serve::ServeArgs>),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +40,7 @@ fn main() -> ExitCode {
         Cli::Train(args) => iswitch_study::train::run(args.as_ref()),
         Cli::Evaluate(args) => evaluate::run(args),
         Cli::Compare(args) => compare::run(args),
+        Cli::Serve(args) => serve::run(args),
     })
 }
 

@@ -64,8 +64,8 @@ impl Runs {
         }
         let mut lists = Lists::new();
         let prepare = |_: &_, draw| {
-            let (jobs, fabric) = (workload.jobs(draw)?, workload.fabric());
-            Ok(World { bound: Bound::of(&jobs, fabric), jobs, fabric })
+            let (jobs, fabric) = (workload.jobs(draw)?, workload.fabric().clone());
+            Ok(World { bound: Bound::of(&jobs, &fabric), jobs, fabric })
         };
         let policies = contest.run(&[""], workload.draws(), quiet, prepare, |turn, show| {
             let gantt_ports = gantt_ports.filter(|_| turn.is_first);
@@ -83,9 +83,9 @@ fn run(
     show: &mut dyn FnMut(&str),
 ) -> anyhow::Result<(Run, Outcome)> {
     let World { jobs, fabric, bound } = turn.world;
-    let mut policy = turn.policy.build(jobs, *fabric, turn.draw, show)?;
-    let mut gantt = gantt_ports.map(|most| Recorder::new(jobs, *fabric, most));
-    let outcome = simulate(jobs, *fabric, policy.as_mut(), &mut |state, interval| {
+    let mut policy = turn.policy.build(jobs, fabric, turn.draw, show)?;
+    let mut gantt = gantt_ports.map(|most| Recorder::new(jobs, fabric, most));
+    let outcome = simulate(jobs, fabric, policy.as_mut(), &mut |state, interval| {
         if let Some(recorder) = &mut gantt {
             recorder.add(state, interval);
         }
@@ -108,7 +108,7 @@ impl Lists {
         let mut cct = outcome.coflow_times.iter();
         for ((number, job), jct) in jobs.iter().enumerate().zip(&outcome.job_times) {
             let (deadline, met) = (OrEmpty(job.deadline), OrEmpty(is_met(job, *jct)));
-            let (coflows, alone) = (job.coflows().len(), alone(job, *fabric));
+            let (coflows, alone) = (job.coflows().len(), alone(job, fabric));
             self.per_job.row(&[
                 &draw,
                 &policy,
@@ -122,7 +122,7 @@ impl Lists {
             ]);
             for ((at, coflow), cct) in job.coflows().iter().enumerate().zip(&mut cct) {
                 let (flows, bytes) = (coflow.flows().len(), coflow.size());
-                let bottleneck = coflow.bottleneck() / fabric.capacity;
+                let bottleneck = fabric.isolated(coflow);
                 self.per_coflow.row(&[&draw, &policy, &number, &at, &flows, &bytes, &bottleneck, cct]);
             }
         }

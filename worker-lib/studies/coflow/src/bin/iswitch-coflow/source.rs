@@ -112,7 +112,7 @@ impl PolicySource {
     pub(super) fn build(
         &self,
         jobs: &[Job],
-        fabric: Fabric,
+        fabric: &Fabric,
         seed: u64,
         show: &mut dyn FnMut(&str),
     ) -> anyhow::Result<Box<dyn Policy>> {
@@ -139,7 +139,7 @@ fn lookahead(evaluations: u64, seed: u64) -> Lookahead {
 
 fn search(
     jobs: &[Job],
-    fabric: Fabric,
+    fabric: &Fabric,
     evaluations: u64,
     seed: u64,
     show: &mut dyn FnMut(&str),
@@ -150,7 +150,7 @@ fn search(
         );
     }
     let mut rng = stream(seed, Purpose::Actions, 0);
-    let mut search = Search::new(jobs, fabric, StaticPriorities::by_need(jobs))?;
+    let mut search = Search::new(jobs, fabric, StaticPriorities::by_need(jobs, fabric))?;
     for done in 0..evaluations {
         if done % REPORT_INTERVAL == 0 {
             show(&format!("{done}/{evaluations} evaluations, mean JCT {:.1} s", search.least()));

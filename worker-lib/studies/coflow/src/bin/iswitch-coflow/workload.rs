@@ -1,6 +1,6 @@
 //! Arguments that select the jobs and the fabric.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -8,8 +8,8 @@ use iswitch_coflow::deepweave::episodes::Task;
 use iswitch_coflow::generate::set_deadlines;
 use iswitch_coflow::inputs::{GBIT, Inputs, JobDraws, PORTS, SYNTHETIC_PORTS_MAX};
 use iswitch_coflow::simulation::{Fabric, Rates};
-use iswitch_coflow::trace::{CoflowTrace, JobFile};
-use iswitch_coflow::workload::Job;
+use iswitch_coflow::trace::{CoflowTrace, FabricFile, JobFile};
+use iswitch_coflow::workload::{Job, PORTS_MAX};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::files::write;
 
@@ -84,6 +84,13 @@ pub(super) struct WorkloadArgs {
     /// all-to-all.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "dags", "ports", "jobs", "interarrival"])]
     job_file: Option<PathBuf>,
+    /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
+    ///
+    /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
+    /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
+    #[arg(long, value_name = "FILE", conflicts_with = "ports")]
+    fabric: Option<PathBuf>,
     /// Write the jobs of the first draw to a file for --job-file
     #[arg(long, value_name = "FILE")]
     export_jobs: Option<PathBuf>,
@@ -134,6 +141,58 @@ impl SourceArgs {
     }
 }
 
+/// Fabric without jobs.
+#[derive(Args, Clone, Debug)]
+pub(super) struct FabricArgs {
+    /// Number of ingress ports, equal to the number of egress ports
+    #[arg(
+        long, value_name = "M", default_value_t = PORTS as u64,
+        value_parser = clap::value_parser!(u64).range(1..=PORTS_MAX as u64)
+    )]
+    ports: u64,
+    /// Capacity of each port, in Gbit/s
+    #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
+    capacity: f64,
+    /// Model of the rates of flows
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t = RatesName::Backfill)]
+    rates: RatesName,
+    /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
+    ///
+    /// docs/coflow.md describes the keys. Ports for which the file states no rate have that of --capacity.
+    #[arg(long, value_name = "FILE", conflicts_with = "ports")]
+    fabric: Option<PathBuf>,
+}
+
+impl FabricArgs {
+    /// Returns the fabric.
+    pub(super) fn load(&self) -> anyhow::Result<Fabric> {
+        let (capacity_gbit, rates) = (self.capacity, self.rates.into());
+        let inputs = Inputs { capacity_gbit, rates, ..Inputs::default() };
+        match &self.fabric {
+            Some(path) => described(path, &inputs),
+            None => Ok(inputs.fabric(usize::try_from(self.ports)?)?),
+        }
+    }
+}
+
+/// Reads the description of a fabric.
+fn described(path: &Path, inputs: &Inputs) -> anyhow::Result<Fabric> {
+    Ok(FabricFile::read(path)?.fabric(path, inputs.capacity_gbit, inputs.rates)?)
+}
+
+/// Describes the ports and links of a fabric as text.
+pub(super) fn describe(fabric: &Fabric) -> String {
+    // Rates are those of the file up to rounding errors, which must not appear in the text.
+    let gbit = |resource| (fabric.relative(resource) * fabric.capacity / GBIT * 1e6).round() / 1e6;
+    let Some(network) = &fabric.network else {
+        return format!("{} ports of {} Gbit/s", fabric.ports, fabric.capacity / GBIT);
+    };
+    let of_ports = || (0..2 * fabric.ports).map(gbit);
+    let (least, most) = (of_ports().fold(f64::INFINITY, f64::min), of_ports().fold(0.0, f64::max));
+    let rates = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    format!("{} ports of {rates} Gbit/s, {} oversubscribed link(s)", fabric.ports, network.links())
+}
+
 /// Jobs of all draws, and the fabric.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
@@ -168,21 +227,35 @@ impl WorkloadArgs {
         };
         let workload = Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end };
         if let Some(path) = &self.export_jobs {
-            let file = JobFile { ports: fabric.ports, jobs: workload.jobs(self.draw)? };
+            let file = JobFile { ports: workload.fabric.ports, jobs: workload.jobs(self.draw)? };
             write(path, &file.to_text())?;
         }
         Ok(workload)
     }
 
     fn jobs_and_fabric(&self) -> anyhow::Result<(JobDraws, Fabric)> {
-        let inputs = self.source.inputs()?;
+        let mut inputs = self.source.inputs()?;
+        let described = self.fabric.as_deref().map(|path| described(path, &inputs)).transpose()?;
+        inputs.ports = described.as_ref().map_or(inputs.ports, |fabric| fabric.ports);
         if let Some(path) = &self.job_file {
             let JobFile { ports, jobs } = JobFile::read(path)?;
-            return Ok((JobDraws::Fixed(jobs, "jobs from a file"), inputs.fabric(ports)?));
+            let fabric = self.checked(described, inputs.fabric(ports)?)?;
+            return Ok((JobDraws::Fixed(jobs, "jobs from a file"), fabric));
         }
         let (trace, fabric) = inputs.coflows()?;
+        let fabric = self.checked(described, fabric)?;
         let jobs = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(&inputs, trace)? };
         Ok((jobs, fabric))
+    }
+
+    /// Returns the described fabric, if there is one and it has the ports of the workload, and otherwise `plain`.
+    fn checked(&self, described: Option<Fabric>, plain: Fabric) -> anyhow::Result<Fabric> {
+        let Some(described) = described else { return Ok(plain) };
+        if described.ports != plain.ports {
+            let path = self.fabric.as_deref().unwrap_or(Path::new("")).display();
+            bail!("{path}: ports is {}, expected {}, as in the jobs", described.ports, plain.ports);
+        }
+        Ok(described)
     }
 
     fn is_trace_alone(&self) -> bool {
@@ -213,8 +286,8 @@ impl WorkloadArgs {
 
 impl Workload {
     /// Returns the fabric.
-    pub(super) fn fabric(&self) -> Fabric {
-        self.fabric
+    pub(super) fn fabric(&self) -> &Fabric {
+        &self.fabric
     }
 
     /// Returns the numbers of all draws.
@@ -227,14 +300,13 @@ impl Workload {
         let mut jobs = self.source.jobs(draw);
         if let Some(slack) = self.deadlines {
             let mut rng = stream(draw, Purpose::Arrivals, DEADLINES_STREAM);
-            set_deadlines(&mut jobs, self.fabric, slack, &mut rng)?;
+            set_deadlines(&mut jobs, &self.fabric, slack, &mut rng)?;
         }
         Ok(jobs)
     }
 
     /// Describes the draws as text.
     pub(super) fn describe(&self) -> String {
-        let Fabric { ports, capacity, rates } = self.fabric;
         let jobs = match &self.source {
             JobDraws::Fixed(jobs, what) => format!("{} {what}", jobs.len()),
             JobDraws::Drawn { source, count, interarrival } => {
@@ -247,8 +319,9 @@ impl Workload {
             }
         };
         format!(
-            "{jobs}; {ports} ports of {} Gbit/s; rates: {rates}; {} draw(s)",
-            capacity / GBIT,
+            "{jobs}; {}; rates: {}; {} draw(s)",
+            describe(&self.fabric),
+            self.fabric.rates,
             self.draws.clone().count()
         )
     }
