@@ -167,7 +167,7 @@ impl Scenario {
             is_declared: declared(),
             elements: Elements::draw(seed),
             groups: Groups::draw(seed, duration),
-            names: Names::default(),
+            names: Names::draw(seed),
             racks: Vec::new(),
             places: Vec::new(),
             work_per_turn: turns::long(),

@@ -70,14 +70,19 @@ impl Naming {
     /// processing. An answer that the member is not known does: the member must join again.
     pub(super) fn take_answer(&mut self, repr: &ControlRepr<'_>) -> bool {
         let ControlBody::Ack(ack) = &repr.body else { return false };
-        // The Join may have the same id. A switch that does not know the action names the action Ack in its refusal.
-        let is_answer = matches!(ack.action, Action::Name | Action::Ack) && repr.request == self.request;
-        if self.request == 0 || !is_answer {
-            return false;
+        let is_current = self.request != 0 && repr.request == self.request;
+        match ack.action {
+            // A late answer has the epoch of an earlier membership, or that of a rack before the topmost switch had
+            // completed the job. It does not show that the switch has forgotten this member.
+            Action::Name if !is_current => true,
+            // A switch that does not know the action answers Malformed and names the action Ack. A Join may have the
+            // same id as the Name.
+            Action::Name | Action::Ack if is_current => {
+                self.tries = 0;
+                matches!(ack.status, Status::Success | Status::Malformed)
+            }
+            _ => false,
         }
-        self.tries = 0;
-        // A switch that does not know the action answers Malformed.
-        matches!(ack.status, Status::Success | Status::Malformed)
     }
 }
 
@@ -111,7 +116,8 @@ mod tests {
         assert_eq!((naming.take_due(at(100), || 6), naming.deadline()), (None, Some(at(101))));
         assert_eq!(naming.take_due(at(101), || 6), Some(first), "an attempt has the same id");
         naming.admitted(at(101), 7, INTERVAL);
-        assert!(!naming.take_answer(&ack(4, Action::Name, Status::Success)));
+        assert!(naming.take_answer(&ack(4, Action::Name, Status::Success)), "a late answer");
+        assert!(naming.deadline().is_some(), "a late answer does not end the attempts");
         assert!(
             !naming.take_answer(&ack(5, Action::Join, Status::Success)),
             "the answer to a Join with the same id"
