@@ -6,7 +6,7 @@
 local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
 
 local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
-local GROUP_LEN, NONCE_LEN = 20, 20
+local GROUP_LEN, NONCE_LEN, NAME_LEN = 20, 20, 18
 local TRAILER_LEN, TAG_LEN, SEG_LEN = 24, 8, 8
 local VERSION = 1
 -- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
@@ -17,7 +17,7 @@ local TOS_MASK = 0xfc
 local ACTIONS = {
     [1] = "Join", [2] = "Leave", [3] = "Reset", [4] = "SetH", [5] = "FBcast",
     [6] = "Help", [7] = "Halt", [8] = "Ack", [9] = "Confirm", [10] = "Digest",
-    [11] = "Group", [12] = "Probe", [13] = "Heard",
+    [11] = "Group", [12] = "Probe", [13] = "Heard", [14] = "Name",
 }
 local MODES = { [0] = "Synchronous", [1] = "Asynchronous" }
 local KINDS = { [0] = "Worker", [1] = "Switch" }
@@ -103,6 +103,11 @@ field("ipv4", "group.address", "Multicast address")
 field("uint16", "group.port", "UDP port", base.DEC)
 field("uint64", "probe.nonce", "Nonce", base.HEX)
 field("uint64", "heard.nonce", "Nonce of the Probe", base.HEX)
+
+field("uint16", "name.rank", "Rank (65535: unknown)", base.DEC)
+field("string", "name.job", "Name of the job")
+field("string", "name.owner", "Owner of the job")
+field("string", "name.host", "Host name of the sender")
 
 field("uint8", "ack.action", "Acknowledged action", base.DEC, ACTIONS)
 field("uint8", "ack.status", "Status", base.DEC, STATUSES)
@@ -358,6 +363,30 @@ function dissect.Heard(tree, buffer)
     return nonce == UInt64(0) and "asks for a Probe" or "nonce " .. tostring(nonce:tohex())
 end
 
+function dissect.Name(tree, buffer)
+    add(tree, "name.rank", buffer, 12, 2)
+    local at, shown = NAME_LEN, {}
+    for number, name in ipairs({ "job", "owner", "host" }) do
+        local len = buffer(13 + number, 1):uint()
+        if at + len > buffer:len() then
+            tree:add_proto_expert_info(malformed, "Shorter than its texts")
+            return "truncated"
+        end
+        if len > 0 then
+            local text = buffer(at, len):string(ENC_UTF_8)
+            tree:add(f["name." .. name], buffer(at, len), text)
+            shown[#shown + 1] = name .. " " .. text
+        end
+        at = at + len
+    end
+    add_padding(tree, buffer, at)
+    local rank = buffer(12, 2):le_uint()
+    if rank ~= 65535 then
+        shown[#shown + 1] = "rank " .. rank
+    end
+    return table.concat(shown, ", ")
+end
+
 function dissect.Ack(tree, buffer)
     add_all(tree, buffer, 12, {
         { "ack.action", 1 }, { "ack.status", 1 }, { "ack.member", 2 }, { "ack.members", 2 },
@@ -397,7 +426,7 @@ local LENGTHS = {
     Join = JOIN_LEN, Leave = HEADER_LEN, Reset = HEADER_LEN + 12, SetH = HEADER_LEN + 2,
     FBcast = HEADER_LEN + RANGE_LEN, Help = HEADER_LEN + RANGE_LEN, Halt = HEADER_LEN, Ack = ACK_LEN,
     Confirm = HEADER_LEN + RANGE_LEN, Digest = DIGEST_LEN,
-    Group = GROUP_LEN, Probe = NONCE_LEN, Heard = NONCE_LEN,
+    Group = GROUP_LEN, Probe = NONCE_LEN, Heard = NONCE_LEN, Name = NAME_LEN,
 }
 
 -- Links a request to its answer, and an answer to its request.

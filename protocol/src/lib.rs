@@ -4,6 +4,7 @@
 //! - [`segment`] defines how a gradient vector is divided into segments and how rounds compare.
 //! - [`part`] defines how a vector is divided among the threads of a switch.
 //! - [`element`] defines how floats are represented.
+//! - [`label`] defines the texts that members choose and operators read.
 //! - [`limits`] holds every limit.
 //!
 //! The specification is `SPEC.md` in the directory of this crate; the code cites its requirements (`W-1`, `D-3`, ...)
@@ -24,6 +25,7 @@ pub mod element;
 pub mod history;
 #[cfg(feature = "key-file")]
 pub mod key_file;
+pub mod label;
 pub mod limits;
 pub mod part;
 pub mod segment;
@@ -32,5 +34,6 @@ pub mod wire;
 
 pub use auth::Key;
 pub use element::{ElementType, ElementTypes};
+pub use label::{Label, LabelError};
 pub use segment::{Round, Seg, SegmentIndex, VectorLayout};
 pub use time::Instant;

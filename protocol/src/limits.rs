@@ -72,6 +72,15 @@ pub const fn superframe_datagrams(len_bytes: usize) -> usize {
     }
 }
 
+/// Maximum length of the name of a job, in bytes of UTF-8.
+pub const MAX_JOB_NAME_LEN_BYTES: usize = 32;
+/// Maximum length of the owner of a job, in bytes of UTF-8.
+pub const MAX_OWNER_LEN_BYTES: usize = 32;
+/// Maximum length of the host name of a member, in bytes of UTF-8: the length of a DNS label (RFC 1035 section 2.3.4).
+pub const MAX_HOST_LEN_BYTES: usize = 63;
+/// Maximum number of times that a member sends its Name without an answer of the switch (requirement N-3).
+pub const MAX_NAME_TRIES: u8 = 8;
+
 /// Maximum number of members in one job; a set of contributors is stored as a bitmap in one 64-bit word.
 pub const MAX_MEMBERS: usize = 64;
 /// Maximum number of switch levels above the workers. The limit detects switches connected in a loop, in which the
@@ -268,6 +277,15 @@ const _: () = {
     // Each row uses its own bits of a 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
+    // A Name with the longest texts is a control packet of permitted length.
+    assert!(
+        crate::wire::control::NAME_LEN_BYTES
+            + MAX_JOB_NAME_LEN_BYTES
+            + MAX_OWNER_LEN_BYTES
+            + MAX_HOST_LEN_BYTES
+            + TRAILER_LEN_BYTES
+            <= MAX_CONTROL_LEN_BYTES
+    );
     // The Ack of a Help has one bit for each segment of the range.
     assert!(
         crate::wire::control::ACK_LEN_BYTES

@@ -12,7 +12,7 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
-    Exceeded, FrameAddresses, JoinRepr, Kind, Limit, Mode, ResumeRepr, Standing, Status, emit_seg,
+    Exceeded, FrameAddresses, JoinRepr, Kind, Limit, Mode, NameRepr, ResumeRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{ElementType, ElementTypes, Key, Round, Seg, SegmentIndex, history};
 use serde_json::{Value, json};
@@ -138,6 +138,12 @@ fn control_meaning(bytes: &[u8]) -> Value {
         ControlBody::Digest(digest) => json!({ "round": digest.round.get(), "digest": digest.digest }),
         ControlBody::Group(group) => json!({ "address": group.to_string() }),
         ControlBody::Probe { nonce } | ControlBody::Heard { nonce } => json!({ "nonce": nonce }),
+        ControlBody::Name(name) => json!({
+            "job": name.job.as_str(),
+            "owner": name.owner.as_str(),
+            "host": name.host.as_str(),
+            "rank": name.rank,
+        }),
         ControlBody::Ack(ack) => json!({
             "action": format!("{:?}", ack.action),
             "status": format!("{:?}", ack.status),
@@ -472,6 +478,22 @@ fn group_packets() {
     for (name, body) in cases {
         let bytes = control_packet(body);
         check(name, &bytes, &control_meaning(&bytes));
+    }
+}
+
+#[test]
+fn names() {
+    let name = NameRepr {
+        job: "ppo-hopper".parse().unwrap(),
+        owner: "alice".parse().unwrap(),
+        host: "gpu07.example.org".parse().unwrap(),
+        rank: Some(2),
+    };
+    let unicode = NameRepr { job: "实验 7".parse().unwrap(), rank: Some(0), ..NameRepr::UNKNOWN };
+    let of_switch = NameRepr { host: "rack3".parse().unwrap(), ..NameRepr::UNKNOWN };
+    for (file, name) in [("name", name), ("name_unicode", unicode), ("name_switch", of_switch)] {
+        let bytes = control_packet(ControlBody::Name(name));
+        check(file, &bytes, &control_meaning(&bytes));
     }
 }
 

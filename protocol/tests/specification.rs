@@ -8,7 +8,7 @@ use iswitch_protocol::wire::control::{ACK_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DigestRepr, FrameAddresses,
-    JoinRepr, ResumeRepr, Status, WireError,
+    JoinRepr, NameRepr, ResumeRepr, Status, WireError,
 };
 use iswitch_protocol::{Round, history};
 
@@ -207,4 +207,56 @@ fn limits_match_the_specification() {
     // One of the generations is the aggregate that is currently filled.
     let kept = |gradient_len| limits::async_generations(gradient_len) - 1;
     assert_eq!((kept(1), kept(u32::MAX)), (63, 7), "V-6");
+}
+
+/// Section 14, N-1 and N-2.
+#[test]
+fn a_name_that_is_not_printable_text_is_refused() {
+    let name = NameRepr { job: "ppo".parse().unwrap(), host: "gpu".parse().unwrap(), ..NameRepr::UNKNOWN };
+    let valid = emit(ControlBody::Name(name));
+    let (job, host) = (18, 21);
+    assert_eq!((&valid[job..host], &valid[host..host + 3]), (&b"ppo"[..], &b"gpu"[..]));
+    parse(&valid).unwrap();
+    let with = |at: usize, text: &[u8]| {
+        let mut bytes = valid.clone();
+        bytes[at..at + text.len()].copy_from_slice(text);
+        parse(&bytes).map(|_| ())
+    };
+    assert_eq!(with(job, "é1".as_bytes()), Ok(()));
+    // An escape sequence, a line break, DEL, a part of a character, a right-to-left override, a soft hyphen, the
+    // padding.
+    let hostile: [&[u8]; 7] =
+        [b"\x1b[m", b"a\nb", b"\x7f", b"\xc3(", "\u{202e}".as_bytes(), "\u{ad}a".as_bytes(), b"a\0b"];
+    for text in hostile {
+        assert_eq!(with(job, text), Err(WireError::BadValue), "{text:?}");
+        assert_eq!(with(host, text), Err(WireError::BadValue), "{text:?}");
+    }
+    // The reserved byte, and lengths beyond the limits and beyond the end of the packet.
+    assert_eq!(with(17, &[1]), Err(WireError::BadValue));
+    let long = |at: usize, len: u8| {
+        let mut bytes = emit(ControlBody::Name(NameRepr::UNKNOWN));
+        bytes[at] = len;
+        bytes.truncate(18);
+        bytes.extend(vec![b'a'; len.into()]);
+        parse(&bytes).map(|_| ())
+    };
+    for (at, limit) in [(14, 32), (15, 32), (16, 63)] {
+        assert_eq!((long(at, limit), long(at, limit + 1)), (Ok(()), Err(WireError::BadValue)), "{at}");
+    }
+    let mut short = emit(ControlBody::Name(NameRepr::UNKNOWN));
+    short[16] = 63;
+    assert_eq!(parse(&short), Err(WireError::Truncated));
+}
+
+/// Section 14, N-1.
+#[test]
+fn the_rank_65535_is_unknown() {
+    let of = |rank| {
+        let bytes = emit(ControlBody::Name(NameRepr { rank, ..NameRepr::UNKNOWN }));
+        let ControlBody::Name(name) = parse(&bytes).unwrap().body else { panic!("expected a Name") };
+        (bytes[12..14].to_vec(), name.rank)
+    };
+    assert_eq!(of(None), (vec![0xff, 0xff], None));
+    assert_eq!(of(Some(2)), (vec![2, 0], Some(2)));
+    assert_eq!(of(Some(65_535)).1, None);
 }

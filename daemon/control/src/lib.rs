@@ -114,9 +114,15 @@ fn parent_line(parent: &Value) -> Option<String> {
 
 fn waiting_line(member: &Value) -> String {
     let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
+    let text = |key: &str| member[key].as_str().map(|text| text.escape_debug().to_string());
+    let name = text("name").map_or(String::new(), |name| format!(" ({name})"));
+    let rank = member["rank"].as_u64().map(|rank| format!("rank {rank}"));
+    let host = text("host").map(|host| format!("on {host}"));
+    let who: Vec<_> = rank.into_iter().chain(host).collect();
+    let who = if who.is_empty() { String::new() } else { who.join(" ") + ", " };
     let address = member["address"].as_str().unwrap_or("-");
     format!(
-        "job {} has been waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments missing\n",
+        "job {}{name} has been waiting for member {} ({who}{address}) for {seconds:.1} s: {} of {} segments missing\n",
         member["job"], member["member"], member["missing_segments"], member["segments"]
     )
 }
@@ -162,7 +168,14 @@ mod tests {
             }],
         });
         let line = "job 5 has been waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
-        assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
+        assert_eq!(Request::Status.text(answer.clone()), format!("jobs  1\n{line}\n"));
+        let mut named = answer;
+        for (key, value) in [("name", json!("ppo")), ("rank", json!(2)), ("host", json!("gpu\x1b07"))] {
+            named["waiting"][0][key] = value;
+        }
+        let begin =
+            "job 5 (ppo) has been waiting for member 2 (rank 2 on gpu\\u{1b}07, 10.9.0.3:5000) for 1.2 s";
+        assert!(Request::Status.text(named.clone()).contains(begin), "{}", Request::Status.text(named));
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn put_table(text: &mut String, rows: &[Value], indent: usize) {
     let mut lines: Vec<Vec<String>> = vec![keys.iter().copied().cloned().collect()];
     lines.extend(rows.iter().map(|row| keys.iter().map(|key| cell(&row[key.as_str()])).collect()));
     let widths: Vec<usize> = (0..keys.len())
-        .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0))
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
         .collect();
     for line in lines {
         let mut padded = String::new();
@@ -74,6 +74,8 @@ fn cell(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
+        // A line break or an escape sequence would change the table or the terminal.
+        Value::String(text) if text.chars().any(char::is_control) => text.escape_debug().to_string(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
@@ -106,5 +108,6 @@ members
 ";
         assert_eq!(render(&value), expected);
         assert_eq!(render(&json!([])), "none\n");
+        assert_eq!(render(&json!("a\u{1b}[31m\nb")), "a\\u{1b}[31m\\nb\n", "control characters are escaped");
     }
 }

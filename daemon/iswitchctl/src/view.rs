@@ -32,6 +32,9 @@ pub(crate) struct PortView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct JobView {
     pub(crate) job: u32,
+    /// Name of the job, if a member has stated one.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
     /// Number of floats in the gradient vector of the job.
     pub(crate) gradient_len: u32,
     /// Number of threads of the switch, each of which sums a part of the job's vector.
@@ -56,6 +59,12 @@ pub(crate) struct JobView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct MemberView {
     pub(crate) id: u16,
+    /// Rank that the member has stated, if any.
+    #[serde(default)]
+    pub(crate) rank: Option<u16>,
+    /// Host name that the member has stated, if any.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
     pub(crate) address: String,
     pub(crate) kind: String,
     /// Whether the member receives results through the group of the job.
@@ -79,7 +88,26 @@ pub(crate) struct WaitingView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct AwaitedView {
     pub(crate) member: u16,
+    /// Rank that the member has stated, if any.
+    #[serde(default)]
+    pub(crate) rank: Option<u16>,
+    /// Host name that the member has stated, if any.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
     pub(crate) missing_segments: u32,
+}
+
+impl AwaitedView {
+    /// Returns the id of the member, followed by its rank and its host name in parentheses, as far as they are known.
+    pub(crate) fn text(&self) -> String {
+        let member = self.member;
+        match (self.rank, &self.host) {
+            (None, None) => member.to_string(),
+            (Some(rank), None) => format!("{member} (rank {rank})"),
+            (None, Some(host)) => format!("{member} (on {host})"),
+            (Some(rank), Some(host)) => format!("{member} (rank {rank} on {host})"),
+        }
+    }
 }
 
 impl View {

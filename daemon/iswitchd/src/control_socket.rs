@@ -163,8 +163,11 @@ fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
     members.map(|(round, member)| {
         json!({
             "job": job.job,
+            "name": job.name,
             "round": round.round,
             "member": member.member,
+            "rank": member.rank,
+            "host": member.host,
             "address": member.address,
             "waited_ms": round.waited_ms,
             "missing_segments": member.missing_segments,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use iswitch_protocol::part;
+use iswitch_protocol::{Label, part};
 use iswitch_socket::Options;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -233,7 +233,9 @@ fn create_loop(
         })
     };
     let parents = config.parents.iter().map(of_thread).collect::<anyhow::Result<Vec<_>>>()?;
+    let host = Label::lossy(&iswitch_socket::host_name().unwrap_or_default());
     let uplinks = Uplinks::new(&parents, first_uplink, config.uplink_ports.1);
+    let uplinks = uplinks.map(|uplinks| uplinks.with_host(host));
     let switch = iswitch_switch::Config { uplinks, ..switch };
     Ok(Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?)
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use iswitch_protocol::{Instant, Round};
+use iswitch_protocol::{Instant, Label, Round};
 use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
@@ -14,7 +14,7 @@ use crate::handle::Inquiries;
 use crate::port::{GroupReach, Port};
 use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
-use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Switch};
+use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Report, Switch};
 
 /// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -209,14 +209,14 @@ impl Runtime {
     }
 
     fn log_events(&mut self) {
-        while let Some(event) = self.switch.poll_event() {
-            self.dump_if_stall(&event);
+        while let Some(report) = self.switch.poll_report() {
+            self.dump_if_stall(&report.event);
             if self.events_left == 0 {
                 self.events_muted += 1;
                 continue;
             }
             self.events_left -= 1;
-            log(&event);
+            log(&report);
         }
     }
 
@@ -247,7 +247,10 @@ impl Runtime {
 }
 
 /// Logs an event as a human-readable message with machine-readable fields.
-fn log(event: &Event) {
+fn log(report: &Report) {
+    let Report { event, name: stated } = report;
+    let (job_name, owner, host) = (known(&stated.job), known(&stated.owner), known(&stated.host));
+    let rank = stated.rank;
     let (name, job, member, reason) = (event.name(), event.job(), event.member(), event.reason());
     let (round, address) = (event.round().map(Round::get), event.address().map(tracing::field::display));
     let (limit, value) = event.exceeded().map(|it| (it.limit.name(), it.value)).unzip();
@@ -261,10 +264,41 @@ fn log(event: &Event) {
         | Event::ParentRefused { .. }
         | Event::JobForgotten { .. }
         | Event::GaveWay { .. } => {
-            tracing::warn!(event = name, job, member, address, round, reason, limit, value, "{event}");
+            tracing::warn!(
+                event = name,
+                job,
+                job_name,
+                owner,
+                member,
+                rank,
+                host,
+                address,
+                round,
+                reason,
+                limit,
+                value,
+                "{report}"
+            );
         }
-        _ => tracing::info!(event = name, job, member, address, round, reason, "{event}"),
+        _ => tracing::info!(
+            event = name,
+            job,
+            job_name,
+            owner,
+            member,
+            rank,
+            host,
+            address,
+            round,
+            reason,
+            "{report}"
+        ),
     }
+}
+
+/// Returns the text of a label for a field of the log, or `None` if it is empty.
+fn known<const N: usize>(label: &Label<N>) -> Option<&str> {
+    (!label.is_empty()).then(|| label.as_str())
 }
 
 /// Returns the ports through which the switch sends to groups. If one port of a bridge sends a packet to a group, the

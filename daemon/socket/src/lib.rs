@@ -9,12 +9,14 @@
 
 mod ancillary;
 pub mod capture;
+mod host;
 pub mod interface;
 pub mod option;
 mod poll;
 mod spin;
 mod udp;
 
+pub use host::host_name;
 pub use poll::PollSet;
 pub use spin::Spin;
 pub use udp::{Options, Received, UdpSocket};

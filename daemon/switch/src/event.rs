@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_PENDING_EVENTS;
-use iswitch_protocol::wire::{Exceeded, Status};
+use iswitch_protocol::wire::{Exceeded, NameRepr, Status};
 
 use crate::refused::Refused;
 use crate::ring::Ring;
@@ -99,6 +99,15 @@ pub enum Event {
         address: SocketAddrV4,
         /// First round in which the member takes part.
         round: Round,
+    },
+    /// A member has stated its names for the first time since it was admitted.
+    Named {
+        /// The job's number.
+        job: u32,
+        /// Id of the member.
+        member: u16,
+        /// Address of the member.
+        address: SocketAddrV4,
     },
     /// A Join was refused.
     JoinRefused {
@@ -223,6 +232,19 @@ pub enum Departure {
     Expelled,
 }
 
+impl Departure {
+    /// Returns the end of the sentence that reports the departure.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Leave => "left",
+            Self::Silent => "expelled because its lease expired",
+            Self::Expelled => "expelled by the operator",
+            Self::Forgotten => "must rejoin",
+            Self::Restarted => "replaced by a process that joined from the same address",
+        }
+    }
+}
+
 impl Event {
     /// Returns the name of the event in structured records, one of [`Self::names`].
     pub fn name(&self) -> &'static str {
@@ -248,6 +270,7 @@ impl Event {
             | Self::JobForgotten { job }
             | Self::GaveWay { job }
             | Self::Joined { job, .. }
+            | Self::Named { job, .. }
             | Self::JoinRefused { job, .. }
             | Self::Left { job, .. }
             | Self::Slow { job, .. }
@@ -266,6 +289,7 @@ impl Event {
     pub const fn member(&self) -> Option<u16> {
         match self {
             Self::Joined { member, .. }
+            | Self::Named { member, .. }
             | Self::Left { member, .. }
             | Self::Slow { member, .. }
             | Self::Recovered { member, .. }
@@ -291,6 +315,7 @@ impl Event {
     pub const fn address(&self) -> Option<SocketAddrV4> {
         match self {
             Self::Joined { address, .. }
+            | Self::Named { address, .. }
             | Self::JoinRefused { address, .. }
             | Self::Left { address, .. }
             | Self::Slow { address, .. }
@@ -338,84 +363,136 @@ impl Event {
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::JobCreated { job, gradient_len, workers } => {
+        Report { event: *self, name: NameRepr::UNKNOWN }.fmt(f)
+    }
+}
+
+/// An event, with the names of the job and of the member that it concerns, as they were when it occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The event.
+    pub event: Event,
+    /// Names of the job and of the member. Texts that are not known are empty.
+    pub name: NameRepr,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { event, name } = self;
+        let job = JobText(event.job().unwrap_or_default(), name);
+        let text = |address| MemberText(event.member().unwrap_or_default(), name, address);
+        let (member, member_at) = (text(None), text(event.address()));
+        match event {
+            Event::JobCreated { gradient_len, workers, .. } => {
                 write!(f, "job {job} created: {gradient_len} floats, {workers} workers")
             }
-            Self::JobEnded { job } => write!(f, "job {job} ended"),
-            Self::JobFormed { job, members } => write!(f, "job {job} complete: {members} members"),
-            Self::JobResumed { job, members, round } => {
+            Event::JobEnded { .. } => write!(f, "job {job} ended"),
+            Event::JobFormed { members, .. } => write!(f, "job {job} complete: {members} members"),
+            Event::JobResumed { members, round, .. } => {
                 write!(f, "job {job} resumed at round {round}: {members} members")
             }
-            Self::ParentLost { job, parent } => write!(f, "job {job}: the parent {parent} does not answer"),
-            Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
-            Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
-            Self::ParentRefused { job, parent, status, expected, exceeded } => {
+            Event::ParentLost { parent, .. } => write!(f, "job {job}: the parent {parent} does not answer"),
+            Event::ParentFound { parent, .. } => write!(f, "job {job}: the parent {parent} answers again"),
+            Event::ParentChosen { parent, .. } => write!(f, "job {job}: trying the parent {parent}"),
+            Event::ParentRefused { parent, status, expected, exceeded, .. } => {
                 let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
                 write!(f, "job {job}: refused by the parent {parent}: {refused}")
             }
-            Self::GaveWay { job } => {
+            Event::GaveWay { .. } => {
                 write!(
                     f,
                     "job {job}: a worker that holds earlier sums of the job has joined; all members must rejoin"
                 )
             }
-            Self::JobForgotten { job } => {
+            Event::JobForgotten { .. } => {
                 write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
             }
-            Self::Joined { job, member, address, round } => {
+            Event::Joined { address, round, .. } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
-            Self::JoinRefused { job, address, status, expected, exceeded } => {
+            Event::Named { address, .. } => {
+                write!(f, "member {member} of job {job} at {address} has stated its name")
+            }
+            Event::JoinRefused { address, status, expected, exceeded, .. } => {
                 let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
                 write!(f, "Join from {address} to job {job} refused: {refused}")
             }
-            Self::Left { job, member, address, why } => {
-                let why = match why {
-                    Departure::Leave => "left",
-                    Departure::Silent => "expelled because its lease expired",
-                    Departure::Expelled => "expelled by the operator",
-                    Departure::Forgotten => "must rejoin",
-                    Departure::Restarted => "replaced by a process that joined from the same address",
-                };
-                write!(f, "member {member} of job {job} at {address} {why}")
+            Event::Left { address, why, .. } => {
+                write!(f, "member {member} of job {job} at {address} {}", why.text())
             }
-            Self::Slow { job, member, address, round, waited_ms, missing_segments, segments } => {
+            Event::Slow { round, waited_ms, missing_segments, segments, .. } => {
                 let seconds = *waited_ms as f64 / 1000.0;
-                write!(f, "round {round} of job {job} has been waiting for member {member} ({address}) ")?;
+                write!(f, "round {round} of job {job} has been waiting for member {member_at} ")?;
                 write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments missing")
             }
-            Self::Recovered { job, member, address } => {
-                write!(f, "rounds of job {job} no longer wait for member {member} ({address})")
+            Event::Recovered { .. } => {
+                write!(f, "rounds of job {job} no longer wait for member {member_at}")
             }
-            Self::GroupHeard { job, member, address } => {
+            Event::GroupHeard { address, .. } => {
                 write!(
                     f,
                     "member {member} of job {job} ({address}) receives results through the multicast group"
                 )
             }
-            Self::GroupLost { job, member, address } => {
+            Event::GroupLost { address, .. } => {
                 write!(f, "member {member} of job {job} ({address}) receives results by unicast")
             }
-            Self::ThresholdSet { job, threshold: 0 } => {
+            Event::ThresholdSet { threshold: 0, .. } => {
                 write!(f, "threshold H of job {job} follows the number of members")
             }
-            Self::ThresholdSet { job, threshold } => write!(f, "threshold H of job {job} set to {threshold}"),
-            Self::Reset { job } => write!(f, "job {job} reset; all members must rejoin"),
-            Self::Halted { job } => write!(f, "job {job} halted"),
-            Self::Diverged { job, round, member, other } => write!(
+            Event::ThresholdSet { threshold, .. } => write!(f, "threshold H of job {job} set to {threshold}"),
+            Event::Reset { .. } => write!(f, "job {job} reset; all members must rejoin"),
+            Event::Halted { .. } => write!(f, "job {job} halted"),
+            Event::Diverged { round, other, .. } => write!(
                 f,
                 "job {job}: members {member} and {other} have different weights after round {round}"
             ),
-            Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
+            Event::EventsLost { count } => write!(f, "{count} events were not recorded"),
         }
+    }
+}
+
+/// A job in a sentence: its number, and its name in parentheses if it has one.
+struct JobText<'a>(u32, &'a NameRepr);
+
+impl fmt::Display for JobText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(job, name) = self;
+        write!(f, "{job}")?;
+        if name.job.is_empty() { Ok(()) } else { write!(f, " ({})", name.job) }
+    }
+}
+
+/// A member in a sentence: its id, and, in parentheses, its rank and its host as far as they are known, and its address
+/// if it is given.
+struct MemberText<'a>(u16, &'a NameRepr, Option<SocketAddrV4>);
+
+impl fmt::Display for MemberText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(member, name, address) = self;
+        write!(f, "{member}")?;
+        let mut separator = " (";
+        if let Some(rank) = name.rank {
+            write!(f, "{separator}rank {rank}")?;
+            separator = " ";
+        }
+        if !name.host.is_empty() {
+            write!(f, "{separator}on {}", name.host)?;
+            separator = " ";
+        }
+        if let Some(address) = address {
+            let comma = if separator == " (" { separator } else { ", " };
+            write!(f, "{comma}{address}")?;
+            separator = ", ";
+        }
+        if separator == " (" { Ok(()) } else { f.write_str(")") }
     }
 }
 
 /// Queue of events that wait to be logged. If the queue is full, further events are only counted.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    events: Ring<Event>,
+    events: Ring<Report>,
     lost: u32,
 }
 
@@ -424,16 +501,17 @@ impl EventQueue {
         Self { events: Ring::with_capacity(MAX_PENDING_EVENTS), lost: 0 }
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
-        if self.events.push(event).is_err() {
+    pub(crate) fn push(&mut self, report: Report) {
+        if self.events.push(report).is_err() {
             self.lost += 1;
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Event> {
+    pub(crate) fn pop(&mut self) -> Option<Report> {
         self.events.pop().or_else(|| {
             let count = core::mem::take(&mut self.lost);
-            (count > 0).then_some(Event::EventsLost { count })
+            let event = Event::EventsLost { count };
+            (count > 0).then_some(Report { event, name: NameRepr::UNKNOWN })
         })
     }
 }

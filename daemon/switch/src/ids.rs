@@ -38,6 +38,11 @@ impl MemberId {
         self.0 as usize
     }
 
+    /// Returns the id that Acks and events state as `number`, if there can be such a member.
+    pub(crate) fn from_wire(number: u16) -> Option<Self> {
+        (usize::from(number) < MAX_MEMBERS).then(|| Self::new(number.into()))
+    }
+
     /// Returns the id as the number that Acks and events contain.
     pub(crate) const fn to_wire(self) -> u16 {
         self.0 as u16

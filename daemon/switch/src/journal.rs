@@ -1,8 +1,9 @@
 //! Journal of the switch: events for the driver's log, and the flight recorder.
 
 use iswitch_protocol::Instant;
+use iswitch_protocol::wire::NameRepr;
 
-use crate::event::{Event, EventQueue};
+use crate::event::{Event, EventQueue, Report};
 use crate::flight::{FlightLog, FlightRecorder};
 use crate::ids::JobIndex;
 
@@ -18,14 +19,15 @@ impl Journal {
         Self { events: EventQueue::new(), flight: FlightRecorder::new() }
     }
 
-    /// Reports an event to the driver and records it in the flight log of its job.
-    pub(crate) fn report(&mut self, now: Instant, event: Event) {
-        self.events.push(event);
+    /// Reports an event to the driver, with the names of the job and the member that it concerns, and records the event
+    /// in the flight log of the job.
+    pub(crate) fn report(&mut self, now: Instant, event: Event, name: NameRepr) {
+        self.events.push(Report { event, name });
         self.flight.record_event(now, event);
     }
 
     /// Returns the next event for the driver, or `None` if there is none.
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn next_event(&mut self) -> Option<Report> {
         self.events.pop()
     }
 

@@ -27,7 +27,7 @@
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
-//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `refused`,
+//!   `names`, `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `refused`,
 //!   `round_times`, `group_address`,
 //!   `endpoint`, `ids`.
 //!
@@ -69,6 +69,7 @@ mod journal;
 mod keys;
 mod lifecycle;
 mod limiter;
+mod names;
 mod operator;
 mod origin;
 mod output;
@@ -94,7 +95,7 @@ pub use accumulate::NonFinite;
 pub use capacity::LimitStatus;
 pub use config::{Config, start_len_bytes};
 pub use endpoint::{Endpoint, PortId};
-pub use event::{Departure, Event};
+pub use event::{Departure, Event, Report};
 pub use flight::{FlightRecord, Incident};
 pub use group_address::GroupPorts;
 pub use iswitch_protocol::Instant;

@@ -112,9 +112,11 @@ pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
 }
 
 fn end_job(state: &mut State, at: JobIndex, why: Departure) {
-    let Some(job) = state.jobs.remove(at).map(|job| job.id()) else { return };
-    state.backlog.clear(at);
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    // Reported first, because the report contains the name of the job.
     state.report(Event::JobEnded { job });
+    state.jobs.remove(at);
+    state.backlog.clear(at);
     parent::release(state, at, job, why == Departure::Forgotten);
     state.keys.release(job);
 }

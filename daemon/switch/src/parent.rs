@@ -2,7 +2,7 @@
 
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr, Kind};
+use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr, Kind, NameRepr};
 use iswitch_protocol::{ElementType, Round, SegmentIndex};
 
 use crate::event::Event;
@@ -90,6 +90,16 @@ pub(crate) fn send(state: &mut State, at: JobIndex, packet: &ControlRepr<'_>, pa
     let seal = uplink.seal(&state.keys, packet.job, packet.action());
     let to = uplink.parent();
     state.send_control(&to, packet, padding_len, seal);
+}
+
+/// States the names of the job and of this switch to the parent, until the parent answers (requirement N-5).
+pub(crate) fn state_name(state: &mut State, at: JobIndex) {
+    let (Some(job), Some(uplinks)) = (state.jobs.get(at), state.config.uplinks) else { return };
+    let (job, name) = (job.id(), NameRepr { host: uplinks.host, ..job.members().names_of(None) });
+    let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
+    if let Some(request) = uplink.take_name(&name) {
+        send(state, at, &ControlRepr { job, request, body: ControlBody::Name(name) }, 0);
+    }
 }
 
 /// Forwards a request that concerns the whole job to the parent, whose notice then causes this switch to execute the

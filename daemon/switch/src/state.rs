@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::MAX_JOBS;
-use iswitch_protocol::wire::ControlRepr;
+use iswitch_protocol::wire::{ControlRepr, NameRepr};
 
 use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::endpoint::{Endpoint, PortId};
 use crate::event::Event;
 use crate::group_address::{GroupAddresses, GroupPorts};
-use crate::ids::{JobIndex, MemberAt};
+use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::{Aggregation, Job};
 use crate::jobs::Jobs;
 use crate::journal::Journal;
@@ -148,7 +148,15 @@ impl State {
     }
 
     pub(crate) fn report(&mut self, event: Event) {
-        self.journal.report(self.now, event);
+        let name = self.names_in(&event);
+        self.journal.report(self.now, event, name);
+    }
+
+    /// Returns the names of the job and of the member that an event concerns.
+    fn names_in(&self, event: &Event) -> NameRepr {
+        let job = event.job().and_then(|id| self.jobs.get(self.jobs.find(id)?));
+        job.map(|job| job.members().names_of(event.member().and_then(MemberId::from_wire)))
+            .unwrap_or_default()
     }
 
     pub(crate) fn hear_from(&mut self, at: MemberAt) {

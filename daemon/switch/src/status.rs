@@ -7,8 +7,9 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use iswitch_protocol::wire::{Kind, Mode};
-use iswitch_protocol::{Instant, Round};
+use iswitch_protocol::{Instant, Label, Round};
 
+use crate::ids::MemberId;
 use crate::job::{Group, Job, Member, Slot};
 use crate::round_times::RoundTimes;
 use crate::uplink::Uplink;
@@ -19,12 +20,21 @@ fn in_hex<S: serde::Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(&format_args!("{number:016x}"))
 }
 
+/// Returns the text of a label, or `None` if it is empty.
+fn known<const N: usize>(label: &Label<N>) -> Option<String> {
+    (!label.is_empty()).then(|| label.as_str().to_string())
+}
+
 /// Status of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct JobStatus {
     /// Number of the job.
     pub job: u32,
+    /// Name of the job, which a member has stated (requirement N-4); `None` if it is not known. The text is printable.
+    pub name: Option<String>,
+    /// Owner of the job, which a member has stated; `None` if it is not known. The text is printable.
+    pub owner: Option<String>,
     /// Number of floats in the vector of the job. If the parts of several threads are merged, this is the length of the
     /// whole vector.
     pub gradient_len: u32,
@@ -101,6 +111,10 @@ pub struct WaitingStatus {
 pub struct AwaitedStatus {
     /// Id of the member.
     pub member: u16,
+    /// Rank that the member has stated, if any.
+    pub rank: Option<u16>,
+    /// Host name that the member has stated; `None` if it is not known. The text is printable.
+    pub host: Option<String>,
     /// Address of the member.
     pub address: SocketAddrV4,
     /// Number of segments to which other members have contributed and this member has not.
@@ -113,6 +127,10 @@ pub struct AwaitedStatus {
 pub struct MemberStatus {
     /// Id of the member.
     pub id: u16,
+    /// Rank that the member has stated, if any.
+    pub rank: Option<u16>,
+    /// Host name that the member has stated; `None` if it is not known. The text is printable.
+    pub host: Option<String>,
     /// Random number that the process of the member drew when it joined. It is the same in all parts of a job.
     pub instance: u32,
     /// Address of the member.
@@ -137,10 +155,12 @@ pub struct MemberStatus {
 impl JobStatus {
     pub(crate) fn of(job: &Job, slots: &[Slot], uplink: Option<&Uplink>, now: Instant) -> Self {
         let members = job.members().iter();
-        let members =
-            members.map(|(id, member)| MemberStatus::of(id.to_wire(), member, job.hears_group(id), now));
+        let members = members.map(|(id, member)| MemberStatus::of(id, member, job, now));
+        let name = job.members().names_of(None);
         Self {
             job: job.id(),
+            name: known(&name.job),
+            owner: known(&name.owner),
             gradient_len: job.layout().gradient_len(),
             part: job.is_part(),
             parts: 1,
@@ -187,6 +207,10 @@ impl JobStatus {
         self.parent_lost |= part.parent_lost;
         self.parent_silent_ms = self.parent_silent_ms.max(part.parent_silent_ms);
         self.diverged += part.diverged;
+        if self.name.is_none() {
+            self.name.clone_from(&part.name);
+            self.owner.clone_from(&part.owner);
+        }
         if self.parent_refusal.is_none() {
             self.parent_refusal.clone_from(&part.parent_refusal);
         }
@@ -197,6 +221,10 @@ impl JobStatus {
         for other in &part.members {
             let is_same = |own: &&mut MemberStatus| own.instance == other.instance;
             if let Some(own) = self.members.iter_mut().find(is_same) {
+                own.rank = own.rank.or(other.rank);
+                if own.host.is_none() {
+                    own.host.clone_from(&other.host);
+                }
                 own.silent_ms = own.silent_ms.min(other.silent_ms);
                 own.contributions += other.contributions;
                 own.idle_ms = own.idle_ms.min(other.idle_ms);
@@ -206,17 +234,20 @@ impl JobStatus {
 }
 
 impl MemberStatus {
-    fn of(id: u16, member: &Member, hears_group: bool, now: Instant) -> Self {
+    fn of(id: MemberId, member: &Member, job: &Job, now: Instant) -> Self {
         let progress = &member.progress;
+        let name = job.members().names_of(Some(id));
         Self {
-            id,
+            id: id.to_wire(),
+            rank: name.rank,
+            host: known(&name.host),
             instance: member.instance,
             address: member.endpoint.peer,
             kind: match member.kind {
                 Kind::Worker => "worker",
                 Kind::Switch => "switch",
             },
-            hears_group,
+            hears_group: job.hears_group(id),
             start_round: member.start.round.get(),
             silent_ms: now.since(member.last_heard).as_millis() as u64,
             contributions: progress.segments,
@@ -230,10 +261,15 @@ impl WaitingStatus {
     fn of(waiting: &Waiting<'_>, job: &Job, now: Instant) -> Self {
         let missing = waiting.missing_segments();
         let awaited = job.members().iter().filter(|(id, _)| waiting.is_for(*id));
-        let members = awaited.map(|(id, member)| AwaitedStatus {
-            member: id.to_wire(),
-            address: member.endpoint.peer,
-            missing_segments: missing[id.get()],
+        let members = awaited.map(|(id, member)| {
+            let name = job.members().names_of(Some(id));
+            AwaitedStatus {
+                member: id.to_wire(),
+                rank: name.rank,
+                host: known(&name.host),
+                address: member.endpoint.peer,
+                missing_segments: missing[id.get()],
+            }
         });
         Self {
             round: waiting.open.round.get(),

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::control::handle_control;
 use crate::data::handle_data;
 use crate::endpoint::Endpoint;
-use crate::event::Event;
+use crate::event::{Event, Report};
 use crate::flight::FlightRecord;
 use crate::group_address::GroupPorts;
 use crate::ids::JobIndex;
@@ -145,6 +145,12 @@ impl Switch {
 
     /// Returns the next event to log, or `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
+        self.poll_report().map(|report| report.event)
+    }
+
+    /// Works like [`Self::poll_event`], and also returns the names of the job and of the member that the event
+    /// concerns.
+    pub fn poll_report(&mut self) -> Option<Report> {
         self.state.journal.next_event()
     }
 

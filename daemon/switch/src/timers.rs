@@ -1,6 +1,7 @@
 //! Timers: leases expire, overdue jobs are completed, slow members are reported, and Joins and heartbeats are sent to
 //! parents.
 
+use iswitch_protocol::Round;
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 
 use crate::ascent;
@@ -61,35 +62,33 @@ fn watch_rounds(state: &mut State) {
         let overdue = Waiting::overdue(job, slots, now, limit);
         // Compute this once for all members, and only if needed: it scans the whole vector.
         let mut missing = None;
-        let (id, newest) = (job.id(), job.rounds().numbers().newest());
-        for (member, member_state) in job.members_mut().iter_mut() {
-            let address = member_state.endpoint.peer;
-            let is_past =
-                |round: iswitch_protocol::Round| newest.is_some_and(|it| round.next().is_before(it));
-            match (member_state.held_up, overdue.as_ref().filter(|waiting| waiting.is_for(member))) {
+        let (number_of_job, newest) = (job.id(), job.rounds().numbers().newest());
+        for id in job.members().present().iter() {
+            let Some(member) = job.members_mut().get_mut(id) else { continue };
+            let (number, address) = (id.to_wire(), member.endpoint.peer);
+            let is_past = |round: Round| newest.is_some_and(|it| round.next().is_before(it));
+            let event = match (member.held_up, overdue.as_ref().filter(|waiting| waiting.is_for(id))) {
                 (held_up, Some(waiting)) => {
-                    member_state.held_up = Some(waiting.open.round);
-                    if held_up.is_none() {
-                        let missing = missing.get_or_insert_with(|| waiting.missing_segments());
-                        let slow = Event::Slow {
-                            job: id,
-                            member: member.to_wire(),
-                            address,
-                            round: waiting.open.round,
-                            waited_ms: waiting.waited_ms(now),
-                            missing_segments: missing[member.get()],
-                            segments: waiting.segments(),
-                        };
-                        state.journal.report(now, slow);
-                    }
+                    member.held_up = Some(waiting.open.round);
+                    held_up.is_none().then(|| Event::Slow {
+                        job: number_of_job,
+                        member: number,
+                        address,
+                        round: waiting.open.round,
+                        waited_ms: waiting.waited_ms(now),
+                        missing_segments: missing.get_or_insert_with(|| waiting.missing_segments())[id.get()],
+                        segments: waiting.segments(),
+                    })
                 }
                 // A later round has been opened, so the round is finished and no longer waits for the member.
                 (Some(round), None) if is_past(round) => {
-                    member_state.held_up = None;
-                    let member = member.to_wire();
-                    state.journal.report(now, Event::Recovered { job: id, member, address });
+                    member.held_up = None;
+                    Some(Event::Recovered { job: number_of_job, member: number, address })
                 }
-                _ => {}
+                _ => None,
+            };
+            if let Some(event) = event {
+                state.journal.report(now, event, job.members().names_of(Some(id)));
             }
         }
     }
@@ -150,6 +149,7 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
         return forget_members(state, at);
     }
     parent::send(state, at, &ControlRepr { job, request, body: ControlBody::HEARTBEAT }, 0);
+    parent::state_name(state, at);
     if state.jobs.get(at).is_some_and(Job::passes_on) {
         // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or overtaken.
         parent::declare_weight(state, at);

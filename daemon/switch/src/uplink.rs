@@ -8,10 +8,12 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, MAX_BITMAP_LEN_BYTES, MAX_PARENTS};
+use iswitch_protocol::limits::{
+    DEFAULT_SEGMENT_FLOATS, MAX_BITMAP_LEN_BYTES, MAX_HOST_LEN_BYTES, MAX_NAME_TRIES, MAX_PARENTS,
+};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{AckRepr, Action, ControlPacket, Status};
-use iswitch_protocol::{Instant, Key, Round};
+use iswitch_protocol::wire::{AckRepr, Action, ControlPacket, NameRepr, Status};
+use iswitch_protocol::{Instant, Key, Label, Round};
 
 use crate::endpoint::{Endpoint, PortId};
 use crate::ids::MemberId;
@@ -42,6 +44,8 @@ pub struct Uplinks {
     /// Maximum number of floats in a packet to a parent. It limits the segment length of jobs with 16-bit elements,
     /// whose partial sums are longer than their contributions (H-10).
     pub segment_floats: u16,
+    /// Host name that this switch states to its parents; empty if it states none.
+    pub(crate) host: Label<MAX_HOST_LEN_BYTES>,
 }
 
 impl Uplinks {
@@ -56,7 +60,14 @@ impl Uplinks {
             *entry = Some(*parent);
         }
         sorted[..parents.len()].sort_unstable();
-        Some(Self { parents: sorted, first_port, ports, segment_floats: DEFAULT_SEGMENT_FLOATS })
+        let (segment_floats, host) = (DEFAULT_SEGMENT_FLOATS, Label::EMPTY);
+        Some(Self { parents: sorted, first_port, ports, segment_floats, host })
+    }
+
+    /// Sets the host name that this switch states to its parents.
+    #[must_use]
+    pub fn with_host(self, host: Label<MAX_HOST_LEN_BYTES>) -> Self {
+        Self { host, ..self }
     }
 
     fn count(&self) -> usize {
@@ -130,6 +141,15 @@ pub(crate) enum ParentState {
     Refused,
 }
 
+/// The Name of this switch at the parent: the name that was stated last, the id of the request, and the number of
+/// further attempts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stated {
+    name: NameRepr,
+    request: u32,
+    tries: u8,
+}
+
 /// The membership of one job at the parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uplink {
@@ -177,6 +197,7 @@ pub(crate) struct Uplink {
     transfer: Option<Transfer>,
     /// Latest request of a member of an asynchronous job that was passed on to the parent and is not answered yet.
     errand: Option<Errand>,
+    stated: Stated,
 }
 
 impl Uplink {
@@ -216,6 +237,7 @@ impl Uplink {
             tag_key: None,
             transfer: None,
             errand: None,
+            stated: Stated::default(),
         }
     }
 
@@ -480,6 +502,7 @@ impl Uplink {
             (self.past_epoch, self.epoch) = (self.epoch, ack.boot);
         }
         self.phase = Phase::Member;
+        self.stated = Stated::default();
         // Send the first heartbeat immediately (M-12).
         self.due = now;
         let start = Start { standing: ack.standing, round: ack.round, history: ack.history };
@@ -583,8 +606,21 @@ impl Uplink {
         self.errand.take_if(|errand| errand.upward == request)
     }
 
+    /// Returns the id of the request with which this switch states its name to the parent, unless the parent has
+    /// already answered, or has left too many attempts unanswered.
+    pub(crate) fn take_name(&mut self, name: &NameRepr) -> Option<u32> {
+        if self.stated.name != *name {
+            self.stated = Stated { name: *name, request: self.take_request(), tries: MAX_NAME_TRIES };
+        }
+        self.stated.tries = self.stated.tries.checked_sub(1)?;
+        Some(self.stated.request)
+    }
+
     /// Records that the parent has answered a request.
     pub(crate) fn note_answer(&mut self, now: Instant, request: u32) {
+        if request == self.stated.request {
+            self.stated.tries = 0;
+        }
         self.questions.answered(now, request);
     }
 

@@ -15,7 +15,7 @@ pub mod frame;
 pub use class::{Class, Classifier};
 pub use control::{
     AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, Exceeded, JoinRepr, Kind, Limit,
-    Mode, ResumeRepr, Standing, Status,
+    Mode, NameRepr, ResumeRepr, Standing, Status,
 };
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;

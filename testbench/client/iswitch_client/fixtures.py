@@ -30,6 +30,7 @@ from .wire import (
     Action,
     Control,
     Join,
+    Name,
     Resume,
     Seg,
     SegmentSet,
@@ -161,6 +162,8 @@ def value_of(action: Action, value: dict) -> bytes:
         case Action.GROUP:
             host, port = value["address"].split(":")
             return socket.inet_aton(host) + struct.pack("<HH", int(port), 0)
+        case Action.NAME:
+            return Name(**value).emit()
         case Action.PROBE | Action.HEARD:
             return struct.pack("<Q", value["nonce"])
         case _:

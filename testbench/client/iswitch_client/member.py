@@ -1,6 +1,7 @@
-"""Common part of the members of both kinds of jobs: joining, rejoining, requests, heartbeats (SPEC.md, sections 4 and 9)."""
+"""Common part of the members of both kinds of jobs: joining, rejoining, requests, heartbeats and names (SPEC.md, sections 4, 9 and 14)."""
 
 import random
+import socket
 import time
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ from .auth import DATA_TAG_LEN, TRAILER_LEN, Authenticator, DataTags
 from .channel import Channel
 from .wire import (
     JOIN_TAGGED,
+    MAX_HOST_LEN,
     MAX_RANGE_SEGMENTS,
     MIN_PADDED_LEN,
     SEG_LEN,
@@ -17,6 +19,7 @@ from .wire import (
     Control,
     Join,
     Layout,
+    Name,
     Resume,
     Seg,
     SegmentSet,
@@ -28,7 +31,9 @@ from .wire import (
 JOIN_INTERVAL = (0.02, 0.1)
 # Bounds of the retransmission timeout in seconds (F-2).
 MIN_TIMEOUT, MAX_TIMEOUT = 0.002, 0.25
-PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST, Action.HEARD}
+# Largest number of attempts to state the names (N-3).
+MAX_NAME_TRIES = 8
+PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST, Action.HEARD, Action.NAME}
 
 
 class Refused(Exception):
@@ -105,6 +110,7 @@ class Member:
         self.epoch = 0
         self.history = 0
         self._past_epochs = [0, 0]
+        self._name_request = self._name_tries = 0
         self._instance = random.getrandbits(32)
         self._auth = Authenticator(job.key) if job.key else None
         self._tags: DataTags | None = None
@@ -190,6 +196,10 @@ class Member:
     def _heartbeat(self) -> None:
         """Sends an empty Help that requests no Ack (M-6)."""
         self._send(Action.HELP, SegmentSet(0, 0, 0, ()).emit(), request=0)
+        if self._name_tries:
+            self._name_tries -= 1
+            name = Name(job="independent-client", host=socket.gethostname()[:MAX_HOST_LEN], rank=self.rank)
+            self._send(Action.NAME, name.emit(), request=self._name_request)
 
     def _ask(self, action: Action, round: int, segments: list[int]) -> int:
         """Sends as many requests about segments of a round as their range needs (C-7), and returns the number of the last one."""
@@ -277,6 +287,9 @@ class Member:
         if self.job.tagged and self.job.key:
             self._tags = DataTags(self.job.key, self._nonce, self.epoch, self.job.number)
         self._joining = False
+        # A new number for each admission (N-3).
+        self._request = self._name_request = (self._request + 1) & 0xFFFFFFFF or 1
+        self._name_tries = MAX_NAME_TRIES
         self._heartbeat()
         self._admitted(now, ack)
 
@@ -337,5 +350,8 @@ class Member:
             self._note(ack)
         if ack.status == Status.HALTED:
             raise Refused("the job is halted")
+        if request == self._name_request:
+            self._name_tries = 0
+            return None
         sent = self._asked.pop(request, None)
         return self._answered(now, ack, request, None if sent is None else now - sent)

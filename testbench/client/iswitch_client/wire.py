@@ -22,6 +22,14 @@ HEADER = struct.Struct("<BBHII")
 JOIN = struct.Struct("<IHHBBHIHBBIHHQQQHBBQ")
 ACK = struct.Struct("<BBHHHIHBBQIIQ4sHH")
 RANGE = struct.Struct("<III")
+NAME = struct.Struct("<HBBBB")
+UNKNOWN_RANK = 65_535
+# Longest texts of a Name in bytes, and code points that they do not contain (N-1, N-2).
+MAX_JOB_LEN, MAX_OWNER_LEN, MAX_HOST_LEN = 32, 32, 63
+FORBIDDEN = [
+    (0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x61C, 0x61C), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F),
+    (0xFEFF, 0xFEFF), (0xFFF0, 0xFFFB), (0xE0000, 0xE0FFF),
+]  # fmt: skip
 
 
 class WireError(ValueError):
@@ -42,6 +50,7 @@ class Action(IntEnum):
     GROUP = 11
     PROBE = 12
     HEARD = 13
+    NAME = 14
 
 
 class Status(IntEnum):
@@ -217,6 +226,28 @@ class Ack:
         begin = (self.action, self.status, self.member, self.members, self.threshold, self.round, self.window, self.standing)
         rest = (self.flags, self.boot, self.lease_ms, self.expected, self.history, self.peer, self.peer_port, self.weight)
         return ACK.pack(*begin, *rest) + (self.missing.emit() if self.missing else b"")
+
+
+@dataclass(frozen=True)
+class Name:
+    """Names of a job and of a member (N-1)."""
+
+    job: str = ""
+    owner: str = ""
+    host: str = ""
+    rank: int | None = None
+
+    def emit(self) -> bytes:
+        texts = [self._text(*text) for text in ((self.job, MAX_JOB_LEN), (self.owner, MAX_OWNER_LEN), (self.host, MAX_HOST_LEN))]
+        rank = UNKNOWN_RANK if self.rank is None else self.rank
+        return NAME.pack(rank, *map(len, texts), 0) + b"".join(texts)
+
+    @staticmethod
+    def _text(text: str, max_len: int) -> bytes:
+        data = text.encode()
+        if len(data) > max_len or any(low <= ord(character) <= high for character in text for low, high in FORBIDDEN):
+            raise WireError(f"the text {text!r} in a Name, expected at most {max_len} bytes of printable UTF-8")
+        return data
 
 
 @dataclass(frozen=True)

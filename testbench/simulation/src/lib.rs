@@ -15,6 +15,7 @@ pub mod checker;
 pub mod core_load;
 mod elements;
 mod groups;
+mod names;
 pub mod network;
 mod packets;
 mod process;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 pub use elements::Elements;
 pub use groups::Groups;
+pub use names::Names;
 
 use checker::{Rule, Violation, mix};
 use report::Report;

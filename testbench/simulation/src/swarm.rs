@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::digit_lanes;
 use super::elements::Elements;
 use super::groups::Groups;
+use super::names::Names;
 use super::network::{LinkModel, Loss, Rate};
 use super::turns;
 
@@ -79,6 +80,9 @@ pub struct Scenario {
     /// Workers that hear the groups of the switches.
     #[serde(default)]
     pub groups: Groups,
+    /// Workers that state their names.
+    #[serde(default)]
+    pub names: Names,
     /// Maximum cost of the queued work that a switch does in one turn.
     #[serde(default = "turns::long")]
     pub work_per_turn: u32,
@@ -236,6 +240,7 @@ impl Scenario {
             ordered: false,
             elements: Elements::F32,
             groups: Groups::default(),
+            names: Names::default(),
             work_per_turn: turns::long(),
         }
     }
@@ -264,6 +269,7 @@ impl Scenario {
             plan: draw.plan(workers, duration),
             elements: Elements::draw(seed),
             groups: Groups::draw(seed, duration),
+            names: Names::draw(seed),
             work_per_turn: turns::draw(seed),
             ..Self::perfect()
         };

@@ -12,7 +12,7 @@ use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch_protocol::wire::control::RangeRepr;
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Standing, Status};
+use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, NameRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::job_key;
@@ -36,6 +36,8 @@ pub(super) struct Options {
     pub(super) protection: Protection,
     /// Whether the worker declares that it can receive from a group.
     pub(super) groups: bool,
+    /// Names that the worker states.
+    pub(super) name: NameRepr,
 }
 
 /// Outcome reported to the training loop.
@@ -91,7 +93,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
-        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups } = options;
+        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups, name } = options;
         let (has_key, tagged) = (protection != Protection::Nothing, protection == Protection::All);
         let join = JoinRepr {
             instance,
@@ -101,7 +103,7 @@ impl Worker {
             padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
-        let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };
+        let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true, name };
         let session = Session::new(config, now);
         // The counter starts at a pseudo-random number.
         let authenticator = || Authenticator::new(job_key(), u64::from(instance) << 24);

@@ -8,7 +8,7 @@ use iswitch_protocol::limits::MAX_WORK_COST;
 use iswitch_simulation::asynchronous::{
     self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
 };
-use iswitch_simulation::{Elements, Failure, Groups};
+use iswitch_simulation::{Elements, Failure, Groups, Names};
 
 const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
 
@@ -27,6 +27,7 @@ fn scenario(workers: &[Pace]) -> Scenario {
         is_declared: true,
         elements: Elements::F32,
         groups: Groups::default(),
+        names: Names::default(),
         racks: Vec::new(),
         places: Vec::new(),
         work_per_turn: MAX_WORK_COST,

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Parser;
 use iswitch::worker::protocol::WorkerCounters;
-use iswitch::{AggregateError, ElementTypes, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch::{AggregateError, ElementTypes, GradientAggregator, JoinOptions, Label, Worker, key_file};
 use iswitch_harness::witness::{Census, Witness, Wrong};
 use iswitch_protocol::Round;
-use iswitch_protocol::limits::MAX_MEMBERS;
+use iswitch_protocol::limits::{MAX_JOB_NAME_LEN_BYTES, MAX_MEMBERS};
 
 /// Exit status if a sum is wrong.
 const WRONG_SUM: u8 = 1;
@@ -65,6 +65,9 @@ struct Cli {
     /// Identifier of the job
     #[arg(long, default_value_t = 0)]
     job: u32,
+    /// Name of the job in the status of the switch [default: none]
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    job_name: Label<MAX_JOB_NAME_LEN_BYTES>,
     /// File with the key of the job
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
@@ -170,6 +173,7 @@ fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let mut options = JoinOptions::new(cli.switch, world.size, cli.floats).with_elements(cli.wire);
     options.job = cli.job;
     options.rank = world.rank;
+    (options.name.job, options.name.rank) = (cli.job_name, Some(world.rank));
     if let Some(path) = &cli.key_file {
         let key = key_file::read(path).with_context(|| format!("key file {}", path.display()))?;
         options = options.with_key(key, cli.tag_data);

@@ -189,6 +189,7 @@ fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
         };
         match value {
             Value::Null if key == "resume" => assert_eq!(fields.texts("join.resume.round").len(), 0),
+            Value::Null if key == "rank" => assert_eq!(fields.numbers("name.rank"), [65_535]),
             Value::Null if key == "peer" => assert_eq!(fields.texts("ack.peer.address").len(), 0),
             Value::Null => assert_eq!((key.as_str(), fields.texts("range.round").len()), ("missing", 0)),
             Value::Object(_) if key == "missing" => check_value(fields, "range.", value),
@@ -204,6 +205,10 @@ fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
             Value::String(group) if key == "address" => {
                 let (address, port) = (fields.text("group.address"), fields.text("group.port"));
                 assert_eq!(&format!("{address}:{port}"), group);
+            }
+            Value::String(text) if prefix == "name." => {
+                let shown: Vec<_> = (!text.is_empty()).then_some(text.clone()).into_iter().collect();
+                assert_eq!(fields.texts(&name), shown, "{name}");
             }
             Value::String(text) => assert_eq!(fields.numbers(&name), [code_of(key, text)], "{name}"),
             Value::Bool(is_set) => assert_eq!(fields.numbers(&name), [u64::from(*is_set)], "{name}"),

@@ -9,8 +9,10 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, wait_for};
 use iswitch_harness::process::{Signal, command};
 use iswitch_harness::requirements::{programs, together};
-use iswitch_protocol::wire::{Limit, Status};
-use serde_json::Value;
+use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
+use iswitch_protocol::wire::{ControlBody, ControlRepr, Limit, NameRepr, Status};
+use iswitch_socket::{Options, UdpSocket};
+use serde_json::{Value, json};
 
 /// Runs `iswitchctl` for a daemon.
 fn ctl(daemon: &Daemon, arguments: &str) -> Output {
@@ -287,4 +289,44 @@ fn a_draining_daemon_stops_with_its_last_job() {
     // The killed workers leave the job when their lease expires.
     daemon.process.wait_for("no job is left", SOON);
     daemon.stop();
+}
+
+#[test]
+fn names_of_a_job_and_its_workers_reach_the_operator_and_hostile_names_do_not() {
+    if !programs("names_of_a_job_and_its_workers_reach_the_operator_and_hostile_names_do_not", &[]) {
+        return;
+    }
+    let _together = together();
+    let mut daemon = Daemon::on_loopback(&["--slow-ms", "200"]);
+    let mut group = Group::here(2, daemon.address(), "--rounds 1000000 --job-name ppo-hopper");
+    daemon.wait_for_results();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_owned();
+    let names = || -> Vec<Value> {
+        let jobs: Value = serde_json::from_str(&obeyed(&daemon, "jobs --json")).unwrap();
+        let members = jobs[0]["members"].as_array().unwrap().clone();
+        members.iter().map(|member| json!([jobs[0]["name"], member["rank"], member["host"]])).collect()
+    };
+    let is_complete =
+        |names: &Vec<Value>| [0, 1].iter().all(|rank| names.contains(&json!(["ppo-hopper", rank, host])));
+    wait_for("the names of both workers", names, is_complete);
+
+    // A name with an escape sequence is refused and counted, and does not reach the log.
+    let name = NameRepr { job: "hostile".parse().unwrap(), ..NameRepr::UNKNOWN };
+    let repr = ControlRepr { job: 0, request: 1, body: ControlBody::Name(name) };
+    let mut packet = vec![0; repr.buffer_len()];
+    repr.emit(&mut packet);
+    packet[20] = b'\x1b';
+    let socket = UdpSocket::bind("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
+    socket.connect(daemon.address()).unwrap();
+    socket.send(DEFAULT_CONTROL_TOS, None, None, &packet, packet.len()).unwrap();
+    wait_for("the refusal of the hostile name", || daemon.drops("bad_value"), |drops| *drops == 1);
+
+    // The log names the worker that a round waits for.
+    group.signal(1, Signal::STOP);
+    daemon.process.wait_for("of job 0 (ppo-hopper) has been waiting for member", SOON);
+    daemon.process.wait_for("(rank 1 on ", SOON);
+    group.signal(1, Signal::CONT);
+    drop(group);
+    let log = daemon.stop().stderr;
+    assert!(!log.contains('\x1b') && !log.contains("hostile"), "{log}");
 }

@@ -13,9 +13,10 @@ use clap::{Args, ValueEnum};
 use iswitch::aggregate::{
     ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions, ServeError, Style,
 };
-use iswitch::{ElementTypes, GradientAggregator, JoinOptions, Loopback, Worker};
+use iswitch::{ElementTypes, GradientAggregator, JoinOptions, Label, Loopback, Worker};
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::trainer::World;
+use iswitch_protocol::limits::{MAX_JOB_NAME_LEN_BYTES, MAX_OWNER_LEN_BYTES};
 use iswitch_runtime::embedded::EmbeddedSwitch;
 use serde::Deserialize;
 
@@ -81,6 +82,15 @@ pub struct GroupArgs {
     /// The switch aggregates the workers of each job number separately.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub job: u32,
+    /// Name of the job in the status of the switch [default: ALGORITHM-ENVIRONMENT]
+    ///
+    /// The switch shows the name, the owner of the job and the rank and host name of each worker to its operator. The
+    /// owner is ISWITCH_JOB_OWNER or, if that is not set, USER. A name has at most 32 bytes of printable UTF-8.
+    #[arg(long, value_name = "TEXT", env = "ISWITCH_JOB_NAME")]
+    job_name: Option<Label<MAX_JOB_NAME_LEN_BYTES>>,
+    /// Name of the job if the user chooses none.
+    #[arg(skip)]
+    default_name: Label<MAX_JOB_NAME_LEN_BYTES>,
     /// Key options of the job.
     #[command(flatten)]
     pub key: KeyArgs,
@@ -167,6 +177,13 @@ impl GroupArgs {
         }
     }
 
+    /// Returns the options with a name for the job that applies if the user has chosen none. A name that is too long is
+    /// cut off.
+    #[must_use]
+    pub fn with_default_name(&self, name: &str) -> Self {
+        Self { default_name: Label::lossy(name), ..self.clone() }
+    }
+
     /// Returns the options with which a worker joins the switch to sum `vectors`. A `supervised` worker waits for the
     /// other workers for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
     pub fn switch_options(
@@ -180,7 +197,11 @@ impl GroupArgs {
         let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
         let workers = u16::try_from(world.size).context("--workers does not fit in 16 bits")?;
         let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
-        let options = switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)?;
+        let mut options =
+            switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)?;
+        options.name.job = self.job_name.unwrap_or(self.default_name);
+        options.name.owner = owner();
+        options.name.rank = Some(rank);
         Ok(options.with_elements(vectors.elements))
     }
 
@@ -265,6 +286,13 @@ impl GroupArgs {
             Aggregator::Local => Ok(Host::Ring(Vec::new())),
         }
     }
+}
+
+/// Returns the owner of the jobs of this process, from the environment; empty if it is not known.
+fn owner() -> Label<MAX_OWNER_LEN_BYTES> {
+    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let owner = variable("ISWITCH_JOB_OWNER").or_else(|| variable("USER"));
+    Label::lossy(&owner.unwrap_or_default())
 }
 
 /// Resolves `HOST:PORT`, where HOST is an IPv4 address or a name that has an IPv4 address.

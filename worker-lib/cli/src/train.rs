@@ -113,6 +113,11 @@ struct TaskArgs {
 pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
+/// Returns the name that a job has in the status of the switch if the user chooses none, such as `ppo-Hopper-v5`.
+pub fn default_name<A: Algorithm>(env: &str) -> String {
+    format!("{}-{env}", A::NAME)
+}
+
 /// Returns the parser of a number of threads or processes for environments, which must be at least 1.
 pub fn env_threads() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..)
@@ -413,7 +418,8 @@ impl<H: OwnParameters> TrainArgs<H> {
             return self.work_asynchronously(job, world);
         }
         let vectors = self.vectors(job.vector_shape(Mode::Synchronous)?, world)?;
-        let aggregator = self.group.join(world, vectors, self.run.supervised)?;
+        let group = self.group.with_default_name(&default_name::<A>(&job.env));
+        let aggregator = group.join(world, vectors, self.run.supervised)?;
         let Job { env: id, config, out } = job;
         let threads = self.env_threads();
         let make = move |count: usize| env::make_parallel(&id, count, threads);
@@ -444,6 +450,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         let by_server = self.group.server.filter(|_| self.group.aggregator(world.size) == Aggregator::Ps);
         let options =
             self.session_options(&job.out, world.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
+        let group = self.group.with_default_name(&default_name::<A>(&job.env));
         let run = self.asynchronous_run(job, world, options)?;
         if let Some(server) = by_server {
             return run.with_server(server, stop);
@@ -454,7 +461,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             );
         }
         let vectors = self.vectors(run.vector_shape(), world)?;
-        let join = self.group.switch_options(world, vectors, self.run.supervised)?;
+        let join = group.switch_options(world, vectors, self.run.supervised)?;
         run.with_switch(join, stop)
     }
 }

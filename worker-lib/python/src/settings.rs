@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use iswitch::{ElementTypes, JoinOptions, key_file};
+use iswitch::{ElementTypes, JoinOptions, Label, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -41,6 +41,8 @@ pub(crate) struct Arguments {
     pub(crate) non_finite: Option<String>,
     pub(crate) wire: Option<String>,
     pub(crate) threads: Option<u8>,
+    pub(crate) name: Option<String>,
+    pub(crate) owner: Option<String>,
 }
 
 fn bad(message: impl Display) -> PyErr {
@@ -126,6 +128,9 @@ impl Arguments {
         };
         let mut options = JoinOptions::new(resolve(&switch)?, workers, 0);
         options.rank = rank;
+        options.name.rank = Some(rank);
+        options.name.job = label(self.name, "name", "ISWITCH_JOB_NAME")?.or(run_id());
+        options.name.owner = label(self.owner, "owner", "ISWITCH_JOB_OWNER")?;
         options.job = given(self.job, "ISWITCH_JOB", "a number below 2^32")?.unwrap_or(0);
         (options.workers_timeout, options.round_timeout) = (Some(timeout), Some(timeout));
         let variable = "ISWITCH_SWITCH_TIMEOUT";
@@ -170,6 +175,18 @@ fn private_switch(
     }
     let address = py.import("iswitch._auto")?.getattr("address")?;
     address.call1((rank, timeout.as_secs_f64(), options))?.extract()
+}
+
+/// Returns a text that the switch shows to operators; empty if neither the argument nor the variable is set.
+fn label<const N: usize>(argument: Option<String>, name: &str, variable: &str) -> PyResult<Label<N>> {
+    let Some(text) = given(argument, variable, "text")? else { return Ok(Label::EMPTY) };
+    text.parse().map_err(|error| bad(format!("{name} is {text:?}: {error}")))
+}
+
+/// Returns the id of the run that torchrun has started, unless it is the default id.
+fn run_id<const N: usize>() -> Label<N> {
+    let id = std::env::var("TORCHELASTIC_RUN_ID").ok().filter(|id| id != "none");
+    Label::lossy(&id.unwrap_or_default())
 }
 
 fn threads(argument: Option<u8>) -> PyResult<usize> {

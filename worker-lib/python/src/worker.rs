@@ -57,7 +57,8 @@ impl Worker {
     #[new]
     #[pyo3(signature = (
         switch=None, rank=None, world_size=None, *, job=None, timeout=None, switch_timeout=None,
-        segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None, threads=None
+        segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None, threads=None,
+        name=None, owner=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are Python keyword arguments")]
     fn new(
@@ -74,6 +75,8 @@ impl Worker {
         non_finite: Option<String>,
         wire: Option<String>,
         threads: Option<u8>,
+        name: Option<String>,
+        owner: Option<String>,
     ) -> PyResult<Self> {
         let arguments = Arguments {
             switch,
@@ -88,6 +91,8 @@ impl Worker {
             non_finite,
             wire,
             threads,
+            name,
+            owner,
         };
         let (options, elements) = arguments.resolve(py)?;
         let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);

@@ -103,6 +103,19 @@ extern "C" {
 // `options` is null or points to writable memory for the struct.
 void iswitch_join_options_init(struct iswitch_join_options *options);
 
+// Sets the names that the switch shows to operators for the workers with which this thread joins jobs from now on: the
+// name of the job (at most 32 bytes), its owner (at most 32 bytes), the host name of this machine (at most 63 bytes)
+// and the rank of the worker, from 0 to 65534. The texts are printable UTF-8. A null pointer stands for an unknown
+// text or, for `host`, for the host name of this machine; a negative rank is unknown. The names have no effect on
+// sums.
+//
+// # Safety
+// Each pointer is null or points to text that ends with a zero byte.
+enum iswitch_status iswitch_set_name(const char *job,
+                                     const char *owner,
+                                     const char *host,
+                                     int32_t rank);
+
 // Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
 //
 // # Safety

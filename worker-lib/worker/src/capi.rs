@@ -7,14 +7,15 @@
 
 pub mod asynchronous;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_protocol::{ElementTypes, key_file};
+use iswitch_protocol::wire::NameRepr;
+use iswitch_protocol::{ElementTypes, Label, key_file};
 
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
@@ -108,6 +109,8 @@ pub struct IswitchWorker(Worker);
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
+    /// Names that the workers of this thread state; `None` stands for the defaults.
+    static NAME: Cell<Option<NameRepr>> = const { Cell::new(None) };
 }
 
 /// Stores the message for `iswitch_last_error`, and returns the status.
@@ -194,6 +197,53 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
     }
 }
 
+/// Sets the names that the switch shows to operators for the workers with which this thread joins jobs from now on: the
+/// name of the job (at most 32 bytes), its owner (at most 32 bytes), the host name of this machine (at most 63 bytes)
+/// and the rank of the worker, from 0 to 65534. The texts are printable UTF-8. A null pointer stands for an unknown
+/// text or, for `host`, for the host name of this machine; a negative rank is unknown. The names have no effect on
+/// sums.
+///
+/// # Safety
+/// Each pointer is null or points to text that ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn iswitch_set_name(
+    job: *const c_char,
+    owner: *const c_char,
+    host: *const c_char,
+    rank: i32,
+) -> IswitchStatus {
+    guarded(|| {
+        let unspecified = std::net::SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, 0);
+        let default_host = JoinOptions::new(unspecified, 0, 0).name.host;
+        // SAFETY: the caller vouches for the pointers.
+        let texts = unsafe { (label(job, "job"), label(owner, "owner"), label(host, "host")) };
+        let (job, owner, host) = match texts {
+            (Ok(job), Ok(owner), Ok(host)) => (job, owner, host.or(default_host)),
+            (Err(problem), _, _) | (_, Err(problem), _) | (_, _, Err(problem)) => {
+                return fail(IswitchStatus::InvalidArgument, &problem);
+            }
+        };
+        if rank >= i32::from(u16::MAX) {
+            return fail(IswitchStatus::InvalidArgument, &format!("rank is {rank}, expected at most 65534"));
+        }
+        NAME.set(Some(NameRepr { job, owner, host, rank: u16::try_from(rank).ok() }));
+        IswitchStatus::Ok
+    })
+}
+
+/// Converts a text to a label; a null pointer gives the empty label. The error names the argument.
+///
+/// # Safety
+/// `text` is null or points to text that ends with a zero byte.
+unsafe fn label<const N: usize>(text: *const c_char, name: &str) -> Result<Label<N>, String> {
+    if text.is_null() {
+        return Ok(Label::EMPTY);
+    }
+    // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
+    let text = unsafe { CStr::from_ptr(text) };
+    Label::from_utf8(text.to_bytes()).map_err(|error| format!("{name} is {text:?}: {error}"))
+}
+
 /// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
 ///
 /// # Safety
@@ -255,6 +305,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
     join.job = options.job;
     join.rank = options.rank;
+    join.name = NAME.get().unwrap_or(join.name);
     join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
     join.workers_timeout = milliseconds(options.workers_timeout_ms);
     join.round_timeout = milliseconds(options.round_timeout_ms);
@@ -378,4 +429,32 @@ pub extern "C" fn iswitch_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn iswitch_last_error() -> *const c_char {
     LAST_ERROR.with(|last| last.borrow().as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_apply_to_the_joins_of_the_thread_and_errors_name_the_argument() {
+        let set = |job: &CStr, rank| {
+            // SAFETY: the texts are null or end with a zero byte.
+            unsafe { iswitch_set_name(job.as_ptr(), std::ptr::null(), c"gpu07".as_ptr(), rank) }
+        };
+        assert_eq!(set(c"ppo", 2), IswitchStatus::Ok);
+        let name = NAME.get().unwrap();
+        assert_eq!((name.job.as_str(), name.owner.as_str(), name.host.as_str()), ("ppo", "", "gpu07"));
+        assert_eq!(name.rank, Some(2));
+        assert_eq!(set(c"ppo", -1), IswitchStatus::Ok);
+        assert_eq!(NAME.get().unwrap().rank, None);
+        for (job, rank, problem) in
+            [(c"a\x1b", 0, "job is \"a\\x1b\""), (c"ppo", 65_535, "rank is 65535, expected")]
+        {
+            assert_eq!(set(job, rank), IswitchStatus::InvalidArgument);
+            let message = LAST_ERROR.with(|last| last.borrow().to_string_lossy().into_owned());
+            assert!(message.starts_with(problem), "{message}");
+        }
+        assert_eq!(NAME.get().unwrap().rank, None, "a refused call changes nothing");
+        assert!(std::thread::spawn(|| NAME.get()).join().unwrap().is_none());
+    }
 }

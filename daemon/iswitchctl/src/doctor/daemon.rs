@@ -2,7 +2,7 @@
 
 use super::finding::Report;
 use super::group;
-use crate::view::{View, value};
+use crate::view::{AwaitedView, View, value};
 
 /// Minimum receive buffer of a port, in bytes, as the kernel reports it. A smaller buffer limits the workers' windows.
 const RECV_BUFFER_MIN_BYTES: u64 = 4 << 20;
@@ -22,7 +22,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
             );
         }
         if let Some(waiting) = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 1000) {
-            let ids: Vec<_> = waiting.members.iter().map(|member| member.member.to_string()).collect();
+            let ids: Vec<_> = waiting.members.iter().map(AwaitedView::text).collect();
             let noun = if ids.len() == 1 { "member" } else { "members" };
             report.warning(
                 "daemon-straggler",

@@ -38,6 +38,8 @@ impl Sort {
 #[derive(Clone, Debug)]
 pub(super) struct MemberRow {
     pub(super) id: u16,
+    pub(super) rank: Option<u16>,
+    pub(super) host: Option<String>,
     pub(super) address: String,
     pub(super) kind: String,
     pub(super) last_round: Option<u32>,
@@ -110,6 +112,8 @@ impl App {
         let is_synchronous = job.mode == "synchronous";
         let rows = job.members.iter().map(|member| MemberRow {
             id: member.id,
+            rank: member.rank,
+            host: member.host.clone(),
             address: member.address.clone(),
             kind: member.kind.clone(),
             last_round: member.last_round,

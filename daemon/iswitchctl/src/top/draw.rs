@@ -18,6 +18,24 @@ const DROPS_LINES: u16 = 5;
 /// Number of columns of drop reasons.
 const DROP_COLUMNS: usize = 2;
 
+/// Columns of the table of members, with their widths. A narrow screen shows only the first [`UNNAMED_COLUMNS`].
+const MEMBER_COLUMNS: [(&str, u16); 10] = [
+    ("id", 3),
+    ("address", 21),
+    ("kind", 6),
+    ("round", 9),
+    ("behind", 6),
+    ("segments/s", 10),
+    ("silent", 9),
+    ("missing", 9),
+    ("rank", 5),
+    ("host", 24),
+];
+/// Number of columns without the rank and the host name.
+const UNNAMED_COLUMNS: usize = 8;
+/// Minimum width of a screen that shows the rank and the host name.
+const NAMED_WIDTH: u16 = 100;
+
 /// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App) {
     let [header, jobs, members, drops, footer] = Layout::vertical([
@@ -69,7 +87,7 @@ fn titled(title: String) -> Block<'static> {
     Block::new().borders(Borders::TOP).title(title)
 }
 
-fn heads<const N: usize>(names: [&'static str; N]) -> Row<'static> {
+fn heads(names: impl IntoIterator<Item = &'static str>) -> Row<'static> {
     Row::new(names).style(Style::new().add_modifier(Modifier::BOLD))
 }
 
@@ -144,16 +162,21 @@ fn draw_members(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let room = usize::from(area.height.saturating_sub(2));
     let hidden = rows.len().saturating_sub(room);
     let more = if hidden > 0 { format!("; {hidden} not shown") } else { String::new() };
-    let job = app.job().map_or("-".to_owned(), |job| job.job.to_string());
+    let job = app.job().map_or("-".to_owned(), |job| match &job.name {
+        Some(name) => format!("{} ({name})", job.job),
+        None => job.job.to_string(),
+    });
     let title = format!(" members of job {job}, by {}{more} ", app.sort.name());
     let segments = app.job().and_then(|job| Some(job.waiting.as_ref()?.segments));
-    let rows = rows.iter().take(room).map(|row| member_row(row, segments));
-    let widths = [3, 21, 6, 9, 6, 10, 9, 9].map(Constraint::Length);
-    let heads = heads(["id", "address", "kind", "round", "behind", "segments/s", "silent", "missing"]);
+    let has_names = area.width >= NAMED_WIDTH;
+    let rows = rows.iter().take(room).map(|row| member_row(row, segments, has_names));
+    let columns = if has_names { &MEMBER_COLUMNS[..] } else { &MEMBER_COLUMNS[..UNNAMED_COLUMNS] };
+    let widths = columns.iter().map(|(_, width)| Constraint::Length(*width));
+    let heads = heads(columns.iter().map(|(name, _)| *name));
     frame.render_widget(Table::new(rows, widths).header(heads).block(titled(title)), area);
 }
 
-fn member_row(row: &MemberRow, segments: Option<u32>) -> Row<'static> {
+fn member_row(row: &MemberRow, segments: Option<u32>, has_names: bool) -> Row<'static> {
     let missing = match segments {
         Some(segments) if row.missing > 0 => format!("{}/{segments}", row.missing),
         _ => "-".to_owned(),
@@ -167,7 +190,10 @@ fn member_row(row: &MemberRow, segments: Option<u32>) -> Row<'static> {
         short(row.rate),
         time(row.silent_ms),
         missing,
+        row.rank.map_or("-".to_owned(), |rank| rank.to_string()),
+        row.host.clone().unwrap_or_else(|| "-".to_owned()),
     ];
+    let cells = cells.into_iter().take(if has_names { MEMBER_COLUMNS.len() } else { UNNAMED_COLUMNS });
     let style = if row.missing > 0 { Style::new().yellow() } else { Style::new() };
     Row::new(cells.map(Cell::from)).style(style)
 }

@@ -145,9 +145,15 @@ fn flag(is_set: bool) -> f64 {
 }
 
 fn jobs(page: &mut Page, jobs: &[JobStatus]) {
-    page.family("job_info", "Aggregation mode of the job; the value is always 1.");
+    page.family(
+        "job_info",
+        "Aggregation mode, name and owner of the job; the value is always 1. A label that is not known is empty.",
+    );
     for job in jobs {
-        page.sample("job_info", &[("job_id", &job.job.to_string()), ("mode", job.mode)], 1);
+        let (name, owner) = (job.name.as_deref().unwrap_or(""), job.owner.as_deref().unwrap_or(""));
+        let labels =
+            [("job_id", &*job.job.to_string()), ("mode", job.mode), ("name", name), ("owner", owner)];
+        page.sample("job_info", &labels, 1);
     }
     let families: [(&str, &str, OfJob); 15] = [
         ("job_vector_floats", "Number of floats in the gradient vector.", |job| {
@@ -205,6 +211,23 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
 }
 
 fn members(page: &mut Page, jobs: &[JobStatus]) {
+    page.family(
+        "member_info",
+        "Kind, rank and host name of the member; the value is always 1. A label that is not known is empty.",
+    );
+    for job in jobs {
+        for member in &job.members {
+            let rank = member.rank.map_or(String::new(), |rank| rank.to_string());
+            let labels = [
+                ("job_id", &*job.job.to_string()),
+                ("member", &*member.id.to_string()),
+                ("kind", member.kind),
+                ("rank", &rank),
+                ("host", member.host.as_deref().unwrap_or("")),
+            ];
+            page.sample("member_info", &labels, 1);
+        }
+    }
     page.family("member_silent_seconds", "Time since the last packet from the member.");
     for job in jobs {
         for member in &job.members {
@@ -324,6 +347,8 @@ mod tests {
         let address = "10.9.0.1:5000".parse().unwrap();
         JobStatus {
             job: 7,
+            name: Some("ppo \"a\\".to_owned()),
+            owner: None,
             gradient_len: 10_119,
             part: false,
             parts: 1,
@@ -349,6 +374,8 @@ mod tests {
             diverged: 0,
             members: vec![MemberStatus {
                 id: 3,
+                rank: Some(2),
+                host: Some("gpu07".to_owned()),
                 instance: 1,
                 address,
                 kind: "worker",
@@ -363,7 +390,13 @@ mod tests {
                 round: 12,
                 waited_ms: 250,
                 segments: 28,
-                members: vec![AwaitedStatus { member: 3, address, missing_segments: 17 }],
+                members: vec![AwaitedStatus {
+                    member: 3,
+                    rank: Some(2),
+                    host: Some("gpu07".to_owned()),
+                    address,
+                    missing_segments: 17,
+                }],
             }),
         }
     }
@@ -397,7 +430,8 @@ mod tests {
             "iswitch_results_total 5",
             "iswitch_dropped_datagrams_total{reason=\"unknown_member\"} 0",
             "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
-            "iswitch_job_info{job_id=\"7\",mode=\"synchronous\"} 1",
+            "iswitch_job_info{job_id=\"7\",mode=\"synchronous\",name=\"ppo \\\"a\\\\\",owner=\"\"} 1",
+            "iswitch_member_info{job_id=\"7\",member=\"3\",kind=\"worker\",rank=\"2\",host=\"gpu07\"} 1",
             "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.0001\"} 0",
             "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.00025\"} 1",
             "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.1\"} 2",

@@ -5,7 +5,7 @@ mod segments;
 
 use iswitch_protocol::limits::{MAX_MEMBERS, PROTOCOL_VERSION};
 use iswitch_protocol::wire::{
-    Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, Status, WireError,
+    Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, NameRepr, Status, WireError,
 };
 
 use crate::authentication::{authenticate, is_join, redeem_nonce};
@@ -95,6 +95,7 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
             delivery::handle_heard(state, at, nonce);
             return reply::grant(state, from, request, at);
         }
+        ControlBody::Name(name) => return handle_name(state, from, request, at, &name),
         // Only a switch sends these.
         ControlBody::Group(_) | ControlBody::Probe { .. } => Err(Status::Malformed.into()),
         ControlBody::Help(wanted) => segments::handle_help(state, from, request, at, wanted),
@@ -162,6 +163,17 @@ fn handle_set_h(
     state.report(Event::ThresholdSet { job: id, threshold });
     reply::grant(state, from, request, at);
     Ok(())
+}
+
+/// Records the names that a member states. Only its first Name is reported, so that a member cannot fill the log.
+fn handle_name(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, name: &NameRepr) {
+    let Some(job) = state.jobs.get_mut(at.job) else { return };
+    let (id, is_first) = (job.id(), job.members_mut().state_name(at.member, name));
+    if is_first {
+        let (member, address) = (at.member.to_wire(), from.peer);
+        state.report(Event::Named { job: id, member, address });
+    }
+    reply::grant(state, from, request, at);
 }
 
 /// Compares the digest of a member's weights with those of the other members.

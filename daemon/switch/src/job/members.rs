@@ -4,13 +4,14 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_protocol::auth::{NO_SESSION, TagKey};
 use iswitch_protocol::limits::MAX_MEMBERS;
-use iswitch_protocol::wire::{Kind, ResumeRepr, Standing};
+use iswitch_protocol::wire::{Kind, NameRepr, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
 
 use crate::budget::RepeatBudget;
 use crate::endpoint::{Endpoint, PortId};
 use crate::ids::{MemberId, MemberSet};
 use crate::job::group::Reception;
+use crate::names::Names;
 
 /// A member of a job.
 #[derive(Clone, Copy, Debug)]
@@ -131,11 +132,17 @@ pub(crate) struct Members {
     present: MemberSet,
     /// Whether one of the members is or was a switch, so that packets of that switch's members may still be in flight.
     had_switches: bool,
+    names: Names,
 }
 
 impl Members {
     pub(super) fn new() -> Self {
-        Self { table: [None; MAX_MEMBERS], present: MemberSet::EMPTY, had_switches: false }
+        Self {
+            table: [None; MAX_MEMBERS],
+            present: MemberSet::EMPTY,
+            had_switches: false,
+            names: Names::new(),
+        }
     }
 
     pub(crate) fn get(&self, id: MemberId) -> Option<&Member> {
@@ -228,13 +235,26 @@ impl Members {
     pub(super) fn insert(&mut self, id: MemberId, member: Member) {
         self.had_switches |= member.kind == Kind::Switch;
         self.table[id.get()] = Some(member);
+        self.names.admit(id);
         self.present = self.present.with(id);
     }
 
     pub(super) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.table[id.get()].take()?;
         self.present = self.present.without(id);
+        self.names.depart(id);
         Some(member)
+    }
+
+    /// Returns the names of the job and of a member, which may just have departed; without a member, only those of the
+    /// job.
+    pub(crate) fn names_of(&self, member: Option<MemberId>) -> NameRepr {
+        self.names.of(member)
+    }
+
+    /// Records the names that a member has stated. Returns whether this is its first statement.
+    pub(crate) fn state_name(&mut self, id: MemberId, name: &NameRepr) -> bool {
+        self.names.state(id, name)
     }
 }
 

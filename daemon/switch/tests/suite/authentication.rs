@@ -5,7 +5,8 @@ use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, ResumeRepr, Status,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, NameRepr,
+    ResumeRepr, Status,
 };
 use iswitch_protocol::{ElementType, ElementTypes, Key, Round};
 use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, JobStatus, Keys, Switch};
@@ -323,6 +324,27 @@ impl Client {
         assert_eq!(counter(&sent[0].2, NO_SESSION), Some(self.counter));
         sent[0].2.clone()
     }
+}
+
+/// Section 14, N-4.
+#[test]
+fn a_name_without_the_key_has_no_effect() {
+    let (mut world, mut clients) = formed(false);
+    let name = |job: &str| NameRepr { job: job.parse().unwrap(), rank: Some(1), ..NameRepr::UNKNOWN };
+    let shown = |world: &World| world.state()[0].name.clone();
+    let session = clients[0].session;
+    for packet in [
+        control(JOB, 7, ControlBody::Name(name("forged"))),
+        sign(&other_key(), session, 9000, 7, ControlBody::Name(name("forged"))),
+        sign(&key(), session, 1, 7, ControlBody::Name(name("replayed"))),
+    ] {
+        world.deliver(1, Class::Control, &packet);
+        assert_eq!(shown(&world), None);
+    }
+    let sent = clients[0].send(&mut world, ControlBody::Name(name("ppo")));
+    assert_eq!((ack(&sent[0].2).action, ack(&sent[0].2).status), (Action::Name, Status::Success));
+    assert!(counter(&sent[0].2, session).is_some(), "the Ack should be part of the session");
+    assert_eq!(shown(&world), Some("ppo".to_owned()));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::common::{control, data, join, join_from, weighted};
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_WORK_COST};
 use iswitch_protocol::wire::{
-    Action, Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Kind, Limit, ResumeRepr,
-    Standing, Status,
+    Action, Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Kind, Limit, NameRepr,
+    ResumeRepr, Standing, Status,
 };
 use iswitch_protocol::{Round, history};
 use iswitch_switch::{Config, Event, Instant, PortId, Switch, Uplinks};
@@ -620,4 +620,32 @@ fn a_new_job_tries_the_first_parent_first() {
     orphan.send(ControlBody::Leave);
     orphan.send(ControlBody::Join(join(4)));
     assert_eq!(orphan.tried_in(500).last(), Some(&3), "a new job should begin at the first parent");
+}
+
+/// Section 14, N-5.
+#[test]
+fn a_rack_states_its_host_and_the_name_of_the_job_to_the_root() {
+    let mut tree = Tree::new();
+    for rack in RACKS {
+        let named = config(rack, 100 + rack as u64);
+        let host = format!("rack{rack}").parse().unwrap();
+        let uplinks = named.uplinks.map(|uplinks| uplinks.with_host(host));
+        tree.switches[rack] = Switch::new(Config { uplinks, ..named });
+    }
+    for rack in RACKS {
+        (1..=2).for_each(|place| tree.join(rack, place, None));
+    }
+    tree.run();
+    let shown = |tree: &Tree| {
+        let status = tree.switches[ROOT].job_status(JOB).unwrap();
+        let hosts = status.members.into_iter().map(|member| (member.rank, member.host)).collect::<Vec<_>>();
+        (status.name, hosts)
+    };
+    tree.sleep(2 * u64::from(LEASE_MS) / 8);
+    let hosts: Vec<_> = RACKS.iter().map(|rack| (None, Some(format!("rack{rack}")))).collect();
+    assert_eq!(shown(&tree), (None, hosts.clone()));
+    let stated = NameRepr { job: "ppo".parse().unwrap(), rank: Some(3), ..NameRepr::UNKNOWN };
+    tree.send(2, 1, Class::Control, &control(JOB, 9, ControlBody::Name(stated)));
+    tree.sleep(2 * u64::from(LEASE_MS) / 8);
+    assert_eq!(shown(&tree), (Some("ppo".to_owned()), hosts));
 }

@@ -12,6 +12,7 @@ mod group;
 mod hierarchy;
 mod layers;
 mod limits;
+mod names;
 mod operator;
 mod ordered;
 mod parts;

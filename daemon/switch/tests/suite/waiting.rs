@@ -23,7 +23,8 @@ fn waiting(switch: &Harness) -> Option<WaitingStatus> {
 }
 
 fn awaited(host: u8, missing_segments: u32) -> AwaitedStatus {
-    AwaitedStatus { member: u16::from(host) - 1, address: endpoint(host).peer, missing_segments }
+    let (member, address) = (u16::from(host) - 1, endpoint(host).peer);
+    AwaitedStatus { member, rank: None, host: None, address, missing_segments }
 }
 
 /// Advances the time while the hosts send heartbeats.

@@ -12,7 +12,7 @@
 //! A trailer follows the Value and its padding if the flags announce one; see [`crate::auth`].
 //!
 //! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest; Group, Probe
-//! and Heard. This file defines the header, the messages without a Value, Reset and SetH.
+//! and Heard; Name. This file defines the header, the messages without a Value, Reset and SetH.
 
 mod ack;
 mod bytes;
@@ -20,6 +20,7 @@ mod digest;
 mod group;
 mod join;
 mod limit;
+mod name;
 mod packet;
 mod segments;
 mod status;
@@ -31,6 +32,7 @@ pub use digest::{DIGEST_LEN_BYTES, DigestRepr};
 pub use group::{GROUP_LEN_BYTES, NONCE_LEN_BYTES};
 pub use join::{JOIN_LEN_BYTES, JoinRepr, Kind, Mode, ResumeRepr};
 pub use limit::{Exceeded, Limit};
+pub use name::{NAME_LEN_BYTES, NameRepr};
 pub use packet::ControlPacket;
 pub use segments::{RANGE_LEN_BYTES, RangeRepr, SegmentSetRepr};
 pub use status::Status;
@@ -42,6 +44,7 @@ use bytes::{padded, put_u16, put_u32, put_u64, u16_at, u64_at};
 use digest::{emit_digest, parse_digest};
 use group::{emit_group, emit_nonce, parse_group, parse_nonce};
 use join::{emit_join, parse_join};
+use name::{emit_name, parse_name};
 use segments::{emit_range, emit_set, parse_range, parse_set};
 
 use crate::limits::PROTOCOL_VERSION;
@@ -102,6 +105,8 @@ pub enum Action {
     Probe = 12,
     /// Confirm a Probe, or ask for one.
     Heard = 13,
+    /// State the name of the job, its owner, and the host name and rank of the sender.
+    Name = 14,
 }
 
 impl Action {
@@ -121,6 +126,7 @@ impl Action {
             11 => Self::Group,
             12 => Self::Probe,
             13 => Self::Heard,
+            14 => Self::Name,
             _ => return None,
         })
     }
@@ -178,6 +184,8 @@ pub enum ControlBody<'a> {
         /// Number of the Probe; zero asks for a Probe.
         nonce: u64,
     },
+    /// The names of the sender's job and of the sender.
+    Name(NameRepr),
 }
 
 impl ControlBody<'_> {
@@ -228,6 +236,7 @@ impl<'a> ControlRepr<'a> {
             Action::Group => ControlBody::Group(parse_group(buffer)?),
             Action::Probe => ControlBody::Probe { nonce: parse_nonce(buffer)? },
             Action::Heard => ControlBody::Heard { nonce: parse_nonce(buffer)? },
+            Action::Name => ControlBody::Name(parse_name(buffer)?),
         };
         Ok(Self { job: packet.job(), request: packet.request(), body })
     }
@@ -248,6 +257,7 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Group(_) => Action::Group,
             ControlBody::Probe { .. } => Action::Probe,
             ControlBody::Heard { .. } => Action::Heard,
+            ControlBody::Name(_) => Action::Name,
         }
     }
 
@@ -276,6 +286,7 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Digest(_) => DIGEST_LEN_BYTES,
             ControlBody::Group(_) => GROUP_LEN_BYTES,
             ControlBody::Probe { .. } | ControlBody::Heard { .. } => NONCE_LEN_BYTES,
+            ControlBody::Name(name) => name.buffer_len(),
             ControlBody::Ack(ack) => {
                 let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
                 ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
@@ -306,6 +317,7 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Digest(digest) => emit_digest(buffer, digest),
             ControlBody::Group(group) => emit_group(buffer, *group),
             ControlBody::Probe { nonce } | ControlBody::Heard { nonce } => emit_nonce(buffer, *nonce),
+            ControlBody::Name(name) => emit_name(buffer, name),
         }
         len
     }

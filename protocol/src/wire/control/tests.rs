@@ -6,6 +6,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::*;
 use crate::element::{ElementType, ElementTypes};
+use crate::label::Label;
 use crate::limits::{MAX_BITMAP_LEN_BYTES, MAX_CONTROL_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS};
 
 const BITS: [u8; MAX_RANGE_SEGMENTS as usize / 8] = [0b0110_1001; MAX_RANGE_SEGMENTS as usize / 8];
@@ -97,6 +98,20 @@ fn group_body() -> impl Strategy<Value = ControlBody<'static>> {
     ]
 }
 
+fn label<const N: usize>() -> impl Strategy<Value = Label<N>> {
+    prop_oneof![Just(Label::EMPTY), ".{0,70}".prop_map(|text| Label::lossy(&text))]
+}
+
+fn name() -> impl Strategy<Value = NameRepr> {
+    let texts = (label(), label(), label());
+    (texts, prop::option::of(0..u16::MAX)).prop_map(|((job, owner, host), rank)| NameRepr {
+        job,
+        owner,
+        host,
+        rank,
+    })
+}
+
 fn body() -> impl Strategy<Value = ControlBody<'static>> {
     prop_oneof![
         join().prop_map(ControlBody::Join),
@@ -111,6 +126,7 @@ fn body() -> impl Strategy<Value = ControlBody<'static>> {
         }),
         (round(), any::<u64>()).prop_map(|(round, digest)| ControlBody::Digest(DigestRepr { round, digest })),
         group_body(),
+        name().prop_map(ControlBody::Name),
     ]
 }
 

@@ -5,9 +5,9 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_SUP
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode,
-    ResumeRepr, Status,
+    NameRepr, ResumeRepr, Status,
 };
-use iswitch_protocol::{ElementType, ElementTypes, Round, Seg, SegmentIndex};
+use iswitch_protocol::{ElementType, ElementTypes, Label, Round, Seg, SegmentIndex};
 use iswitch_switch::{Endpoint, PortId};
 
 use crate::marked::{self, Topic};
@@ -179,6 +179,16 @@ impl World {
             Request::Digest(at, digest) => {
                 let reported = DigestRepr { round: offset(round, at), digest: u64::from(digest) };
                 self.send_control(host, ControlBody::Digest(reported));
+            }
+            Request::Name { job, host: machine, rank } => {
+                let text = |number: u8| "x".repeat(number.into());
+                let name = NameRepr {
+                    job: Label::lossy(&text(job)),
+                    owner: Label::lossy(&text(job / 2)),
+                    host: Label::lossy(&text(machine)),
+                    rank: Some(rank),
+                };
+                self.send_control(host, ControlBody::Name(name));
             }
             Request::Acknowledge => self.send_control(host, ControlBody::Ack(acknowledgement(round))),
         }

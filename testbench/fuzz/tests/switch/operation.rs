@@ -174,10 +174,19 @@ pub(crate) enum Request {
     Confirm(RoundOffset, Segments),
     ForceBroadcast(RoundOffset, Segments),
     SetThreshold(#[generator(0..5u8)] u8),
-    Reset { repeated: bool },
+    Reset {
+        repeated: bool,
+    },
     Halt,
     Digest(RoundOffset, #[generator(0..3u8)] u8),
     Acknowledge,
+    Name {
+        #[generator(0..4u8)]
+        job: u8,
+        #[generator(0..4u8)]
+        host: u8,
+        rank: u16,
+    },
 }
 
 #[derive(Clone, Copy, Debug, TypeGenerator)]

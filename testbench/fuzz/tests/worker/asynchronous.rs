@@ -34,6 +34,7 @@ impl World {
             join: upstream::join(scenario, Mode::Asynchronous),
             recv_buffer_bytes: usize::from(scenario.recv_buffer_bytes),
             heartbeats: scenario.heartbeats,
+            name: upstream::name(scenario),
         };
         let now = Instant::from_nanos(1_000_000);
         let mut protocol = AsyncProtocol::new(config, now);

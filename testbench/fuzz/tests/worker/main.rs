@@ -8,7 +8,7 @@ mod turn;
 mod upstream;
 
 use iswitch::worker::session::{Session, SessionConfig};
-use iswitch_protocol::wire::{Class, JoinRepr};
+use iswitch_protocol::wire::{Class, JoinRepr, NameRepr};
 use iswitch_protocol::{Instant, VectorLayout};
 use turn::Scenario;
 
@@ -20,7 +20,8 @@ fn session_bytes() {
         let class = if class & 1 == 0 { Class::Control } else { Class::Data };
         let layout = VectorLayout::new(13, 4).expect("the layout must be valid");
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(13, 4, 2) };
-        let config = SessionConfig { job: 1, layout, join, recv_buffer_bytes: 4096, heartbeats: true };
+        let name = NameRepr { rank: Some(1), ..NameRepr::UNKNOWN };
+        let config = SessionConfig { job: 1, layout, join, recv_buffer_bytes: 4096, heartbeats: true, name };
         let now = Instant::from_nanos(1);
         let mut session = Session::new(config, now);
         session.begin_round(now);

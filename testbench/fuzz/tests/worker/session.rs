@@ -31,6 +31,7 @@ impl World {
             join: upstream::join(scenario, Mode::Synchronous),
             recv_buffer_bytes: usize::from(scenario.recv_buffer_bytes),
             heartbeats: scenario.heartbeats,
+            name: upstream::name(scenario),
         };
         let now = Instant::from_nanos(1_000_000);
         let mut session = Session::new(config, now);

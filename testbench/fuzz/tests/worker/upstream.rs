@@ -9,8 +9,8 @@ use iswitch_protocol::limits::{
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Mode, Standing,
-    Status, emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Mode, NameRepr,
+    Standing, Status, emit_seg,
 };
 use iswitch_protocol::{Key, Round, Seg, SegmentIndex, VectorLayout};
 
@@ -65,6 +65,13 @@ pub(crate) fn join(scenario: &Scenario, mode: Mode) -> JoinRepr {
         tagged: scenario.keyed == Keyed::ControlAndData,
         ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), 2)
     }
+}
+
+/// Returns the names that the worker states, which depend on its instance.
+pub(crate) fn name(scenario: &Scenario) -> NameRepr {
+    let rank = (scenario.instance & 1 == 1).then_some(scenario.instance as u16 & 0xff);
+    let host = if scenario.instance & 2 == 2 { "gpu07" } else { "" };
+    NameRepr { rank, host: host.parse().expect("the name is short"), ..NameRepr::UNKNOWN }
 }
 
 fn near(round: Round, offset: RoundOffset) -> Round {

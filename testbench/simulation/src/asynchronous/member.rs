@@ -208,5 +208,12 @@ fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
         groups: scenario.groups.can_hear(worker),
         ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
     };
-    SessionConfig { job: JOB, layout, join, recv_buffer_bytes: RECV_BUFFER_BYTES, heartbeats: true }
+    SessionConfig {
+        job: JOB,
+        layout,
+        join,
+        recv_buffer_bytes: RECV_BUFFER_BYTES,
+        heartbeats: true,
+        name: scenario.names.of_worker(worker),
+    }
 }

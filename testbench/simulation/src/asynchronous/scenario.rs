@@ -12,6 +12,7 @@ use crate::addresses::{Member, member_at};
 use crate::checker::mix;
 use crate::elements::Elements;
 use crate::groups::Groups;
+use crate::names::Names;
 use crate::swarm::Draw;
 use crate::turns;
 
@@ -97,6 +98,9 @@ pub struct Scenario {
     /// Workers that hear the group of the job.
     #[serde(default)]
     pub groups: Groups,
+    /// Workers that state their names.
+    #[serde(default)]
+    pub names: Names,
     /// Parent of each switch below the root: 0 is the root, and i is the switch with index i - 1 in this list.
     #[serde(default)]
     pub racks: Vec<usize>,
@@ -163,6 +167,7 @@ impl Scenario {
             is_declared: declared(),
             elements: Elements::draw(seed),
             groups: Groups::draw(seed, duration),
+            names: Names::draw(seed),
             racks: Vec::new(),
             places: Vec::new(),
             work_per_turn: turns::long(),

@@ -57,7 +57,9 @@ pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Swi
         boot,
         lease_ms: scenario.lease_ms,
         memory_bytes: MEMORY_BYTES,
-        uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
+        uplinks: parent
+            .and_then(|parent| Uplinks::new(&[parent], UPLINK, 1))
+            .map(|uplinks| uplinks.with_host(scenario.names.of_switch(at))),
         group_delivery: true,
         work_per_turn: scenario.work_per_turn,
         ..Config::default()

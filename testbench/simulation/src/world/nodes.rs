@@ -46,7 +46,9 @@ impl World<'_> {
             memory_bytes: SWITCH_MEMORY_BYTES
                 + SEGMENT_MEMORY_BYTES * copies * self.checker.segments() as usize,
             recv_buffer_bytes: self.scenario.switch_buffer_bytes,
-            uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
+            uplinks: parent
+                .and_then(|parent| Uplinks::new(&[parent], UPLINK, 1))
+                .map(|uplinks| uplinks.with_host(self.scenario.names.of_switch(at))),
             ordered: self.scenario.ordered,
             group_delivery: true,
             work_per_turn: self.scenario.work_per_turn,
@@ -349,6 +351,7 @@ impl World<'_> {
             instance: mix(self.seed ^ (life as u64) << 40) as u32,
             protection: self.scenario.protection,
             groups: self.scenario.groups.can_hear(worker),
+            name: self.scenario.names.of_worker(worker),
         };
         node.start(self.now, life, udp_port, options);
         self.lives.insert(worker_address(worker, udp_port), life);

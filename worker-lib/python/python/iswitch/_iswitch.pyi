@@ -34,6 +34,10 @@ class Worker:
             sums in 32 bits; "f32" is for switches that support no other type.
         threads: Number of threads that send and receive during a call, 1 to 16, if the switch runs several threads
             (ISWITCH_THREADS, else one for every four cores of the machine).
+        name: Name of the job in the status, the log and the metrics of the switch, at most 32 bytes of printable text
+            (ISWITCH_JOB_NAME, else the run id of torchrun, TORCHELASTIC_RUN_ID). The switch also shows the rank and the
+            host name of each worker.
+        owner: Owner of the job that the switch shows, at most 32 bytes of printable text (ISWITCH_JOB_OWNER, else none).
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
@@ -58,6 +62,8 @@ class Worker:
         non_finite: Literal["refuse", "sum"] | None = None,
         wire: Literal["f32", "bf16", "f16", "bf16-f32", "f16-f32"] | None = None,
         threads: int | None = None,
+        name: str | None = None,
+        owner: str | None = None,
     ) -> Self: ...
     def all_reduce_(self, array: Any, *, timeout: float | None = None) -> int:
         """Replaces `array` with its sum over all workers. All workers receive the same bits.

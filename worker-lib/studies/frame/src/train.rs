@@ -186,6 +186,7 @@ impl<C: Command> Job<C> {
     fn work(self, args: &TrainingArgs, world: World, len: usize) -> anyhow::Result<()> {
         let Self { config, task, saved, out } = self;
         let TrainingArgs { run, group, .. } = args;
+        let group = group.with_default_name(C::NAME);
         let aggregator = group.join(world, Vectors::wide(len), run.supervised)?;
         let mut training = Training::new(config, task, world, aggregator)?;
         if let Some(saved) = &saved {

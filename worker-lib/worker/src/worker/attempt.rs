@@ -133,6 +133,14 @@ impl Attempt {
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
     }
 
+    /// If the packet grants the Join, returns the epoch of the job and the lease, even if the job is not complete.
+    pub(crate) fn granted(&self, repr: &ControlRepr<'_>) -> Option<(u64, Duration)> {
+        let ControlBody::Ack(ack) = repr.body else { return None };
+        let is_granted =
+            (repr.request, ack.action, ack.status) == (self.request, Action::Join, Status::Success);
+        is_granted.then(|| (ack.boot, Duration::from_millis(u64::from(ack.lease_ms))))
+    }
+
     /// Ensures that the Join is repeated often enough to renew the lease while the job waits for other workers, even if
     /// an answer is lost.
     fn keep_alive(&mut self, now: Instant, lease_ms: u32) {

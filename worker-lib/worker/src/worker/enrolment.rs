@@ -1,17 +1,18 @@
 //! Enrolment in a job, common to both modes: joining, rejoining if the switch no longer knows the member, heartbeats,
-//! and the authentication of control packets.
+//! the member's Name, and the authentication of control packets.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use iswitch_protocol::wire::{
-    Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Mode, ResumeRepr, Status,
+    Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Mode, NameRepr, ResumeRepr, Status,
 };
 use iswitch_protocol::{Instant, VectorLayout};
 
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::{Authenticator, DataKeys};
 use super::group::GroupState;
+use super::naming::Naming;
 use super::requests::Requests;
 
 /// Difference between the instance numbers of two consecutive memberships of a process. It is large enough that the
@@ -31,6 +32,8 @@ pub struct SessionConfig {
     pub recv_buffer_bytes: usize,
     /// Whether to send heartbeats. If false, the caller must send them; see [`ControlBody::HEARTBEAT`].
     pub heartbeats: bool,
+    /// Names of the job and of the member that the switch shows to operators; [`NameRepr::UNKNOWN`] sends none.
+    pub name: NameRepr,
 }
 
 /// Progress of an attempt to join.
@@ -83,6 +86,7 @@ pub(super) struct Enrolment {
     /// Group of the job, and the epoch of the membership.
     group: GroupState,
     epoch: u64,
+    naming: Naming,
 }
 
 impl Enrolment {
@@ -101,6 +105,7 @@ impl Enrolment {
             heartbeat_at: now,
             group: GroupState::default(),
             epoch: 0,
+            naming: Naming::new(config.name),
         };
         enrolment.join(now);
         enrolment
@@ -167,6 +172,7 @@ impl Enrolment {
     pub(super) fn join(&mut self, now: Instant) {
         self.attempts += 1;
         self.group = GroupState::default();
+        self.naming.end();
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
@@ -195,8 +201,11 @@ impl Enrolment {
     /// Returns the time at which [`Self::handle_timeout`] or [`Self::poll_transmit`] is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Joining(attempt) => Some(attempt.deadline()),
-            Phase::Member => self.config.heartbeats.then_some(self.heartbeat_at),
+            Phase::Joining(attempt) => self.naming.deadline().into_iter().chain([attempt.deadline()]).min(),
+            Phase::Member => {
+                let heartbeat = self.config.heartbeats.then_some(self.heartbeat_at);
+                self.naming.deadline().into_iter().chain(heartbeat).min()
+            }
             Phase::Refused(..) => None,
         }
     }
@@ -208,8 +217,8 @@ impl Enrolment {
         }
     }
 
-    /// Writes a Join, a Heard or a heartbeat that is due into `buffer`. `resume` is called to get the member's position
-    /// for a Join.
+    /// Writes a Join, a Heard, a Name or a heartbeat that is due into `buffer`. `resume` is called to get the member's
+    /// position for a Join.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -218,7 +227,7 @@ impl Enrolment {
     ) -> Option<(Class, usize)> {
         match &mut self.phase {
             Phase::Joining(attempt) => {
-                let request = attempt.take_due()?;
+                let Some(request) = attempt.take_due() else { return self.poll_name(now, buffer) };
                 let nonce = attempt.nonce(self.requests.authenticator());
                 let join =
                     JoinRepr { resume: resume(), instance: self.instance(), nonce, ..self.config.join };
@@ -229,13 +238,26 @@ impl Enrolment {
                     return Some(self.requests.emit(0, ControlBody::Heard { nonce }, buffer));
                 }
                 if !self.config.heartbeats || self.heartbeat_at > now {
-                    return None;
+                    return self.poll_name(now, buffer);
                 }
                 self.heartbeat_at = now.plus(self.heartbeat_interval);
                 Some(self.requests.emit(0, ControlBody::HEARTBEAT, buffer))
             }
             Phase::Refused(..) => None,
         }
+    }
+
+    /// Writes the Name into `buffer` if it is due.
+    fn poll_name(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
+        let Self { naming, requests, .. } = self;
+        let (request, name) = naming.take_due(now, || requests.take_id())?;
+        Some(requests.emit(request, name, buffer))
+    }
+
+    /// Ends the attempts to send the Name if the packet answers it. Returns whether the packet needs no further
+    /// processing.
+    pub(super) fn take_name_answer(&mut self, repr: &ControlRepr<'_>) -> bool {
+        self.naming.take_answer(repr)
     }
 
     /// Parses a control packet; returns it if it is well-formed and, in a job with a key, authentic.
@@ -256,6 +278,10 @@ impl Enrolment {
         let Phase::Joining(attempt) = &mut self.phase else { return None };
         let answer = attempt.handle_answer(now, repr, self.requests.authenticator());
         self.parts = attempt.parts();
+        if let Some((epoch, lease)) = attempt.granted(repr) {
+            // Operators want to know the members while the job waits for others.
+            self.naming.admitted(now, epoch, heartbeat_interval(lease));
+        }
         let answer = answer?;
         match &answer {
             Answer::Refused(status, expected) => {

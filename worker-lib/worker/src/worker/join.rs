@@ -11,8 +11,8 @@ use iswitch_protocol::limits::{
     SEG_LEN_BYTES, async_generations,
 };
 use iswitch_protocol::segment::LayoutError;
-use iswitch_protocol::wire::{Classifier, Exceeded, JoinRepr, Mode, Status};
-use iswitch_protocol::{ElementTypes, Key};
+use iswitch_protocol::wire::{Classifier, Exceeded, JoinRepr, Mode, NameRepr, Status};
+use iswitch_protocol::{ElementTypes, Key, Label};
 
 use super::state::StateError;
 
@@ -47,6 +47,10 @@ pub struct JoinOptions {
     /// --ordered`). Runs are then bit-identical if each worker has the same rank in all runs and no two workers share a
     /// rank.
     pub rank: u16,
+    /// Names of the job and of this worker, which the switch shows to operators in its status, its log and its metrics.
+    /// They have no effect on sums. The default is the host name of this machine and no other name. If
+    /// [`NameRepr::rank`] is `None`, the switch shows [`Self::rank`], unless it is 0.
+    pub name: NameRepr,
     /// Number of floats in the vector, the same on all workers.
     pub gradient_len: u32,
     /// Number of floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes, or 732 if elements have 16
@@ -108,6 +112,10 @@ impl JoinOptions {
             job: 0,
             workers,
             rank: 0,
+            name: NameRepr {
+                host: Label::lossy(&iswitch_socket::host_name().unwrap_or_default()),
+                ..NameRepr::UNKNOWN
+            },
             gradient_len,
             segment_floats: DEFAULT_SEGMENT_FLOATS,
             elements: ElementTypes::F32,
@@ -200,6 +208,12 @@ impl JoinOptions {
             padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }
+    }
+
+    /// Returns the names to state to the switch.
+    pub(super) fn stated_name(&self) -> NameRepr {
+        let rank = self.name.rank.or((self.rank != 0).then_some(self.rank));
+        NameRepr { rank, ..self.name }
     }
 
     /// Returns the number of threads that drive the parts of a vector.

@@ -80,6 +80,7 @@ pub(super) fn join_once<P: Joins>(
         join: JoinRepr { mode: role.mode, part: role.parts > 1, ..options.repr(role.instance) },
         recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
         heartbeats: role.heartbeats,
+        name: options.stated_name(),
     };
     let mut protocol = P::begin(config, link.now());
     if let Some(authenticator) = link.authenticator.clone() {

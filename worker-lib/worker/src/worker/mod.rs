@@ -18,6 +18,7 @@ mod joining;
 mod lane;
 mod link;
 mod membership;
+mod naming;
 mod outcome;
 mod part;
 mod parting;

@@ -234,7 +234,7 @@ impl Session {
             *outcome = Some(ack.status);
             return;
         }
-        if self.enrolment.take_offer(&repr) {
+        if self.enrolment.take_offer(&repr) || self.enrolment.take_name_answer(&repr) {
             return;
         }
         if self.enrolment.is_joining() {

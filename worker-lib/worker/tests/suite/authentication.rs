@@ -10,7 +10,9 @@ use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch::{GradientAggregator, JoinError, JoinOptions, Key, Worker};
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{DEFAULT_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
-use iswitch_protocol::wire::{AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, Status, emit_seg};
+use iswitch_protocol::wire::{
+    AckRepr, Action, Class, ControlBody, ControlRepr, JoinRepr, NameRepr, Status, emit_seg,
+};
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Endpoint, Keys, PortId, Switch};
@@ -48,7 +50,14 @@ impl Pair {
         let layout = VectorLayout::new(LEN, SEGMENT_FLOATS).unwrap();
         let join = JoinRepr { instance: 9, tagged: true, ..JoinRepr::worker(LEN, SEGMENT_FLOATS, 1) };
         let now = Instant::from_nanos(1);
-        let config = SessionConfig { job: JOB, layout, join, recv_buffer_bytes: 1 << 20, heartbeats: true };
+        let config = SessionConfig {
+            job: JOB,
+            layout,
+            join,
+            recv_buffer_bytes: 1 << 20,
+            heartbeats: true,
+            name: NameRepr::UNKNOWN,
+        };
         let worker = Session::new(config, now).with_key(Authenticator::new(key(1), 1_000));
         let mut pair = Self { switch: switch(BOOT), worker, now, to_worker: Vec::new() };
         pair.run();

@@ -12,8 +12,8 @@ use iswitch::{JoinOptions, Worker};
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Mode, Status,
-    emit_seg,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Mode, NameRepr,
+    Status, emit_seg,
 };
 use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 
@@ -102,6 +102,7 @@ impl Member {
             join: JoinRepr { mode, instance: 9, ..JoinRepr::worker(SEGMENTS, 1, 2) },
             recv_buffer_bytes: 1 << 24,
             heartbeats: mode == Mode::Asynchronous,
+            name: NameRepr::UNKNOWN,
         };
         let now = Instant::from_nanos(1);
         let protocol = match mode {
@@ -256,7 +257,8 @@ fn a_worker_repeats_its_join_until_the_job_is_complete() {
     }
 }
 
-/// Section 4, M-12: the first packet, over a real socket, of a worker that does not contribute yet.
+/// Section 4, M-12: the first packet, over a real socket, of a worker that does not contribute yet,
+/// except for its Name.
 #[test]
 fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     let switch = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -274,8 +276,8 @@ fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     let (Sent::Join { id }, worker) = receive() else { panic!("expected a Join") };
     let admission = AckRepr { lease_ms: 600_000, ..ack(Action::Join, true) };
     switch.send_to(&emitted(id, ControlBody::Ack(admission)), worker).unwrap();
-    let is_join = |sent: &Sent| matches!(sent, Sent::Join { .. });
-    let first = std::iter::repeat_with(|| receive().0).find(|sent| !is_join(sent));
+    let is_other = |sent: &Sent| !matches!(sent, Sent::Join { .. } | Sent::Other(Action::Name));
+    let first = std::iter::repeat_with(|| receive().0).find(is_other);
     assert_eq!(first, Some(HEARTBEAT));
     joining.join().unwrap();
 }

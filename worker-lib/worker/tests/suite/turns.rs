@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use iswitch::worker::session::{Session, SessionConfig};
-use iswitch_protocol::wire::{Class, JoinRepr};
+use iswitch_protocol::wire::{Class, JoinRepr, NameRepr};
 use iswitch_protocol::{Instant, VectorLayout};
 use iswitch_switch::{Config, Endpoint, Keys, PortId, SECRET_LEN_BYTES, Switch};
 
@@ -112,6 +112,7 @@ impl World {
             join: JoinRepr { part: true, instance, ..JoinRepr::worker(LEN, SEGMENT_FLOATS, MEMBERS as u16) },
             recv_buffer_bytes: 1 << 20,
             heartbeats: true,
+            name: NameRepr::UNKNOWN,
         };
         let sessions = (0..PARTS).map(|_| Session::new(config, self.now())).collect();
         Member { sessions, call: 0, done: [false; PARTS], is_in_call: false }

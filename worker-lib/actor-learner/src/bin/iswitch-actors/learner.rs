@@ -28,7 +28,7 @@ use iswitch_cli::outcome::Outcome;
 use iswitch_cli::run::Role;
 use iswitch_cli::session::Session;
 use iswitch_cli::signals;
-use iswitch_cli::train::{Job, TrainArgs};
+use iswitch_cli::train::{Job, TrainArgs, default_name};
 
 /// Default number of learners.
 pub(super) const DEFAULT_LEARNERS: u16 = 1;
@@ -164,7 +164,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
         let halves = job.config.clone().remote_learner(world, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
-        let aggregator = train.group.join(world, vectors, train.run.supervised)?;
+        let group = train.group.with_default_name(&default_name::<A>(&job.env));
+        let aggregator = group.join(world, vectors, train.run.supervised)?;
         let (halves, stats) = self.with_source(halves, world, replay, publisher.clone(), &stop)?;
         let mut trainer =
             SynchronousTrainer::new(halves, world, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();

@@ -446,7 +446,7 @@ impl AsyncProtocol {
 
     fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Some(repr) = self.enrolment.open(bytes) else { return false };
-        if self.enrolment.take_offer(&repr) {
+        if self.enrolment.take_offer(&repr) || self.enrolment.take_name_answer(&repr) {
             return true;
         }
         if !self.enrolment.is_member() {
