@@ -1,7 +1,7 @@
 //! Data types of the NetFPGA-SUME's 256-bit AXI4-Stream; byte 0 of a frame is `tdata[7:0]`.
 //!
-//! The first field of a structure occupies the lowest bits. A half is a 16-bit half-word in stream order, with the
-//! first byte in the low bits. The two bytes of a field in network byte order are therefore swapped.
+//! The first field of a structure occupies the lowest bits. A half is 16 bits in stream order, with the first byte in
+//! the low bits, so a 16-bit header field, which is big-endian on the wire, appears byte-swapped.
 
 use rust_hdl::prelude::*;
 

@@ -46,7 +46,7 @@ pub(crate) struct Options {
     keep: Option<PathBuf>,
     /// Directory from which to read the yosys output files of an earlier run
     ///
-    /// Pass the directory that the earlier run received as --keep. yosys is not run again.
+    /// Specify the directory passed to --keep in the earlier run. yosys is not run again.
     #[arg(long, conflicts_with_all = ["keep", "yosys"])]
     from: Option<PathBuf>,
 }

@@ -411,13 +411,13 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// File to which the flight recorder is dumped, if any.
     pub flight_recorder: Option<PathBuf>,
-    /// Whether to give up privileges once all resources are open.
+    /// Whether to drop privileges once all resources are open.
     pub sandbox: bool,
     /// User to switch to, if not the default one.
     pub user: Option<String>,
     /// Format of the log.
     pub log_format: LogFormat,
-    /// Log level: the least severe messages that are logged.
+    /// Log level: the lowest severity that is logged.
     pub log_level: LogLevel,
     /// All settings with the values that are in force.
     settings: Settings,

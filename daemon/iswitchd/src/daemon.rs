@@ -104,7 +104,7 @@ impl Opened {
         Ok(Self { threads, control, metrics, flight })
     }
 
-    /// Starts the monitor, which retains the privileges that the daemon gives up.
+    /// Starts the monitor, which retains the privileges that the daemon drops.
     fn entrust(&mut self, config: &Config) -> anyhow::Result<Monitor> {
         let (mut rules, mut xdp) = (Vec::new(), Vec::new());
         for port in self.threads.iter_mut().flat_map(|ports| &mut ports.interfaces) {
@@ -128,7 +128,7 @@ impl Opened {
         Ok(monitor)
     }
 
-    /// Gives up the privileges that are no longer needed and runs the packet loops until a signal stops them.
+    /// Drops the privileges that are no longer needed and runs the packet loops until a signal stops them.
     fn serve(
         self,
         config: &Config,
@@ -141,7 +141,7 @@ impl Opened {
         let mut loops = Loops::create(config, threads)?;
         let handle = loops.handle.clone();
         if config.sandbox {
-            sandbox::give_up_privileges(account)?;
+            sandbox::drop_privileges(account)?;
         }
         log::detach().context("cannot start the log writer thread")?;
         let reloader = Arc::new(Reloader::new(config.clone(), source, handle.clone()));

@@ -1,8 +1,8 @@
 //! Dumps of the flight recorder as lines of JSON. If a job stalls, the dump goes to a file; on SIGUSR1 it goes to the
 //! file or, without one, to standard error.
 //!
-//! The file is opened before the daemon gives up access to files. Once the file is full, its content replaces that of a
-//! second file with the suffix `.1`, and the file is truncated, so that the newest dumps are always in the main file.
+//! The file is opened before the daemon drops its access to files. Once the file is full, its content replaces that of
+//! a second file with the suffix `.1`, and the file is truncated, so that the newest dumps are always in the main file.
 //! The content is copied instead of renaming the file, because the running daemon can neither rename nor create files.
 //! A separate thread writes, so that a slow disk delays no packet. A dump that arrives while 64 dumps are already
 //! pending is dropped, and the drop is logged.

@@ -4,7 +4,7 @@
 //! error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is full, lines
 //! are dropped and counted, and the log states at that point how many are missing. The non-blocking writer of
 //! `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the daemon
-//! gives up its privileges.
+//! drops its privileges.
 
 use std::cell::Cell;
 use std::fmt;
@@ -110,7 +110,7 @@ fn filter_of(level: LogLevel) -> LevelFilter {
     }
 }
 
-/// Starts the writer thread, so that no other thread blocks when it logs. Call it after privileges have been given up,
+/// Starts the writer thread, so that no other thread blocks when it logs. Call it after privileges have been dropped,
 /// because the thread inherits the privileges of its creator. A second call has no effect.
 ///
 /// # Errors

@@ -1,5 +1,4 @@
-//! The monitor: a process that retains the privileges that the daemon gives up, for the few operations that need
-//! them.
+//! The monitor: a process that retains the privileges that the daemon drops, for the few operations that need them.
 //!
 //! This process is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
 //! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the

@@ -1,8 +1,8 @@
-//! Privileges that the running daemon gives up once all resources are open, so that a bug in the packet path can do
+//! Privileges that the running daemon drops once all resources are open, so that a bug in the packet path can do
 //! little harm.
 //!
-//! The order is as follows. First the daemon gives up root and all capabilities, with no way to regain them
-//! ([`give_up_privileges`]), then access to files and TCP (Landlock). Both happen while the process has a single
+//! The order is as follows. First the daemon drops root and all capabilities, with no way to regain them
+//! ([`drop_privileges`]), then access to files and TCP (Landlock). Both happen while the process has a single
 //! thread, because they apply to the calling thread and to the threads that it starts later. Finally it blocks, for
 //! all threads, the system calls that the daemon does not make ([`filter_system_calls`]). Open descriptors stay
 //! usable: a packet socket keeps working without capabilities. Operations that still need privileges are left to the
@@ -18,7 +18,7 @@ const USUAL_USERS: [&str; 2] = ["iswitchd", "nobody"];
 /// Environment variable with the socket for systemd notifications: a path, or an abstract name after `@`.
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 
-/// Reason why the daemon cannot give up its privileges.
+/// Reason why the daemon cannot drop its privileges.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The user does not exist.
@@ -83,24 +83,24 @@ impl From<User> for Account {
     }
 }
 
-/// Gives up root, all capabilities, and access to files and TCP. The process must have a single thread.
+/// Drops root, all capabilities, and access to files and TCP. The process must have a single thread.
 ///
 /// # Errors
 /// Fails if the process would keep privileges. A kernel without Landlock only causes a warning.
-pub fn give_up_privileges(account: Option<&Account>) -> Result<(), SandboxError> {
-    iswitch_sandbox::give_up_privileges(|| {
+pub fn drop_privileges(account: Option<&Account>) -> Result<(), SandboxError> {
+    iswitch_sandbox::drop_privileges(|| {
         let Some(Account { uid, gid, .. }) = account else { return Ok(()) };
         setgroups(&[]).map_err(system("drop the supplementary groups"))?;
         setresgid(*gid, *gid, *gid).map_err(system("change the group"))?;
         setresuid(*uid, *uid, *uid).map_err(system("change the user"))
     })?;
     let user = account.map_or("unchanged", |account| &account.name);
-    tracing::info!(user, "privileges given up");
-    give_up_files();
+    tracing::info!(user, "privileges dropped");
+    drop_file_access();
     Ok(())
 }
 
-fn give_up_files() {
+fn drop_file_access() {
     let mut rules = FileRules::default();
     if std::env::var_os(NOTIFY_SOCKET).is_some_and(|name| name.as_encoded_bytes().starts_with(b"@")) {
         rules = rules.abstract_sockets();

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use iswitch_daemon::config::{LogFormat, LogLevel};
 use iswitch_daemon::flight_file::FlightFile;
 use iswitch_daemon::log;
-use iswitch_daemon::sandbox::{Account, filter_system_calls, give_up_privileges};
+use iswitch_daemon::sandbox::{Account, drop_privileges, filter_system_calls};
 use iswitch_protocol::Instant;
 use iswitch_runtime::flight::JobFlight;
 use signal_hook::consts::SIGSYS;
@@ -30,7 +30,7 @@ fn enter_sandbox() {
 /// Enters the sandbox. Calls `start` before the system calls are filtered, because no thread can be started afterwards.
 fn enter_sandbox_after<T>(start: impl FnOnce() -> T) -> T {
     log::start(LogFormat::Text, LogLevel::Info);
-    give_up_privileges(Account::choose(None).unwrap().as_ref()).unwrap();
+    drop_privileges(Account::choose(None).unwrap().as_ref()).unwrap();
     log::detach().unwrap();
     let started = start();
     filter_system_calls();

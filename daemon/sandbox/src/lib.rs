@@ -2,7 +2,7 @@
 //!
 //! A daemon enters the sandbox once it has opened everything that needs privileges, in three steps:
 //!
-//! 1. [`give_up_privileges`] drops all capabilities and sets `no_new_privs`;
+//! 1. [`drop_privileges`] drops all capabilities and sets `no_new_privs`;
 //! 2. [`FileRules::restrict`] limits access to the given files and directories (Landlock);
 //! 3. [`SystemCalls::filter`] ends the process if it makes a system call that is not on the list (seccomp).
 //!
@@ -20,7 +20,7 @@ mod violation;
 use std::io;
 
 pub use files::{FileRules, Landlock};
-pub use privileges::give_up_privileges;
+pub use privileges::drop_privileges;
 pub use server::{InForce, ServerSandbox, file_calls, server_calls};
 pub use system_calls::SystemCalls;
 

@@ -16,9 +16,7 @@ use crate::SandboxError;
 ///
 /// # Errors
 /// Fails if the process would keep a capability, or `change_user` fails.
-pub fn give_up_privileges<E: From<SandboxError>>(
-    change_user: impl FnOnce() -> Result<(), E>,
-) -> Result<(), E> {
+pub fn drop_privileges<E: From<SandboxError>>(change_user: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     // The kernel clears the parent-death signal when the user changes.
     let death_signal = parent_process_death_signal().map_err(failed("read the parent-death signal"))?;
     empty_bounding_set();
@@ -28,12 +26,12 @@ pub fn give_up_privileges<E: From<SandboxError>>(
     if has_capabilities()? {
         let none = CapabilitySet::empty();
         let no_capabilities = CapabilitySets { effective: none, permitted: none, inheritable: none };
-        set_capabilities(None, no_capabilities).map_err(failed("give up the capabilities"))?;
+        set_capabilities(None, no_capabilities).map_err(failed("drop the capabilities"))?;
     }
     set_no_new_privs(true).map_err(failed("set no_new_privs"))?;
     set_parent_process_death_signal(death_signal).map_err(failed("restore the parent-death signal"))?;
     if has_capabilities()? {
-        return Err(failed("give up the capabilities")(Errno::PERM).into());
+        return Err(failed("drop the capabilities")(Errno::PERM).into());
     }
     Ok(())
 }

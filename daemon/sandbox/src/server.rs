@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{FileRules, Landlock, SandboxError, SystemCalls, give_up_privileges};
+use crate::{FileRules, Landlock, SandboxError, SystemCalls, drop_privileges};
 
 /// Sandboxed server that has dropped its privileges and its access to files, but does not filter its system calls yet.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl ServerSandbox {
     /// # Errors
     /// Fails if the process would keep a capability. A kernel without Landlock causes no error.
     pub fn enter(program: &'static str, files: &FileRules) -> Result<Self, SandboxError> {
-        give_up_privileges(|| Ok::<_, SandboxError>(()))?;
+        drop_privileges(|| Ok::<_, SandboxError>(()))?;
         Ok(Self { program, landlock: files.restrict() })
     }
 

@@ -8,8 +8,8 @@ use crate::axis::Halves;
 
 /// Computes the header and the length of a result. The outputs are valid once `info` has been stable for four cycles.
 ///
-/// A result is a UDP packet over IPv4, with the flag DF and an IPv4 header checksum. The UDP checksum is omitted, as
-/// RFC 768 permits, because the header is sent before all sums are known.
+/// A result is a UDP packet over IPv4, with the DF flag set and a valid IPv4 header checksum. The UDP checksum is
+/// omitted, as RFC 768 permits, because the header is sent before all sums are known.
 #[derive(LogicBlock, Default)]
 pub struct ResultHeader {
     pub clock: Signal<In, Clock>,

@@ -42,8 +42,8 @@ pub struct Separator {
     upcoming: DFF<Decision>,
     knows_upcoming: DFF<Bit>,
     beat: DFF<Bits<2>>,
-    /// Set while bursts of `segment` are being produced. Until the last burst of a frame has been produced, `segment`
-    /// is the decision about that frame, although `current` may already be that about the next frame.
+    /// Set while bursts of `segment` are being produced. `segment` holds the decision for the frame until its last
+    /// burst has been produced, even if `current` already holds the decision for the next frame.
     active: DFF<Bit>,
     segment: DFF<Decision>,
     address: DFF<Bits<14>>,

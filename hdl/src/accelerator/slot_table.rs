@@ -42,8 +42,9 @@ pub struct SlotTable {
     tag: Signal<Local, Bits<17>>,
     old_tag: Signal<Local, Bits<17>>,
     step: Signal<Local, Bits<17>>,
-    /// Predecessors of the packet's tag and round, available in the same cycle as `found`.
+    /// The tag that precedes the packet's tag (`tag` - `step`), valid in the same cycle as `found`.
     tag_before: DFF<Bits<17>>,
+    /// The round that precedes the packet's round (`round` - 1), valid in the same cycle as `found`.
     round_before: DFF<Bits<24>>,
     old_round: Signal<Local, Bits<24>>,
     distance: Signal<Local, Bits<24>>,

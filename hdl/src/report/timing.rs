@@ -295,7 +295,8 @@ impl<'a> Graph<'a> {
         Ok(endpoints)
     }
 
-    /// Groups the sorted endpoints by name and returns the worst path to each of the `most` worst groups.
+    /// Groups the sorted endpoints by name and returns the worst path of each group, for at most `most` groups, worst
+    /// first.
     fn worst_paths(
         &self,
         sorted: &[Endpoint],

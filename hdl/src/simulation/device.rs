@@ -110,6 +110,6 @@ pub(super) const WAKE_CYCLES: u32 = 300;
 /// Number of consecutive cycles without a transfer after which a board counts as stalled if a command is still in
 /// progress. The value is more than 30 times [`DRAIN_CYCLES`].
 pub(super) const STALL_CYCLES: u32 = 20_000;
-/// Maximum number of cycles from the last input beat to the last output beat. The board needs about a quarter of them
-/// to send the results of 1,024 segments at the rate of the ports.
+/// Maximum number of cycles from the last input beat to the last output beat. Sending the results of 1,024 segments at
+/// port line rate takes about a quarter of this limit.
 pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

@@ -34,7 +34,8 @@ pub struct RustDevice {
     arriving: Vec<u8>,
     arriving_ports: (u8, u8),
     idle: u32,
-    /// Cycle in which the board accepted the last input beat or, if it is later, in which the current operation began.
+    /// Cycle in which the board accepted the last input beat or in which the current operation began, whichever is
+    /// later.
     fed: u64,
     started: Option<u64>,
     ended: u64,

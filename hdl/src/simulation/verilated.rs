@@ -54,8 +54,8 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// Compiles `verilog`, whose top module must be `iswitch_accel`, in `directory` and returns the path of the
-    /// program.
+    /// Compiles `verilog`, whose top module must be `iswitch_accel`, using `directory` for the build files, and returns
+    /// the path of the executable.
     pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
         verilator::compile(Source { top: "iswitch_accel", verilog, driver: DRIVER }, directory)
     }

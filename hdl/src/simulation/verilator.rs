@@ -32,7 +32,7 @@ pub struct Source<'a> {
     pub driver: &'a str,
 }
 
-/// Compiles the source in a directory and returns the path of the program.
+/// Compiles `source`, using `directory` for the build files, and returns the path of the executable.
 pub fn compile(source: Source<'_>, directory: &Path) -> Result<PathBuf, BuildError> {
     let Source { top, verilog, driver } = source;
     let files = [(format!("{top}.v"), verilog), ("driver.cpp".to_owned(), driver)];

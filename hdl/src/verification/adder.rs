@@ -34,7 +34,7 @@ pub struct Plan {
     pub corner_step: u64,
 }
 
-/// Numbers of compared sums, by kind. All sums were correct.
+/// Counts of the sums compared, by kind. Returned only if every sum was correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
     /// Total number of sums compared.
@@ -88,7 +88,7 @@ pub fn verilog() -> String {
     generate::module(TOP, &adder)
 }
 
-/// Compiles the Verilog of an adder in a directory and returns the path of the program.
+/// Compiles the Verilog of an adder, using `directory` for the build files, and returns the path of the executable.
 pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
     verilator::compile(Source { top: TOP, verilog, driver: DRIVER }, directory)
 }

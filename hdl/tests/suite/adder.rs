@@ -1,5 +1,5 @@
-//! Compares the adder, in rust-hdl's simulation and in Verilog, with `hdl::adder::add`, and this function with the
-//! independent implementation in `rustc_apfloat`.
+//! Checks the adder, both in rust-hdl's simulation and in Verilog, against `hdl::adder::add`, and checks
+//! `hdl::adder::add` against the independent implementation in `rustc_apfloat`.
 
 use std::collections::VecDeque;
 

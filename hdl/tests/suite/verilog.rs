@@ -1,5 +1,5 @@
-//! Tests that the Verilog in the repository is up to date, that it contains no dangerous construct, and that
-//! hdl/README.md lists its registers.
+//! Tests that the checked-in Verilog is up to date and free of unsafe constructs, and that hdl/README.md lists all of
+//! the accelerator's registers.
 
 use std::fs;
 use std::path::Path;

@@ -38,7 +38,7 @@ struct Cli {
     /// Minimum number of workers in a sum if some are absent [default: all]
     #[arg(long)]
     min_workers: Option<u16>,
-    /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
+    /// Rank of this worker, starting from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
     #[arg(long)]
     rank: Option<u16>,
     /// Number of floats in the vector

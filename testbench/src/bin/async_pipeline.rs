@@ -28,7 +28,7 @@ struct Cli {
     /// Number of workers
     #[arg(long)]
     workers: u16,
-    /// Rank of this worker, from 0
+    /// Rank of this worker, starting from 0
     #[arg(long)]
     rank: u16,
     /// Number of floats in the vector

@@ -43,7 +43,7 @@ struct Cli {
     /// Number of workers of the job
     #[arg(long, default_value_t = 4)]
     workers: u16,
-    /// Rank of this worker, from 0
+    /// Rank of this worker, starting from 0
     #[arg(long, default_value_t = 0)]
     rank: u16,
     /// Number of floats in each vector, including the learner's trailing counters

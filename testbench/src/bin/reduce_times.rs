@@ -40,7 +40,7 @@ struct Cli {
     /// Pipelining of the parameter server or of the ring
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
-    /// Rank of this worker, from 0
+    /// Rank of this worker, starting from 0
     #[arg(long, default_value_t = 0)]
     rank: u16,
     /// Number of workers of the job

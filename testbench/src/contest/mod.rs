@@ -41,7 +41,7 @@ pub struct Contest<T> {
 /// One turn of one contender.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// Number of the turn, from 0.
+    /// Number of the turn, starting from 0.
     pub index: usize,
     label: String,
     progress: &'a Progress,

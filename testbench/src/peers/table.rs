@@ -114,7 +114,7 @@ impl Table {
         if let Some((best, ratio)) = self.best_peer() {
             let _ = writeln!(
                 text,
-                "\nThe best peer is {best}: its time is {} times that of the first row.",
+                "\nThe best peer is {best}: it takes {} times as long as the first row.",
                 ratio.text(2)
             );
         }

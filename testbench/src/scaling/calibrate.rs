@@ -70,8 +70,8 @@ fn line(bytes: [usize; 2], ns: [f64; 2]) -> Line {
     Line { ns: (ns[0] - ns_per_byte * bytes[0] as f64).max(0.0), ns_per_byte }
 }
 
-/// Returns the medians of the times of two operations that alternate. `both` receives the number of the call, from 0.
-/// Other processes interrupt few of the calls, so they do not affect the medians.
+/// Returns the medians of the times of two operations that alternate. `both` receives the number of the call, starting
+/// from 0. Other processes interrupt few of the calls, so they do not affect the medians.
 fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f64; 2]> {
     let mut times = [Vec::with_capacity(CALLS), Vec::with_capacity(CALLS)];
     for call in 0..CALLS {

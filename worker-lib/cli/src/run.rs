@@ -88,7 +88,7 @@ pub struct RunArgs {
     auto_resume: bool,
 }
 
-/// Returns the parser of a number of workers, from 1 to the maximum number that a switch admits to one job.
+/// Returns the parser for the worker count, which must be between 1 and the maximum that a switch admits to one job.
 fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64)
 }

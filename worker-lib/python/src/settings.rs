@@ -113,7 +113,7 @@ impl Arguments {
         let expected = "HOST:PORT of iswitchd, or auto if all workers run on this machine";
         let switch = required(self.switch, "switch", "ISWITCH_SWITCH", expected)?;
         let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;
-        let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, from 0")?;
+        let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, starting from 0")?;
         if workers == 0 || rank >= workers {
             return Err(bad(format!(
                 "rank is {rank} and world_size is {workers}, expected 0 <= rank < world_size"

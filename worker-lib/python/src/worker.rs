@@ -141,7 +141,7 @@ impl Worker {
         &self.switch
     }
 
-    /// Rank of this worker, from 0.
+    /// Rank of this worker, starting from 0.
     #[getter]
     fn rank(&self) -> u16 {
         self.rank

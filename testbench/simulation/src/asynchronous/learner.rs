@@ -261,7 +261,8 @@ impl Simulation<'_> {
             let Some((_, contributions)) = aggregate.sum else { continue };
             let Some(unconfirmed) = usize::from(contributions).checked_sub(aggregate.vectors.len()) else {
                 let detail = format!(
-                    "aggregate {number} has only {contributions} contributions, but contains {:?}",
+                    "aggregate {number} reports {contributions} contributions, but the switch confirmed that it \
+                     contains the vectors {:?}",
                     aggregate.vectors
                 );
                 return violated(Rule::Lost, detail);

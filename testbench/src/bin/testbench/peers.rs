@@ -49,9 +49,9 @@ pub(crate) struct Common {
     /// Repeatable.
     #[arg(long)]
     pub(crate) rate: Vec<Rate>,
-    /// Delay of a frame on each link and direction, in microseconds [default: none]
+    /// Delay added to each frame on each link, in microseconds [default: none]
     ///
-    /// The relay that delays the frames adds some delay of its own.
+    /// The delay is added in each direction. The relay that delays the frames adds some delay of its own.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
     /// Number of interleaved measurements of each contender

@@ -20,7 +20,7 @@ pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize
 /// the rounded sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Rank of this worker, from 0.
+    /// Rank of this worker, starting from 0.
     pub rank: usize,
     /// Number of workers of the job.
     pub workers: usize,

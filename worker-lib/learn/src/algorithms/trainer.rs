@@ -25,7 +25,7 @@ use iswitch::GradientAggregator;
 /// Rank of a worker and the world size of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct World {
-    /// Rank of this worker, from 0.
+    /// Rank of this worker, starting from 0.
     pub rank: usize,
     /// Number of workers of the job.
     pub size: usize,

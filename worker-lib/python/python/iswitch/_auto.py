@@ -32,7 +32,7 @@ def address(rank: int, timeout: float, options: list[str]) -> str:
     LOCAL_RANK or RANK states the rank of this process in the job, because `rank` may be that in a smaller group.
 
     Args:
-        rank: Rank of the worker, from 0, if neither LOCAL_RANK nor RANK is set.
+        rank: Rank of the worker, starting from 0, if neither LOCAL_RANK nor RANK is set.
         timeout: Time to wait for rank 0, in seconds.
         options: Further options of iswitchd if this process starts it.
 

@@ -18,7 +18,7 @@ class Worker:
     Args:
         switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH). If the value is "auto", rank 0
             starts a private switch for the workers of the job, all of which must run on one machine.
-        rank: Rank of this worker, from 0 (RANK).
+        rank: Rank of this worker, starting from 0 (RANK).
         world_size: Number of workers of the job, 1 to 64 (WORLD_SIZE).
         job: Number of the job on the switch; each additional array length takes the next number (ISWITCH_JOB, else 0).
         timeout: Timeout for the other workers, in seconds (ISWITCH_TIMEOUT, else 1800).
@@ -109,7 +109,7 @@ class Worker:
 
     @property
     def rank(self) -> int:
-        """Rank of this worker, from 0."""
+        """Rank of this worker, starting from 0."""
 
     @property
     def world_size(self) -> int:

@@ -25,7 +25,7 @@ from typing import IO, Self
 __all__ = ["DEFAULT_ADDRESS", "LocalSwitch", "find_iswitchd", "main"]
 
 DEFAULT_ADDRESS = "127.0.0.1:7711"
-"""Address that `python -m iswitch.switch` serves if its options name no port, as "HOST:PORT"."""
+"""Address ("HOST:PORT") on which `python -m iswitch.switch` listens if its options specify no port."""
 
 # Options that state what iswitchd serves, or the file that does.
 _PORT_OPTIONS = {"--udp", "--port", "--config"}

@@ -62,7 +62,7 @@ macro_rules! common_hyperparameters {
 /// Properties of an iteration that the framework uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
-    /// Number of the iteration, from 0.
+    /// Number of the iteration, starting from 0.
     pub iteration: u64,
     /// Whether the policy was tested after the iteration.
     pub is_tested: bool,

@@ -62,7 +62,7 @@ pub struct XdpPort {
     _claim: InterfaceClaim,
     /// Socket for queries about the interface.
     query: UnixDatagram,
-    /// Handle of the monitor, which retains the privileges that the daemon gives up.
+    /// Handle of the monitor, which retains the privileges that the daemon drops.
     keeper: Option<XdpKeeper>,
     /// Reason why a recreated interface is not served yet.
     unserved: Option<String>,
@@ -294,7 +294,7 @@ impl Served {
     }
 }
 
-/// Raises the limit on locked memory, so that it also suffices after privileges are given up. If that is not permitted,
+/// Raises the limit on locked memory, so that it also suffices after privileges are dropped. If that is not permitted,
 /// the current limit stays in force.
 fn lift_memory_limit() {
     let any = Rlimit { current: None, maximum: None };

@@ -9,11 +9,12 @@ from iswitch.studies._environment import StudyEnv, check_counts
 class RoutingEnv(StudyEnv):
     """Packet routing in a multi-stage network: `iswitch/Routing-v0`.
 
-    A decision is a packet that may take more than one link of its switch, and the candidates are the links: row N is the
-    link to switch N of the next stage. The episode is truncated after `slots` slots. The reward is minus the number of
-    packets in the network beyond the lower bound under any policy, per link between two stages, summed over the slots
-    that have begun since the previous decision. Hence the sum of rewards is minus the mean delay in slots beyond the
-    bound (`delay_slots` minus `bound_delay_slots` of the results), multiplied by `slots` and by the load.
+    Each decision selects the link for a packet that can take more than one link of its switch; the candidates are the
+    links: row N is the link to switch N of the next stage. The episode is truncated after `slots` slots. The reward is
+    the negative of the number of packets in the network in excess of a lower bound that holds for every policy, divided
+    by the number of links between two stages and summed over the slots that have begun since the previous decision.
+    Hence the sum of the rewards is the negative of the mean delay in excess of the bound, in slots (`delay_slots` minus
+    `bound_delay_slots` of the results), multiplied by `slots` and by the load.
 
     Args:
         stages: Number of stages, 2 to 16.

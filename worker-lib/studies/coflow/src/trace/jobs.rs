@@ -66,8 +66,8 @@ impl JobFile {
     /// an example.
     ///
     /// A flow is given as its ingress port, its egress port and its bytes. `starts_after` and `finishes_after` list
-    /// coflows of the same job by their index in `coflows`, from 0; `deadline_s` is measured from the arrival of the
-    /// job.
+    /// coflows of the same job by their index in `coflows`, starting from 0; `deadline_s` is measured from the arrival
+    /// of the job.
     ///
     /// # Errors
     /// Fails if the file cannot be read or if its content is invalid. In the latter case, the error names the job, the

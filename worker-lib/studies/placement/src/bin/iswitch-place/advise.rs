@@ -134,7 +134,10 @@ impl AdviseArgs {
         Ok(match (slurm, kubernetes) {
             (Some((nodes, jobs)), _) => read_slurm(nodes, jobs, self.gpu_type.as_deref(), now)?,
             (None, Some((nodes, pods))) => read_kubernetes(nodes, pods, &self.gpu_resource, now)?,
-            (None, None) => unreachable!("the command line must name the files of one manager"),
+            (None, None) => unreachable!(
+                "the command line must give the files of exactly one manager: --slurm-nodes and --slurm-jobs, or \
+                 --kubernetes-nodes and --kubernetes-pods"
+            ),
         })
     }
 
