@@ -399,10 +399,7 @@ impl fmt::Display for Report {
                 write!(f, "job {job}: refused by the parent {parent}: {refused}")
             }
             Event::GaveWay { .. } => {
-                write!(
-                    f,
-                    "job {job}: a worker that holds earlier sums of the job has joined; all members must rejoin"
-                )
+                write!(f, "job {job}: a worker that holds earlier sums has joined; all members must rejoin")
             }
             Event::JobForgotten { .. } => {
                 write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
@@ -429,10 +426,7 @@ impl fmt::Display for Report {
                 write!(f, "rounds of job {job} no longer wait for member {member_at}")
             }
             Event::GroupHeard { address, .. } => {
-                write!(
-                    f,
-                    "member {member} of job {job} ({address}) receives results through the multicast group"
-                )
+                write!(f, "member {member} of job {job} ({address}) receives results by multicast")
             }
             Event::GroupLost { address, .. } => {
                 write!(f, "member {member} of job {job} ({address}) receives results by unicast")

@@ -168,8 +168,8 @@ mod tests {
             ("xdp:a-name-that-is-far-too-long", "an interface name"),
             ("xdp:eth0,", "driver or generic"),
             ("xdp:eth0,fast", "driver or generic"),
-            ("xdp:eth0,driver,generic", "once"),
-            ("xdp:eth0,copy,copy", "once"),
+            ("xdp:eth0,driver,generic", "at most one of driver and generic"),
+            ("xdp:eth0,copy,copy", "at most one of zerocopy and copy"),
             ("xdp:eth0,generic,zerocopy", "zerocopy only with driver"),
         ] {
             let error = parse(text).unwrap_err();

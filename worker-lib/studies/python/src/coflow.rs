@@ -95,7 +95,8 @@ impl JobArguments {
         }
         match self.interarrival_s.filter(|seconds| self.is_trace_alone(inputs) && *seconds != 0.0) {
             Some(seconds) => {
-                let expected = "0 or None, because the trace contains the arrival times; to draw random arrival times, set jobs";
+                let expected = "0 or None, because the trace contains the arrival times; to draw random arrival \
+                                times, set jobs";
                 Err(bad("interarrival_s", seconds, expected))
             }
             None => Ok(()),

@@ -56,7 +56,7 @@ fn errors_name_invalid_table_options() {
         ("name=a,capacity=5,size=3", "unknown field `size`"),
         ("name=a,capacity=x", "invalid type: string \"x\", expected u64"),
         ("name=a,capacity=5,sampler=best", "selector is \"best\", expected uniform"),
-        ("name=a,capacity=5,capacity_bytes=3MB", "size is \"3MB\", expected bytes"),
+        ("name=a,capacity=5,capacity_bytes=3MB", "size is \"3MB\", expected a number of bytes"),
     ];
     for (words, want) in wrong {
         let error = TableOptions::parse(words).unwrap_err().to_string();

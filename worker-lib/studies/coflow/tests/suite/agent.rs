@@ -257,7 +257,10 @@ fn invalid_jobs_are_refused_by_field() {
             single("b", json!([[0, 1, 0]])),
             "coflows[0] of job b: size of a flow is 0, expected 1e-6 to 1e18 bytes",
         ),
-        (single("b", json!([])), "coflows[0] of job b: flows of a coflow is 0, expected at least 1"),
+        (
+            single("b", json!([])),
+            "coflows[0] of job b: number of flows of a coflow is 0, expected at least 1",
+        ),
         (job(json!([{}])), "coflows[0] of job b: expected either flows or collective"),
         (job(json!([])), "coflows of a job is 0, expected at least 1, and one list of dependencies for each"),
         (job(json!([{"flows": [[0, 1, 1]], "starts_after": [0]}])), "coflows wait for each other: 0 -> 0"),
