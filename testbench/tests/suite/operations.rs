@@ -118,7 +118,11 @@ fn tshark_reads_packets_captured_on_the_ports_of_a_daemon() {
     // These packets have a ToS that is not that of the protocol.
     star.workers[0].run(["ping", "-q", "-c", "3", "-i", "0.01", "10.9.0.254"]);
     let finished = capture.stop(Signal::INT, SOON);
-    assert!(finished.status.success() && finished.stderr.contains(" 0 lost"), "{}", finished.stderr);
+    assert!(
+        finished.status.success() && finished.stderr.contains(" 0 dropped by the kernel"),
+        "{}",
+        finished.stderr
+    );
     let fields = ["frame.interface_name", "iswitch.action", "iswitch.seg.round", "ip.dst", "_ws.malformed"];
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&file).arg("-X").arg(format!("lua_script:{}", dissector().display()));

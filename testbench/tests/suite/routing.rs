@@ -76,7 +76,10 @@ fn errors_name_the_invalid_input() {
         (vec!["train", "--set", "widow=3"], "--set widow: no such hyper-parameter"),
         (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
-        (vec!["serve", "mlpi", "--socket", "/nowhere/s"], "give the run directory of `iswitch route train`"),
+        (
+            vec!["serve", "mlpi", "--socket", "/nowhere/s"],
+            "train a policy with `iswitch route train` and give its run directory",
+        ),
         (vec!["serve", "jsq", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }
