@@ -170,7 +170,7 @@ mod tests {
             ("xdp:eth0,fast", "driver or generic"),
             ("xdp:eth0,driver,generic", "at most one of driver and generic"),
             ("xdp:eth0,copy,copy", "at most one of zerocopy and copy"),
-            ("xdp:eth0,generic,zerocopy", "zerocopy only with driver"),
+            ("xdp:eth0,generic,zerocopy", "zerocopy with driver, or copy with generic"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -261,8 +261,11 @@ fn invalid_jobs_are_refused_by_field() {
             single("b", json!([])),
             "coflows[0] of job b: number of flows of a coflow is 0, expected at least 1",
         ),
-        (job(json!([{}])), "coflows[0] of job b: expected either flows or collective"),
-        (job(json!([])), "coflows of a job is 0, expected at least 1, and one list of dependencies for each"),
+        (job(json!([{}])), "coflows[0] of job b: expected exactly one of flows and collective"),
+        (
+            job(json!([])),
+            "number of coflows of a job is 0, expected at least 1, and one list of dependencies for each coflow",
+        ),
         (job(json!([{"flows": [[0, 1, 1]], "starts_after": [0]}])), "coflows wait for each other: 0 -> 0"),
     ]);
     let flows =
