@@ -143,7 +143,7 @@ impl Drop for Monitor {
         match self.child.wait() {
             Ok(status) if status.success() => {}
             outcome => {
-                tracing::error!(?outcome, "the monitor failed, and may have left ingress rules behind")
+                tracing::error!(?outcome, "the monitor failed, and may have left ingress rules behind");
             }
         }
     }

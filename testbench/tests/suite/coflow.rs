@@ -175,12 +175,9 @@ fn requests_on_standard_input_are_answered_on_standard_output() {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut input = process.stdin.take().unwrap();
-    write!(
-        input,
-        "{}\nnonsense\n{}",
-        r#"{"coflow": {"id": "a", "flows": [[0, 1, 5e9]]}}"#, r#"{"rates": true}"#
-    )
-    .unwrap();
+    let coflow = r#"{"coflow": {"id": "a", "flows": [[0, 1, 5e9]]}}"#;
+    let rates = r#"{"rates": true}"#;
+    write!(input, "{coflow}\nnonsense\n{rates}").unwrap();
     drop(input);
     let output = process.wait_with_output().unwrap();
     let answers = String::from_utf8(output.stdout).unwrap();
