@@ -158,7 +158,8 @@ impl Lane {
         let waited = now.since(task.begin);
         if task.options.round_timeout.is_some_and(|timeout| waited > timeout) {
             // A switch that waits for other workers answers the Helps, which are at most a quarter of a second apart.
-            let silence = waited.clamp(SHORTEST_SILENCE, LONGEST_WAIT);
+            // Packets that arrived between two rounds are read, and count as heard, shortly after the round begins.
+            let silence = (waited * 9 / 10).clamp(SHORTEST_SILENCE, LONGEST_WAIT);
             let is_silent = |part: &&Part| now.since(part.link.last_heard) >= silence;
             if let Some(part) = pending(parts, failed).find(is_silent) {
                 return Err(Stop::Repeats(part.silence()));
