@@ -254,17 +254,10 @@ fn log(report: &Report) {
     let (name, job, member, reason) = (event.name(), event.job(), event.member(), event.reason());
     let (round, address) = (event.round().map(Round::get), event.address().map(tracing::field::display));
     let (limit, value) = event.exceeded().map(|it| (it.limit.name(), it.value)).unzip();
-    match event {
-        Event::JoinRefused { .. }
-        | Event::Slow { .. }
-        | Event::Recovered { .. }
-        | Event::EventsLost { .. }
-        | Event::Diverged { .. }
-        | Event::ParentLost { .. }
-        | Event::ParentRefused { .. }
-        | Event::JobForgotten { .. }
-        | Event::GaveWay { .. } => {
-            tracing::warn!(
+    // A field that is `None` is not logged.
+    macro_rules! log_at {
+        ($level:ident) => {
+            tracing::$level!(
                 event = name,
                 job,
                 job_name,
@@ -278,21 +271,20 @@ fn log(report: &Report) {
                 limit,
                 value,
                 "{report}"
-            );
-        }
-        _ => tracing::info!(
-            event = name,
-            job,
-            job_name,
-            owner,
-            member,
-            rank,
-            host,
-            address,
-            round,
-            reason,
-            "{report}"
-        ),
+            )
+        };
+    }
+    match event {
+        Event::JoinRefused { .. }
+        | Event::Slow { .. }
+        | Event::Recovered { .. }
+        | Event::EventsLost { .. }
+        | Event::Diverged { .. }
+        | Event::ParentLost { .. }
+        | Event::ParentRefused { .. }
+        | Event::JobForgotten { .. }
+        | Event::GaveWay { .. } => log_at!(warn),
+        _ => log_at!(info),
     }
 }
 
