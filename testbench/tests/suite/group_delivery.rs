@@ -56,6 +56,25 @@ fn await_group_results(daemon: &Daemon) -> u64 {
     daemon.wait_for_more("group_sent", daemon.traffic("group_sent"))
 }
 
+/// Waits until the daemon has sent at least 1,000 consecutive results as one copy each and not as four. A worker that
+/// asks for a result on a busy machine returns to unicast for a while, so that the first results prove nothing.
+fn await_one_copy_each(daemon: &Daemon) {
+    let begin = Instant::now();
+    loop {
+        let before = daemon.counters();
+        daemon.wait_until_results(daemon.results() + 1000);
+        let after = daemon.counters();
+        let rose = |name: &str| {
+            let of = |counters: &Value| counters["traffic"][name].as_u64().expect("a counter");
+            of(&after) - of(&before)
+        };
+        if rose("group_sent") >= 1000 && rose("data_sent") < 2 * rose("group_sent") {
+            return;
+        }
+        assert!(begin.elapsed() < SOON, "{before} {after}");
+    }
+}
+
 #[test]
 fn one_copy_of_a_result_reaches_all_workers() {
     if !networks_and("one_copy_of_a_result_reaches_all_workers", &[]) {
@@ -69,16 +88,7 @@ fn one_copy_of_a_result_reaches_all_workers() {
         let daemon = Daemon::in_star(&star, kind, options);
         let mut group = Group::in_star(&star, daemon.address(), ENDLESS);
         await_hearing(&daemon, 0, &[0, 1, 2, 3]);
-        await_group_results(&daemon);
-        // From now on, each result is sent once, not four times.
-        let before = daemon.counters();
-        daemon.wait_until_results(daemon.results() + 1000);
-        let after = daemon.counters();
-        let rose = |name: &str| {
-            let of = |counters: &Value| counters["traffic"][name].as_u64().expect("a counter");
-            of(&after) - of(&before)
-        };
-        assert!(rose("group_sent") >= 1000 && rose("data_sent") < 2 * rose("group_sent"), "{before} {after}");
+        await_one_copy_each(&daemon);
         group.end();
         let results = group.results(SOON);
         assert!(total(&results, "rounds") > 0);
@@ -112,7 +122,7 @@ fn a_worker_behind_a_firewall_is_served_by_unicast() {
         let mut group = Group::in_star(&star, daemon.address(), ENDLESS);
         await_hearing(&daemon, 0, &[0, 1, 3]);
         await_group_results(&daemon);
-        assert_eq!(hearing(&daemon, 0).len(), 3);
+        await_hearing(&daemon, 0, &[0, 1, 3]);
         group.end();
         group.results(SOON);
         daemon.stop();
