@@ -217,12 +217,11 @@ impl AsyncReplay {
     /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
-        let stretched =
-            if stretch > 1 { format!(", computation {stretch} times as long") } else { String::new() };
+        let stretched = if stretch > 1 { format!(" multiplied by {stretch}") } else { String::new() };
         let links = self.links.text();
         let racks = self.racks.map_or(String::new(), |racks| format!(" in {racks} racks"));
         format!(
-            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation, {} workers{racks}, {links}{stretched}",
+            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation times{stretched}, {} workers{racks}, {links}",
             model.name,
             origin.name(),
             self.workers
@@ -244,7 +243,7 @@ impl AsyncReplay {
             "ms per applied gradient",
             "mean staleness when committed",
             "mean staleness when applied",
-            "staleness when applied: 0, 1, 2, 3 and more updates",
+            "share of gradients applied with a staleness of 0, 1, 2, 3 or more updates",
             "skipped as too stale",
             "speed-up per gradient",
         ]);
@@ -265,7 +264,8 @@ impl AsyncReplay {
         }
         format!(
             "### {}\n\n{}\nThe paper reports a speed-up of {:.2} in the time to reach the same return, measured on its \
-             machines; this includes the effect of fewer iterations.\n",
+             machines.\nPart of this speed-up is due to the smaller number of iterations that training through its \
+             switch needs.\n",
             self.title(),
             rows.text(),
             self.scene.model.async_speed_up

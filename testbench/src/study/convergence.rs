@@ -228,7 +228,7 @@ impl Comparison {
             "mean staleness",
             "mean return over the run",
             "mean return at the end",
-            "last step within 1 % of the first row",
+            "steps until the return differs by more than 1 % from that of the first row",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!(

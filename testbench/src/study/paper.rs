@@ -127,11 +127,15 @@ pub fn text() -> String {
         "aggregation share",
         "aggregation, ms",
         "computation, ms",
-        "time from",
+        "source of the time",
     ]);
     for model in MODELS {
         let (iteration, share) = (model.iteration(), model.aggregation_share());
-        let from = if model.iteration_ms.is_some() { "table 4, from memory" } else { "PPO and A2C" };
+        let from = if model.iteration_ms.is_some() {
+            "table 4, from memory"
+        } else {
+            "interpolated between PPO and A2C"
+        };
         rows.row([
             model.to_string(),
             model.floats.to_string(),

@@ -132,9 +132,8 @@ impl Replay {
     /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
-        let stretched =
-            if stretch > 1 { format!(", computation {stretch} times as long") } else { String::new() };
-        format!("{}, {} computation, {}{stretched}", model.name, origin.name(), self.table.setting())
+        let stretched = if stretch > 1 { format!(" multiplied by {stretch}") } else { String::new() };
+        format!("{}, {} computation times{stretched}, {}", model.name, origin.name(), self.table.setting())
     }
 
     /// Returns the part of a file name that identifies the measurement.
@@ -158,7 +157,7 @@ impl Replay {
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
-            format!("The links allow the switch a speed-up of at most {bound:.2} over the server. ")
+            format!("The links allow the switch a speed-up of at most {bound:.2} over the server.\n")
         });
         format!(
             "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, measured on \
@@ -268,8 +267,8 @@ pub(super) fn scaling_table(
     let mut table = Markdown::new([String::new()].into_iter().chain(heads));
     rows.for_each(|row| table.row(row));
     format!(
-        "### {title}, {} computation (replayed) times {stretch}, {}: gradients per second, relative to one worker \
-         alone\n\n{}",
+        "### {title}, {stretch} times {} computation times (replayed), {}: gradients per second relative to one \
+         worker\n\n{}",
         origin.name(),
         links.text(),
         table.text()

@@ -188,8 +188,8 @@ pub fn text(splits: &[Split]) -> String {
         rows.row(name.into_iter().chain(cells));
     }
     format!(
-        "### Time of an iteration of this project's own algorithms, in microseconds, on one thread, for one worker's \
-         share of {workers} (real)\n\n{}",
+        "### Iteration time of one worker in microseconds, this project's own algorithms on one thread, world size \
+         {workers} (real)\n\n{}",
         rows.text()
     )
 }
