@@ -73,7 +73,7 @@ impl Series {
     }
 
     /// Returns two tables as Markdown: the median times, and the best time of each kind divided by the time of the
-    /// first row.
+    /// first contender.
     pub fn text(&self) -> String {
         let mut times = self.columns("p50, us");
         for (at, row) in self.tables[0].standings.rows.iter().enumerate() {
@@ -84,7 +84,8 @@ impl Series {
         if self.tables[0].wire_us().is_some() {
             self.row(&mut times, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
         }
-        let mut ratios = self.columns("of the first row's time");
+        let reference = self.tables[0].standings.reference().contender;
+        let mut ratios = self.columns(&format!("p50 / p50 of {reference}"));
         for family in Family::iter() {
             let best = |table: &Table| family.best(table).map(|row| table.ratio(row).text(2));
             if best(&self.tables[0]).is_some() {

@@ -92,12 +92,14 @@ impl Table {
 
     /// Returns the table as Markdown.
     pub fn text(&self) -> String {
+        let reference = self.standings.reference().contender;
+        let relative = format!("p50 / p50 of {reference}");
         let mut rows = Markdown::new([
             "",
             "p50, us",
             "p99, us",
-            "of the first row's time",
-            "of the wire limit",
+            relative.as_str(),
+            "share of the wire limit",
             "CPU s/GB, worker",
             "CPU s/GB, switch or server",
             "peak MiB, worker",
@@ -108,13 +110,14 @@ impl Table {
         if let (Some(bare), Some(framed)) = (self.wire_us(), self.framed_wire_us()) {
             let _ = writeln!(
                 text,
-                "\nFor 32-bit elements, the wire limit is {bare:.0} us, or {framed:.0} us with the switch's headers."
+                "\nFor 32-bit elements, the wire limit is {bare:.0} us, or {framed:.0} us including the \
+                 headers of the switch's packets."
             );
         }
         if let Some((best, ratio)) = self.best_peer() {
             let _ = writeln!(
                 text,
-                "\nThe best peer is {best}: it takes {} times as long as the first row.",
+                "\nThe best peer is \"{best}\": it takes {} times as long as \"{reference}\".",
                 ratio.text(2)
             );
         }
