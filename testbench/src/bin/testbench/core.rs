@@ -154,17 +154,17 @@ impl Row {
 }
 
 fn print_table(name: &str, rows: &[Row]) {
-    println!("\nBy {name}; time per packet of one member in ns: median (minimum to maximum)\n");
+    println!("\nBy {name}; time per packet of one member: median (minimum to maximum)\n");
     let mut table = Markdown::new([
         "mode",
         "members",
         "segments",
-        "core",
+        "core, ns",
         "GB/s",
-        "plain add",
-        "SIMD add",
-        "core / plain",
-        "core / SIMD",
+        "plain add, ns",
+        "SIMD add, ns",
+        "core / plain add",
+        "core / SIMD add",
     ]);
     for row in rows {
         let Shape { mode, members, segments, .. } = row.shape;
