@@ -192,7 +192,7 @@ def spread(values: list[float], digits: int = 0) -> str:
 
 def table(results: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
     lines = [
-        "| floats | iswitch, us | Gloo, us | Gloo / iswitch | CPU of rank 0: iswitch, us | Gloo, us |",
+        "| floats | iswitch, us | Gloo, us | Gloo / iswitch | CPU time of rank 0, iswitch, us | CPU time of rank 0, Gloo, us |",
         "|---|---|---|---|---|---|",
     ]
     for floats, turns in results.items():
