@@ -147,7 +147,7 @@ fn flag(is_set: bool) -> f64 {
 fn jobs(page: &mut Page, jobs: &[JobStatus]) {
     page.family(
         "job_info",
-        "Aggregation mode, name and owner of the job; the value is always 1. A label that is not known is empty.",
+        "Aggregation mode, name and owner of the job; the value is always 1. A label whose value is unknown is empty.",
     );
     for job in jobs {
         let (name, owner) = (job.name.as_deref().unwrap_or(""), job.owner.as_deref().unwrap_or(""));
@@ -213,7 +213,7 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
 fn members(page: &mut Page, jobs: &[JobStatus]) {
     page.family(
         "member_info",
-        "Kind, rank and host name of the member; the value is always 1. A label that is not known is empty.",
+        "Kind, rank and host name of the member; the value is always 1. A label whose value is unknown is empty.",
     );
     for job in jobs {
         for member in &job.members {
