@@ -15,7 +15,7 @@ use crate::origin::Position;
 use crate::reason::DropReason;
 
 /// Aggregates of a job: the one that is being filled, and the latest finished ones. If the switch has a parent,
-/// `filling` is the first aggregate of which no result has arrived, and aggregates before it may lack results.
+/// `filling` is the aggregate after the latest one of which a result has arrived. Aggregates before it may lack results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
