@@ -30,7 +30,7 @@ const DISPLAY_STEP: f64 = 1.0 / 30.0;
 const START: std::ops::Range<f64> = -0.6..-0.4;
 
 /// The MountainCarContinuous-v0 environment. Observation: position, velocity (per step). Action: the force in [-1, 1].
-/// Reward: -0.1 force^2 in each step, and 100 in the step that reaches the goal. Unlike Gymnasium, the state is not
+/// Reward: -0.1 force^2 in each step, plus 100 in the step that reaches the goal. Unlike in Gymnasium, the state is not
 /// rounded to 32 bits, and the reward is computed from the clipped force.
 #[derive(Debug)]
 pub struct MountainCarContinuous {

@@ -270,9 +270,9 @@ impl Lstm {
 }
 
 impl LstmWorkspace {
-    /// Returns the outputs of the last [`Lstm::forward`] (`[sequences * steps, width]`), and a buffer of the same shape
-    /// for the gradient of the loss with respect to them, which the caller must fill before [`Lstm::backward`]. `len`
-    /// is the length of both.
+    /// Returns the outputs of the preceding [`Lstm::forward`] call (`[sequences * steps, width]`) and a buffer of the
+    /// same shape. Before the caller calls [`Lstm::backward`], it must fill this buffer with the gradient of the loss
+    /// with respect to the outputs. `len` is the number of floats in each.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         (&self.outputs[..len], &mut self.by_outputs[..len])
     }
@@ -307,7 +307,8 @@ mod tests {
         (0..len).map(|_| rng.random_range(-1.0..1.0)).collect()
     }
 
-    /// Parameters, input, states, and starts in the middle of the second sequence and at the start of none.
+    /// Returns parameters, inputs, states and episode starts. The only episode start is in the middle of the second
+    /// sequence.
     fn sample() -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<bool>) {
         let mut starts = vec![false; COUNT * STEPS];
         starts[STEPS + 2] = true;

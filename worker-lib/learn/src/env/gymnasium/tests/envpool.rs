@@ -126,7 +126,7 @@ fn a_missing_package_is_named_with_the_command_that_installs_it() {
     let error = GymnasiumEnvironment::vector(CART_POLE, 1, &options).err().expect("the package is missing");
     let text = error.to_string();
     if text.contains("it ended") {
-        // There is no Python.
+        // Python is not installed.
         available::<()>(Err(error));
         return;
     }
