@@ -78,7 +78,7 @@ pub const MAX_JOB_NAME_LEN_BYTES: usize = 32;
 pub const MAX_OWNER_LEN_BYTES: usize = 32;
 /// Maximum length of the host name of a member, in bytes of UTF-8: the length of a DNS label (RFC 1035 section 2.3.4).
 pub const MAX_HOST_LEN_BYTES: usize = 63;
-/// Maximum number of times that a member sends its Name without an answer of the switch (requirement N-3).
+/// Maximum number of times that a member sends its Name if the switch does not answer (requirement N-3).
 pub const MAX_NAME_TRIES: u8 = 8;
 
 /// Maximum number of members in one job; a set of contributors is stored as a bitmap in one 64-bit word.
@@ -101,10 +101,10 @@ pub const MIN_PART_SEGMENTS: u32 = 64;
 /// Number of bits in the history of a part that count its sums (requirement T-6).
 pub const TURN_BITS: u32 = 24;
 
-/// Minimum number of aggregates of an asynchronous job for which the switch has memory.
+/// Minimum number of aggregates that the switch can store for an asynchronous job.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
-/// Maximum number of aggregates of an asynchronous job for which the switch has memory. Because aggregates of small
-/// vectors follow each other quickly, more of them must be kept; otherwise, a member that lost a result could not catch
+/// Maximum number of aggregates that the switch can store for an asynchronous job. Aggregates of small vectors follow
+/// each other so quickly that the switch must keep more of them; otherwise, a member that lost a result could not catch
 /// up.
 pub const MAX_ASYNC_GENERATIONS: usize = 64;
 /// Memory budget for the aggregates of an asynchronous job, in bytes. [`MIN_ASYNC_GENERATIONS`] aggregates are kept
@@ -118,7 +118,7 @@ pub const MAX_DIGESTS: usize = 8;
 /// IPv4 network of the group addresses of jobs. The network is part of the organization-local scope (RFC 2365 section
 /// 6.2), whose MAC addresses differ from those of the groups that a bridge always floods (requirement B-2).
 pub const GROUP_NETWORK: u32 = 0xefc0_0000;
-/// Number of bits of a group's address that distinguish groups.
+/// Number of low-order bits of a group's address that differ between groups.
 pub const GROUP_BITS: u32 = 18;
 /// First UDP port of groups. It lies above the range from which Linux assigns ephemeral ports by default.
 pub const FIRST_GROUP_PORT: u16 = 61_000;
@@ -140,8 +140,8 @@ pub const PROBE_INTERVAL_MS: u64 = 10_000;
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of successive rounds of a synchronous job after which a member that has requested results of each of these
-/// rounds, although they were sent to the group, receives results by unicast (requirement B-6).
+/// Number of consecutive rounds of a synchronous job for which a member can request results that were also sent to the
+/// group before the switch returns the member to unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
@@ -158,8 +158,8 @@ pub const STRANGER_BURST_S: u64 = 4;
 /// Maximum number of control packets that one call into the switch may queue: at most one answer to each datagram of a
 /// super-frame, and one notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
-/// Maximum number of segment ranges of one job that are queued because a member or the parent requested their
-/// retransmission or their closing.
+/// Maximum number of segment ranges of one job that are queued because a member or the parent requested that they be
+/// retransmitted or closed.
 pub const MAX_PENDING_REQUESTS: usize = 128;
 /// Maximum number of vectors of one asynchronous job that wait to be added to an aggregate: at most one vector per
 /// member.
@@ -233,9 +233,9 @@ pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }
 
-/// Returns the number of aggregates of an asynchronous job for which the switch has memory: the one that is being
-/// filled, and the most recent finished ones, whose results are kept for members that lost them. The number is a power
-/// of two, so that aggregate numbers may wrap.
+/// Returns the number of aggregates that the switch can store for an asynchronous job: the one that is being filled,
+/// and the most recent finished ones, whose results are kept for members that lost them. The number is a power of two,
+/// so that aggregate numbers may wrap.
 pub const fn async_generations(gradient_len: u32) -> usize {
     // A vector has at least one float.
     let floats = if gradient_len == 0 { 1 } else { gradient_len as usize };
@@ -251,7 +251,7 @@ pub const fn async_generations(gradient_len: u32) -> usize {
 
 const _: () = {
     assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
-    // Different numbers of parts give first parts of different lengths.
+    // This ensures that the length of the first part determines the number of parts.
     assert!(MIN_PART_SEGMENTS as usize > MAX_PARTS);
     assert!(DEFAULT_SEGMENT_FLOATS == 366);
     assert!(DATA_TAG_LEN_BYTES.is_multiple_of(FLOAT_LEN_BYTES));
@@ -260,11 +260,11 @@ const _: () = {
     assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
     assert!(MIN_ASYNC_GENERATIONS.is_power_of_two() && MAX_ASYNC_GENERATIONS.is_power_of_two());
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
-    // When a job is complete, each member gets a notice and the offer of a group.
+    // When a job becomes complete, the switch sends each member a notice and the offer of a group.
     assert!(MAX_PENDING_CONTROL >= 2 * MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
     assert!(GROUP_NETWORK & ((1 << GROUP_BITS) - 1) == 0 && 1 << GROUP_BITS > MAX_JOBS);
     assert!(MIN_PROBE_INTERVAL_MS < FIRST_OFFER_RETRY_MS && FIRST_OFFER_RETRY_MS < LAST_OFFER_RETRY_MS);
-    // The queue has room for one request from each member and a super-frame of requests from one of them.
+    // The queue must have room for one request from each member and for a super-frame of requests from one member.
     assert!(MAX_PENDING_REQUESTS >= MAX_MEMBERS + MAX_SUPERFRAME_DATAGRAMS);
     // The set of jobs with queued work is one 64-bit word.
     assert!(MAX_JOBS <= u64::BITS as usize);
@@ -274,10 +274,10 @@ const _: () = {
     assert!(MAX_WORK_COST >= WORK_COST_PER_DATAGRAM * MAX_MEMBERS as u32);
     assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SHORT_SEGMENT_FLOATS as usize);
     assert!(KEYLESS_SHARE > 1 && KEYLESS_SHARE < MAX_JOBS);
-    // Each row uses its own bits of a 64-bit hash.
+    // Each row uses different bits of one 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
-    // A Name with the longest texts is a control packet of permitted length.
+    // A Name with the longest permitted texts must not exceed the maximum length of a control packet.
     assert!(
         crate::wire::control::NAME_LEN_BYTES
             + MAX_JOB_NAME_LEN_BYTES
@@ -286,7 +286,8 @@ const _: () = {
             + TRAILER_LEN_BYTES
             <= MAX_CONTROL_LEN_BYTES
     );
-    // The Ack of a Help has one bit for each segment of the range.
+    // The Ack of a Help contains one bit for each segment of the range, and must not exceed the maximum length of a
+    // control packet.
     assert!(
         crate::wire::control::ACK_LEN_BYTES
             + crate::wire::control::RANGE_LEN_BYTES

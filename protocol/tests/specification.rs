@@ -204,7 +204,7 @@ fn limits_match_the_specification() {
     let keys = (limits::MIN_KEY_LEN_BYTES, limits::MAX_KEY_LEN_BYTES, limits::MAX_TAGGED_SEGMENT_FLOATS);
     assert_eq!(keys, (16, 64, 2239), "section 8, A-9");
     assert_eq!((limits::MAX_SKIPPED_VECTORS, limits::MAX_DIGESTS), (64, 8), "V-2, V-5, G-1");
-    // One of the generations is the aggregate that is currently filled.
+    // One of the generations is the aggregate that is being filled.
     let kept = |gradient_len| limits::async_generations(gradient_len) - 1;
     assert_eq!((kept(1), kept(u32::MAX)), (63, 7), "V-6");
 }

@@ -13,8 +13,8 @@ pub struct Spin {
     pays: bool,
 }
 
-/// A wait counts as short up to this multiple of the limit. The wait includes the wake-up latency; without it, the
-/// packet might have arrived within the limit.
+/// Multiple of the polling limit below which a wait still counts as short. A measured wait includes the wake-up latency
+/// of the core, so a packet after a longer wait than the limit may have arrived within the limit.
 const SLEPT: u32 = 3;
 
 impl Spin {

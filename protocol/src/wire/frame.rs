@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Returns a frame in the first `len` bytes of the array, and `len`.
+    /// Builds a frame. Returns an array that begins with the frame, and the length of the frame in bytes.
     fn frame(class: Class, payload: &[u8]) -> ([u8; 2048], usize) {
         let mut frame = [0; 2048];
         let headers = Classifier::default().emit_headers(class, &addresses(), payload.len());
@@ -260,7 +260,7 @@ mod tests {
             prop_assert!(view.has_unfinished_checksum());
             complete_udp_checksum(&mut frame);
             let view = Classifier::default().classify(&frame).unwrap().unwrap();
-            // One in 65,536 completed checksums looks like an unfinished one.
+            // On average, one in 65,536 completed checksums equals an unfinished one.
             prop_assert_eq!(view.has_unfinished_checksum(), frame[40..42] == headers[40..42]);
         }
 

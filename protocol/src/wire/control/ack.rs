@@ -82,7 +82,7 @@ pub struct AckRepr<'a> {
     pub member: u16,
     /// Number of members in the job.
     pub members: u16,
-    /// Threshold H that applies to the next round.
+    /// Threshold H for the next round.
     pub threshold: u16,
     /// Answer to a Join: the round at which the member starts. Answer to a Confirm: the aggregate that includes the
     /// vector, if `expected` is 1. Otherwise: the round that the status refers to, see [`Status`].

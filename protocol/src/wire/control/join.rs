@@ -96,8 +96,7 @@ pub struct JoinRepr {
     pub gradient_len: u32,
     /// Number of floats in each segment; the last segment may have fewer.
     pub segment_floats: u16,
-    /// Number of workers that the job starts with: no round completes before that number of workers has joined. Zero
-    /// means that the job starts at once.
+    /// Number of workers that must join before a round can complete. Zero means that the job does not wait for workers.
     pub workers: u16,
     /// Element types of contributions and results.
     pub elements: ElementTypes,
