@@ -30,9 +30,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use iswitch_harness::netns::{Cable, Namespace};
 use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
-/// The relay's end of the cable to the switch.
+/// Interface of the relay on the side of the switch.
 const SWITCH_SIDE: &str = "port";
-/// The relay's end of the cable that does not lead to the switch but to a worker or another endpoint.
+/// Interface of the relay on the other side, towards a worker or another endpoint.
 const FAR_SIDE: &str = "end";
 /// Offloads that create super-frames or leave checksums to a device.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];

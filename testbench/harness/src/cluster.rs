@@ -408,7 +408,8 @@ impl Group {
         Self::start(commands, workers, switch, arguments)
     }
 
-    /// Starts the workers with the given ranks of a job in the namespace of the test.
+    /// Starts only the workers with the given ranks, in the namespace of the test. `workers` is the number of workers
+    /// of the whole job.
     ///
     /// # Panics
     /// Panics if a worker cannot be started.

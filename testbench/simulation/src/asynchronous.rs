@@ -42,8 +42,7 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 /// Time limit for the delivery of [`UPDATES_AFTER_HEAL`] aggregates, in virtual time, in addition to two leases.
 /// Retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// Time for which the operator waits, after the length of a lease has passed, before it restarts the workers that a job
-/// waits for.
+/// Time for which the operator waits, in addition to one lease, before it restarts the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 /// Port on which a switch serves its members. The next constant is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
@@ -85,11 +84,12 @@ struct Packet {
 struct Aggregate {
     /// Number of contributions that the switch's results state.
     sent: Option<u16>,
-    /// Sum that the first worker received, and the number of contributions in it.
+    /// Sum that the first worker received, and the number of contributions in it. All other workers must receive the
+    /// same sum.
     sum: Option<(Vec<f32>, u16)>,
-    /// Model of the first worker after it applied the aggregate.
+    /// Model of the first worker that applied the aggregate, after that update.
     model: Vec<f32>,
-    /// Vectors in the aggregate, by worker and number.
+    /// Vectors in the aggregate, each identified by its worker and its number.
     vectors: Vec<(usize, u64)>,
 }
 
@@ -190,7 +190,7 @@ impl<'a> Simulation<'a> {
         self.start_stopped(false);
         let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
-        // In each level of a tree, a switch may wait for a lease for members that do not return.
+        // At each level of a tree, a switch may have to wait for one lease before it expels members that do not return.
         let levels = 1 + self.scenario.racks.len() as u32;
         let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels);
         while !self.has_made_progress() {

@@ -143,7 +143,8 @@ fn main() -> ExitCode {
 }
 
 impl World {
-    /// Takes the rank and the number of workers from the command line, or from the environment of the launcher.
+    /// Takes the rank and the number of workers from the command line, or from the environment variables that the
+    /// launcher sets.
     fn of(cli: &Cli) -> anyhow::Result<Self> {
         let rank = cli.rank.map_or_else(|| from_launcher(["OMPI_COMM_WORLD_RANK", "RANK"], "--rank"), Ok)?;
         let workers = cli

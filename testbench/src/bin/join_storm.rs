@@ -105,7 +105,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let star = Star::new(StarOptions { workers: WORKERS + 1, ..StarOptions::default() });
     let (workers, attacker) = (&star.workers[..WORKERS], &star.workers[WORKERS]);
     let daemon = Daemon::on_ports(&star, &[]);
-    // A sender that cannot reach its rate may take twice the time.
+    // All turns together take `2 * joins / rate` seconds, or twice as long if the sender cannot reach its rate.
     let seconds = 4.0 * cli.joins as f64 / cli.rate as f64 + MARGIN.as_secs_f64();
     let arguments = format!("--floats {} --rounds 100000000 --seconds {seconds}", cli.floats);
     let group = Group::of(workers, daemon.address(), &arguments);

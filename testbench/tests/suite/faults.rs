@@ -334,7 +334,7 @@ fn a_pause_of_the_switch_expels_no_worker() {
             job.daemon.process.signal(Signal::STOP);
             sleep(Duration::from_millis(pause_ms));
             job.daemon.process.signal(Signal::CONT);
-            // By then, all leases that would expire have expired.
+            // This loop runs for two leases, so every lease that is going to expire does so within it.
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_millis(2 * SHORT_LEASE_MS) {
                 job.daemon.wait_for_results();

@@ -62,7 +62,7 @@ fn the_flight_recorder_shows_the_events_that_led_to_a_stall() {
     let opened = records.iter().rev().find(|record| record["what"] == "round_opened").expect("checked above");
     assert_eq!(opened["round"], head["status"]["round"]);
     assert!(records.is_sorted_by_key(|record| record["at_ms"].as_f64().expect("a time")));
-    // A request dumps all records again, through the control socket as well.
+    // A request, by a signal or through the control socket, dumps all records again.
     group.signal(1, Signal::CONT);
     daemon.wait_for_results();
     daemon.process.signal(Signal::USR1);

@@ -74,8 +74,8 @@ fn a_root_pause_is_reported_and_costs_only_time() {
             assert_complete(&results);
             assert_eq!(total(&results, "rejoins"), 0);
             let are_notified = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
-            // Of a shorter pause, perhaps 200 ms remain for the notification. A worker asks less and less often, and a
-            // busy machine may run it too late.
+            // If the pause is shorter than a lease, only about 200 ms of it remain for the notification. The intervals
+            // between a worker's queries grow, so on a busy machine, its query may come too late.
             let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
             assert!(all_are_notified, "each worker must be notified: {results:?}");
             let reported =

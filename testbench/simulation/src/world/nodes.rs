@@ -223,7 +223,7 @@ impl World<'_> {
                 self.report.resumed += 1;
                 self.checker.resumed(boot, round);
             }
-            // The switches below follow the root.
+            // A Reset also reaches the switches below the root, but it is counted only once.
             Event::Reset { .. } if at == 0 => {
                 self.report.resets += 1;
                 self.was_reset |=
