@@ -64,8 +64,9 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Applies a vector, unless the run is over or the vector is too stale. `made_from` is the number of the model from
-    /// which the vector was computed. Returns whether the vector was applied.
+    /// Applies a vector, unless the run is over, the vector is too stale, or it claims a model that does not exist yet.
+    /// `made_from` is the number of the model from which the vector was computed. Returns whether the vector was
+    /// applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -291,7 +292,8 @@ pub struct AsyncClientOptions {
 /// Computes gradients for a server until the server reports that the run is over. Returns the number of vectors sent.
 ///
 /// # Errors
-/// Fails if an environment fails, or if the server does not respond or serves a job with other vector or model lengths.
+/// Fails if an environment fails, if the server does not respond, or if the lengths of the server's vectors and model
+/// differ from those in `options`.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

@@ -82,7 +82,7 @@ impl LocalSide {
     }
 }
 
-/// Local half of a worker, and the worker's vectors in the form that the switch sums.
+/// Local half of a worker whose vectors a switch sums. It encodes them for the switch.
 struct SwitchedSide {
     local: LocalSide,
     codec: VectorCodec,

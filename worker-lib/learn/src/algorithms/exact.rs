@@ -74,7 +74,7 @@ impl Limbs {
         write(value, self.summed_bits, floats);
     }
 
-    /// Returns the sum, modulo 2^128, from `floats`, the sums of its limbs over all workers.
+    /// Reconstructs a sum, modulo 2^128, from `floats`, which contains the sums of its limbs over all workers.
     pub fn read_sum(self, floats: &[f32]) -> i128 {
         read(floats, self.summed_bits)
     }

@@ -102,8 +102,8 @@ impl GraphLayer {
     }
 }
 
-/// Returns the layers of a network with the given `parameters`. `image` is the shape of the network's input if that
-/// input is the output of a convolution.
+/// Returns the layers of a network with the given `parameters`. If the network's input is the output of a convolution,
+/// `image` is its shape; otherwise, it is `None`.
 pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<Image>) -> Vec<GraphLayer> {
     let mut preceding = image;
     let mut layers = Vec::with_capacity(network.layers().len());

@@ -55,7 +55,7 @@ pub trait StepActor: Send {
     fn spec(&self) -> &EnvSpec;
 
     /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
-    /// the number of environment steps of the run after which the learner had this model.
+    /// the number of environment steps that the run had taken when the learner produced this model.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -93,7 +93,7 @@ pub trait BatchLearner: Send {
     /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Returns the temporal-difference errors of the last batch, `[batch]`.
+    /// Returns the temporal-difference errors of the most recent batch, `[batch]`.
     fn errors(&self) -> &[f32];
 
     /// Writes the state of the learner to a checkpoint.
@@ -123,7 +123,7 @@ pub trait RolloutLearner: Send {
     /// Overwrites `gradient` with the next gradient from the rollout. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Notifies the learner that the last gradient was not aggregated.
+    /// Notifies the learner that its most recent gradient was not aggregated.
     fn skipped(&mut self) {}
 }
 
@@ -153,7 +153,7 @@ pub struct RemoteHalves {
     pub demand: Demand,
     /// The environment's shapes and limits.
     pub spec: EnvSpec,
-    /// All other fields of [`Halves`]; [`Self::with_source`] uses them.
+    /// Fields of [`Halves`] other than the local half, which [`Self::with_source`] adds.
     pub(super) rest: Rest,
 }
 

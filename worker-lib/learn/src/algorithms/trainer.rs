@@ -201,8 +201,9 @@ pub struct CommonParameters<'a> {
     pub environments: &'a mut Option<usize>,
 }
 
-/// Assembly of the algorithms of one family from their parts. The families are [`OnPolicy`](super::on_policy::OnPolicy)
-/// and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have checked the hyper-parameters of the algorithm.
+/// Family of algorithms, which assembles each of its algorithms from the parts of that algorithm. The families are
+/// [`OnPolicy`](super::on_policy::OnPolicy) and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have
+/// checked the hyper-parameters of the algorithm.
 pub trait Family<A> {
     /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///

@@ -114,7 +114,7 @@ impl<C: DeterministicAlgorithm> OffPolicyAlgorithm for C {
             noise: Vec::new(),
             rng: source.rng(settings.experience.seed),
             iterations: 0,
-            // Without synchronisation, a worker does not know which update its gradient becomes part of.
+            // Without synchronisation, a worker does not know to which update its gradient will contribute.
             always_policy: matches!(source, Source::Own(Mode::Asynchronous)),
             settings,
         })
@@ -313,7 +313,7 @@ mod tests {
         let clipped = noise.iter().filter(|x| x.abs() == 0.3).count();
         assert!(noise.iter().all(|x| x.abs() <= 0.3) && (1_200..1_500).contains(&clipped), "{clipped}");
         let variance = noise.iter().map(|x| x * x).sum::<f32>() / 1e4;
-        // The variance of a normal variable, 0.04, of which the tails are clipped.
+        // The variance is below 0.04, that of the normal distribution, because the tails are clipped.
         assert!((0.028..0.036).contains(&variance), "{variance}");
     }
 }

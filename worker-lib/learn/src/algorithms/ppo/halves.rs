@@ -200,7 +200,8 @@ impl PpoActor {
         Self { config, collector, layout, tally }
     }
 
-    /// Returns the observation normaliser and the factor for rewards that follow from the statistics in the model.
+    /// Returns the normaliser of the observations and the factor by which rewards are multiplied, both computed from
+    /// the statistics in the model.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
         let statistics: Vec<_> =
