@@ -11,8 +11,8 @@ use plotters::style::text_anchor::HPos;
 use crate::page::{MARGIN_PX, Page, label_style, short, write};
 use crate::{Paint, Quantity};
 
-/// Largest absolute value that is drawn. Larger values, which only a diverging run produces, would cause overflows in
-/// differences and powers.
+/// Largest absolute value that is drawn. Larger values, which only a diverging run produces, would cause differences
+/// and powers to overflow.
 const GREATEST: f64 = 1e100;
 
 /// Axis of a chart. The range of the axis is determined by the values that are drawn.
