@@ -113,7 +113,8 @@ impl FailureSource {
     /// Returns the failures of a draw.
     ///
     /// # Errors
-    /// Fails if the pool has no GPU for a cage of the cluster.
+    /// Fails if the pool has no GPU for a cage of the cluster, or if the cluster has fewer nodes than the recorded
+    /// faults concern.
     pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, StudyError> {
         match self {
             Self::Fixed { failures, .. } => Ok(failures.clone()),
@@ -187,7 +188,7 @@ pub struct Workload {
     pub jobs: JobSource,
     /// Source of the failures, before they are scaled by a rate factor.
     pub failures: FailureSource,
-    /// Random failures of larger failure domains.
+    /// Random failures of nodes, racks and switches.
     pub domains: Vec<DomainFailures>,
     /// Options of the simulation.
     pub options: Options,

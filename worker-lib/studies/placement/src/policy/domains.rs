@@ -8,7 +8,7 @@ use crate::state::State;
 /// Adds `size` free GPUs to `picks`, spread evenly over racks and then over nodes.
 pub fn spread(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     let cluster = state.cluster();
-    // The turn in which each GPU is taken if nodes, and then racks, are served in rotation.
+    // Order the GPUs so that the nodes take turns, and then reorder them so that the racks take turns.
     let mut of_node = vec![0_usize; cluster.nodes().len()];
     let mut turns: Vec<(usize, usize, usize)> = Vec::with_capacity(state.free);
     for gpu in state.free_gpus() {

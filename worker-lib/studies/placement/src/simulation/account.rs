@@ -14,9 +14,9 @@ pub struct GpuTime {
     pub overhead: f64,
     /// Time during which working GPUs were held by jobs that waited for the repair of another GPU.
     pub held: f64,
-    /// Failed GPUs.
+    /// Time during which GPUs were out of service after a failure.
     pub failed: f64,
-    /// GPUs without a job.
+    /// Time during which working GPUs were not held by any job.
     pub idle: f64,
 }
 
