@@ -1,4 +1,4 @@
-//! Results of a run, as metrics that are usual in the literature.
+//! Metrics of a run that are common in the literature.
 
 use super::bound::Bound;
 use super::simulation::Outcome;
@@ -42,7 +42,8 @@ pub struct Measurement {
     pub jct: Times,
     /// Time at which the last job completed, in seconds since the start of the simulation.
     pub makespan: f64,
-    /// Share of the jobs with deadlines that met their deadline; `None` if no job has a deadline.
+    /// Number of jobs that met their deadline, divided by the number of jobs that have one; `None` if no job has a
+    /// deadline.
     pub deadlines_met: Option<f64>,
     /// Lower bounds on the mean job completion time under any policy.
     pub bound: Bound,

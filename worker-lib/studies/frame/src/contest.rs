@@ -103,7 +103,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// Input of the draw, as created by `prepare`.
+    /// Input for the draw, as created by the argument `prepare` of [`Contest::run`].
     pub world: &'a W,
 }
 

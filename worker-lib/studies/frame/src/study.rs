@@ -104,7 +104,7 @@ pub struct Step<'a, C> {
     pub group: &'a mut Group,
     /// Parameters of the best policy so far; `None` before the first test.
     pub best: Option<&'a [f32]>,
-    /// Flag by which another thread requests that the iteration ends early.
+    /// Flag with which another thread requests that the iteration end early.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,

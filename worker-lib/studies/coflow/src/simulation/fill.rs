@@ -143,8 +143,8 @@ impl Filling {
 
     /// Computes the max-min fair rates of those flows whose two ports each have at least `least` of their capacity
     /// free, and subtracts the rates from the free capacities. The first `ingress` ports are ingress ports. If a flow
-    /// uses links between racks, the ports include links, and the same holds for each of the links. Returns whether any
-    /// flow has a rate.
+    /// uses links between racks, `free` also contains the links, and each link that the flow uses must also have at
+    /// least `least` of its capacity free. Returns whether any flow has a rate.
     ///
     /// If the level of a port is not above that of any port with which it shares a flow, the port is the bottleneck of
     /// all its flows and determines their rates. There is always such a port, and usually there are many, so few rounds
@@ -316,7 +316,8 @@ impl Filling {
                 (*phase, *weight) = (Phase::Fixed, 0.0);
             }
         }
-        // Sums of equal weights are exact, and sums are not used if all ports of one side are fixed.
+        // Sums of equal weights are exact, and sums are not used if all ports of one side are fixed; in these cases,
+        // they need not be recomputed.
         let has_open = |phases: &[Phase]| phases.contains(&Phase::Open);
         let (of_ingress, of_egress) = self.phases.split_at(ingress);
         if !W::IS_EQUAL && has_open(of_ingress) && has_open(of_egress) {
@@ -395,13 +396,13 @@ mod tests {
 
     #[test]
     fn small_weights_survive_the_subtraction_of_large_ones() {
-        // Port 0 sends almost all of the large flow's weight to port 2, which has little capacity; the small flow gets
-        // the rest.
+        // The large flow has almost all of the weight at port 0, but port 2 limits it to 0.25; the small flow gets the
+        // rest of port 0.
         let (rates, _) = fill(&[(0, 2, 1e18), (0, 3, 1e-6)], vec![1.0, 1.0, 0.25, 1.0]);
         assert_eq!(rates, [0.25, 0.75]);
     }
 
-    /// Max-min fairness: each flow has a busy port at which no flow has a higher rate per weight.
+    /// Checks max-min fairness: each flow has a busy port at which no other flow has a higher ratio of rate to weight.
     fn check(flows: &[(u32, u32, f64)], capacities: Vec<f64>) {
         let (rates, free) = fill(flows, capacities);
         for (flow, rate) in flows.iter().zip(&rates) {

@@ -23,9 +23,8 @@ struct Task {
 }
 
 impl Task {
-    /// Parses the name of a task. For example, `R23_22` is task 23 and depends on task 22. Other parts between
-    /// underscores (`_Stg1`) do not affect the order. Names such as `task_NDU5` and `MergeTask` have neither a number
-    /// nor dependencies.
+    /// Parses the name of a task. For example, `R23_22` is task 23 and depends on task 22. Parts that are not numbers,
+    /// such as `Stg1`, are ignored. Names such as `task_NDU5` and `MergeTask` have neither a number nor dependencies.
     fn of(name: &str, line: usize) -> Self {
         let mut words = name.split('_');
         let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
