@@ -10,7 +10,7 @@
 //! | rollout of `n` steps of one environment | bytes |
 //! |---|---|
 //! | tag, 2 | 4 |
-//! | steps, episodes, their returns, their lengths since the last rollout | 16 |
+//! | steps and episodes since the last rollout; sums of the episodes' returns and lengths | 16 |
 //! | statistics of the algorithm | 4 each |
 //! | estimated value of the observation after the rollout | 4 |
 //! | state of a recurrent policy before the first step | 4 per value |
@@ -85,7 +85,7 @@ impl ItemFormat {
         Ok(())
     }
 
-    /// Encodes the rollout of environment `env` in `buffer`.
+    /// Encodes the part of `buffer` that belongs to environment `env` as a rollout.
     pub(super) fn rollout(
         &self,
         buffer: &RolloutBuffer,
@@ -113,7 +113,7 @@ impl ItemFormat {
     }
 
     /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics to
-    /// `statistics`, and returns the tail.
+    /// `statistics`, and returns its episode statistics.
     pub(super) fn read_rollout(
         &self,
         bytes: &[u8],

@@ -17,7 +17,7 @@ pub struct Publisher {
     offers: Arc<Offers>,
     thread: Option<JoinHandle<()>>,
     every: Duration,
-    /// Time of the last offered policy, and its number of updates.
+    /// Time at which the last policy was offered, and number of updates of that policy.
     offered: Option<(Instant, u64)>,
 }
 

@@ -57,7 +57,7 @@ struct State {
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
-    /// Whether another name has taken this one's slot.
+    /// Whether another name has displaced the name of this model.
     is_displaced: bool,
 }
 

@@ -68,8 +68,8 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a successful response for the usual timeout plus
-    /// `wait`.
+    /// Sends a request to one source, and returns the response when its head has arrived. The timeout is the usual one
+    /// plus `wait`. Fails if the status of the response is not a success.
     pub(crate) async fn ask(
         &self,
         at: usize,

@@ -1,5 +1,4 @@
-//! Tests of the access control of servers for reading and publishing. The means are tokens, TLS and client
-//! certificates.
+//! Tests of access control for reading and publishing: tokens, TLS and client certificates.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

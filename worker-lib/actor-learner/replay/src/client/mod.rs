@@ -194,8 +194,8 @@ impl Inner {
         }
     }
 
-    /// Returns the pause after `failures` failures. It is an exponential backoff that is chosen randomly between half
-    /// its value and its full value.
+    /// Returns the pause after `failures` consecutive failures: a random time between half the exponential backoff and
+    /// the full backoff.
     fn backoff(&self, failures: u32) -> Duration {
         let longest =
             self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);

@@ -181,7 +181,7 @@ impl Inner {
         match &answer.failure {
             None => shard.succeeded(),
             Some(status) if is_failure_of_shard(status) => shard.failed(|failures| self.backoff(failures)),
-            // The known size of the shard is outdated.
+            // The shard could not serve the draw, so its last known size is outdated.
             Some(status) => {
                 if is_held_back(status) {
                     shard.held_back(table, PAUSE);

@@ -120,11 +120,11 @@ fn message(item: NewItem) -> NewItemMessage {
 struct Attempt {
     inner: Arc<Inner>,
     preference: Arc<[usize]>,
-    /// Index in `preference`.
+    /// Index of the current shard in `preference`.
     at: usize,
     failures: u32,
     began: Instant,
-    /// Time at which this shard may first have stored the items without acknowledging them.
+    /// Earliest time at which the current shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: RequestSlot,
 }

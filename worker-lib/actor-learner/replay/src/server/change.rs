@@ -27,7 +27,7 @@ pub struct Batch {
     pub first: Origin,
     /// Items to insert.
     pub items: Vec<NewItem>,
-    /// Maximum time for which the whole batch may be held back.
+    /// Maximum time for which the shard may hold back the batch as a whole.
     pub wait: Duration,
 }
 
@@ -36,7 +36,7 @@ pub struct Batch {
 pub struct Inserted {
     /// Keys of the stored items, in the order of the batch; 0 for an item that an earlier request had already stored.
     pub keys: Vec<u64>,
-    /// Reason why the remaining items are not stored.
+    /// Reason why the remaining items were not stored; `None` if all items are stored.
     pub refused: Option<ShardError>,
     /// Number of items in the table.
     pub size: u64,
@@ -51,7 +51,7 @@ enum Step {
 }
 
 impl Shard {
-    /// Inserts items. Returns once the items have the durability of the shard's configuration.
+    /// Inserts items. Returns once the items have the durability that the shard's configuration requires.
     ///
     /// # Errors
     /// Returns the reason if none of the items was inserted.

@@ -151,7 +151,7 @@ impl Directory {
         self.disk.names().map_err(|source| StoreError::io("list", &self.path, source))
     }
 
-    /// Returns the numbers of all files of the kind `kind`, in ascending order.
+    /// Returns the numbers N of all files named `KIND-N`, in ascending order.
     fn numbers(&self, kind: &str) -> Result<Vec<u64>, StoreError> {
         let number = |name: &String| name.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();

@@ -104,7 +104,7 @@ impl Table {
         self.slots[*self.by_key.get(&key)? as usize].as_ref()
     }
 
-    /// Checks whether the table could accept an item at any time.
+    /// Checks whether the table can ever accept the item.
     ///
     /// # Errors
     /// Fails if a selector does not accept the priority, or if the payload does not fit into an empty table.

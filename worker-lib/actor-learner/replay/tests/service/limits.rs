@@ -155,7 +155,7 @@ async fn a_failed_journal_recovers_without_a_restart() {
 #[test]
 fn the_systemd_unit_is_confined() {
     let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/dist/replayd.service");
-    // The threshold is an exposure level of 2.5 on the scale of 10.
+    // A threshold of 25 corresponds to an exposure level of 2.5 on systemd's scale from 0 to 10.
     let checked =
         Command::new("systemd-analyze").args(["security", "--offline=yes", "--threshold=25", unit]).output();
     match checked {

@@ -68,7 +68,7 @@ pub(super) struct World {
 /// Runs the simulated world of a seed.
 ///
 /// # Errors
-/// Returns the guarantee that was violated.
+/// Returns a description of the guarantee that was violated.
 pub(super) fn run(seed: u64) -> Result<Summary, String> {
     let mut world = World::new(seed)?;
     for _ in 0..STEPS {

@@ -185,8 +185,8 @@ fn files_in_format_1_are_read() {
 #[test]
 fn damage_to_files_in_format_1_is_reported() {
     let name = "journal-0000000000000001";
-    // In such a file, a table's name is stored only once. If it is damaged, the table's items are lost, and the file
-    // is kept.
+    // A file in format 1 stores the name of each table only once. If the name is damaged, the items of the table are
+    // lost, and the file is kept.
     for at in (48..JOURNAL_1.len()).filter(|at| is_near_a_frame(JOURNAL_1, *at) || at % 61 == 0) {
         let mut flipped = JOURNAL_1.to_vec();
         flipped[at] ^= 1 << (at % 8);
