@@ -31,8 +31,7 @@ impl LimitStatus {
         Self { limit: limit.name(), used: used as u64, value: value as u64, option: limit.option() }
     }
 
-    /// Returns whether the switch has divided the limit among its threads, so that the values of all threads must be
-    /// added.
+    /// Returns whether the switch divides the limit among its threads. If so, the values of all threads must be added.
     pub fn is_divided(&self) -> bool {
         [Limit::Memory, Limit::JobMemory, Limit::KeylessMemory, Limit::Slots]
             .iter()

@@ -86,8 +86,8 @@ impl Config {
     }
 }
 
-/// Amount of memory for sums, in bytes, for which one slot is allocated. Jobs with much smaller segments run out of
-/// slots before they run out of memory for sums.
+/// Number of bytes of memory for sums per allocated slot. Jobs with much smaller segments run out of slots before they
+/// run out of memory for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
 /// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for

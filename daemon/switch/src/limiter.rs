@@ -196,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that no source gets more than its burst and its rate, whichever sources share its cells.
+        /// Checks that no source exceeds its burst and its rate, regardless of which sources share its cells.
         #[test]
         fn no_source_exceeds_its_rate(steps in proptest::collection::vec((0u32..20_000, 0u64..20), 1..3000)) {
             let mut limiter = Limiter::new(&StrangerLimits { total_rate: 1_000_000, ..LIMITS });

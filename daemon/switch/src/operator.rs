@@ -167,7 +167,7 @@ fn set_limits(state: &mut State, limits: &Limits) {
     state.limiter.set_rates(&strangers);
     state.config =
         Config { slow_ms, job_memory_bytes, max_jobs_per_source, strangers, non_finite, ..state.config };
-    // A shorter limit must be checked earlier.
+    // If a limit has become shorter, the next check must take place earlier.
     state.expect_tick();
 }
 

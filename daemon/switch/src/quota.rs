@@ -1,4 +1,4 @@
-//! Creation of jobs within the quotas of jobs and hosts.
+//! Creation of jobs, within the limits of the switch and the quota of each address.
 //!
 //! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The number of
 //! jobs that count for one address is limited: these are the jobs that the address created and that still wait for
@@ -35,9 +35,8 @@ impl Footprint {
     }
 
     /// Returns the memory, in bytes, that the sums of a job with `slots` slots would take if the ratio of sums to slots
-    /// was the same as in this footprint.
+    /// were the same as in this footprint.
     fn memory_bytes_for(&self, slots: usize) -> usize {
-        // Scale in proportion to the slots.
         let bytes = self.memory_bytes() as u128 * slots as u128 / self.slots.max(1) as u128;
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }

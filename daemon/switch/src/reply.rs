@@ -343,7 +343,7 @@ fn join_ack_padding(join: &JoinRepr) -> u16 {
     (JOIN_LEN_BYTES as u16).saturating_add(join.padding_len).saturating_sub(ACK_LEN_BYTES as u16)
 }
 
-/// Returns the bitmap of some segments of a range.
+/// Returns a bitmap of the given segments of a range.
 pub(crate) fn bitmap_of(
     range: RangeRepr,
     indices: impl Iterator<Item = SegmentIndex>,

@@ -16,7 +16,7 @@ const BATCHES_PER_WINDOW: u32 = 4;
 const MIN_WINDOW: u32 = 8;
 /// Maximum time between two Confirms while the parent confirms no further segments.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// Number of doublings after which a timeout has reached [`LONGEST_WAIT`] in any case.
+/// Number of doublings after which every timeout has reached [`LONGEST_WAIT`].
 const MAX_DOUBLINGS: u32 = 8;
 const WORDS: usize = MAX_RANGE_SEGMENTS as usize / u64::BITS as usize;
 

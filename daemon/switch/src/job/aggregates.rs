@@ -53,14 +53,14 @@ struct Staging {
     number: Round,
     /// Number of segments of the vector that are staged.
     received: u32,
-    /// Generation that marks the slots of these segments.
+    /// Generation that marks the slots of the staged segments.
     mark: Generation,
     /// Number of worker gradients in the vector.
     contributions: u16,
     /// Sum to which the preceding vector was added, if that vector was admitted.
     taken_by: Option<Sum>,
-    /// Last Confirm of the preceding vector, if the switch answered it before it knew which aggregate contains the
-    /// vector.
+    /// Last Confirm of the preceding vector, if the switch answered that Confirm before the aggregate that contains the
+    /// vector was known.
     asked: Option<Asked>,
     /// First segment of the preceding vector that has yet to be added. This segment and the segments after it still
     /// occupy the staging memory of the member.
@@ -93,8 +93,8 @@ pub(crate) enum Receipt {
     Pending,
     /// The vector is the next one that the switch expects from the member; some of its segments may have arrived.
     Expected,
-    /// The vector is neither the last admitted one nor the expected one. The field is the number of the expected
-    /// vector.
+    /// The vector is neither the one that was admitted last nor the expected one. The field is the number of the
+    /// expected vector.
     Unknown(Round),
 }
 
@@ -305,15 +305,15 @@ impl Aggregates {
         self.staging[member.get()].asked.take()
     }
 
-    /// Returns whether this switch may keep the results of an aggregate that the parent sends again.
+    /// Returns whether this switch has room for the results of an earlier aggregate that the parent resends.
     pub(super) fn may_keep(&self, aggregate: Round) -> bool {
         let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
         let distance = self.filling.distance_from(aggregate) as usize;
         !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
     }
 
-    /// From now on, also keeps the results of the aggregate `first` and of those after it (see [`Self::may_keep`]).
-    /// Their histories are not known.
+    /// Extends the kept aggregates back to `first` (see [`Self::may_keep`]). The histories of the added aggregates are
+    /// not known.
     pub(super) fn reach_back(&mut self, first: Round) {
         let (oldest, mut aggregate) = (self.oldest_kept(), first);
         while aggregate.is_before(oldest) {
@@ -397,7 +397,7 @@ impl Aggregates {
         Ok(Acceptable { is_first, received: if is_first { 1 } else { staging.received + 1 } })
     }
 
-    /// Begins a vector. Discards the staged segments of an earlier vector.
+    /// Begins a new vector of a member, and discards the staged segments of the member's earlier vector.
     pub(super) fn begin_vector(&mut self, member: MemberId, seg: Seg, mark: Generation) {
         let staging = &mut self.staging[member.get()];
         (staging.received, staging.contributions) = (0, seg.contributions);
@@ -430,8 +430,8 @@ impl Aggregates {
         }
     }
 
-    /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments have been
-    /// added.
+    /// Records the first segment of a member's admitted vector that has yet to be added. `from` is `None` if all
+    /// segments have been added.
     pub(super) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         self.staging[member.get()].unadded_from = from;
     }

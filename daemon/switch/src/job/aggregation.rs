@@ -156,7 +156,8 @@ impl<'a> Aggregation<'a> {
         *self.slot_mut(round, total.index) = Slot { contributors, generation, round, contributions, state };
     }
 
-    /// Checks whether the packet can be a contribution to this job in any state of the job.
+    /// Checks the conditions that do not depend on the round: the job is not halted, the segment exists, and the
+    /// contribution has the length of the segment.
     pub(super) fn check(&self, seg: Seg, floats: &[u8]) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
@@ -184,7 +185,8 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Decides whether a contribution is admitted, given the slot of its segment, and its round if the round is open.
+    /// Decides whether a contribution is admitted. `slot` is the slot of its segment, and `opened` the state of its
+    /// round if the round was opened and is still kept.
     fn admission(&self, member: MemberId, seg: Seg, slot: &Slot, opened: Option<&OpenRound>) -> Admission {
         let Seg { round, index, .. } = seg;
         if slot.is_done(round) {
@@ -197,7 +199,8 @@ impl<'a> Aggregation<'a> {
         if slot.is_open(round) {
             return match opened {
                 None => Admission::Refused(DropReason::StaleRound),
-                // Check this first: a restarted worker may have the id, and so the bit, of its predecessor.
+                // Check this first: a restarted worker may have the id of its predecessor, whose contribution the slot
+                // may already hold.
                 Some(open) if !open.participants.contains(member) => {
                     Admission::Refused(DropReason::NotParticipant)
                 }
@@ -269,7 +272,8 @@ impl<'a> Aggregation<'a> {
         self.job.layout.packet_len(index, ElementType::F32)
     }
 
-    /// Returns whether contributions are kept until the segment is finished and then added in the order of ranks.
+    /// Returns whether the contributions to a segment are kept until the segment is finished and then added in the
+    /// order of ranks.
     pub(crate) fn is_ordered(&self) -> bool {
         self.job.rounds.synchronous().is_some_and(|rounds| rounds.order().is_some())
     }
@@ -341,8 +345,8 @@ impl<'a> Aggregation<'a> {
         Some(self.slot(round, index).contributors.len())
     }
 
-    /// Completes a segment that has no participants with zeros, which do not change the parent's sum. Returns false if
-    /// the segment was already sent, or if the previous round of the segment is not finished.
+    /// Completes a segment of a round that has no participants, by contributing zeros, which do not change the parent's
+    /// sum. Returns false if the segment was already sent, or if the previous round of the segment is not finished.
     fn contribute_nothing(&mut self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
@@ -354,8 +358,8 @@ impl<'a> Aggregation<'a> {
         true
     }
 
-    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
-    /// the segment is not finished, or if its result is no longer kept.
+    /// Puts the result of a segment into the batch. Returns false if the segment, or the aggregate in an asynchronous
+    /// job, is not finished, or if the result is no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -436,9 +440,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Returns whether the members wait for the parent's result of a segment. In the round in which the parent resumed
-    /// the job, the parent may already have a result although some members have not contributed. The reason is that a
-    /// member that got the result from an earlier run of this switch does not contribute again.
+    /// Returns whether the members wait for the parent's result of a segment. In the round at which the parent resumed
+    /// the job, the parent may already have a result although some members have not contributed, because a member that
+    /// received the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         if self.job.passes_on() {
             return !self.is_overtaken(round) && !self.has_result(round, index);

@@ -93,8 +93,8 @@ fn results(sent: &[Sent]) -> impl Iterator<Item = &Sent> {
     sent.iter().filter(|sent| matches!(sent, Sent::Result { .. }))
 }
 
-/// Returns the maximum number of packets, sent to all members together, that queued work may send in a turn. The last
-/// step may exceed the limit, because it begins before the limit is reached.
+/// Returns the maximum number of packets, counted over all members, that queued work may send in a turn. The last step
+/// may exceed the limit, because it begins before the limit is reached.
 fn most_in_a_turn(members: usize) -> usize {
     2 * (MAX_WORK_COST / WORK_COST_PER_DATAGRAM) as usize + members
 }

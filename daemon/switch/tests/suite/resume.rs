@@ -99,7 +99,7 @@ fn all_former_members_resume_with_new_round_numbers() {
     assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
     switch.round(&[1, 2], BASE);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
-    // A packet of the earlier run cannot be mistaken for one of this run.
+    // A packet of the earlier run cannot be mistaken for a packet of this run.
     let late = switch.data(1, 2, NEXT, &[9.0]);
     assert!(matches!(late[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]), "{late:?}");
 }
@@ -508,7 +508,7 @@ fn a_job_yields_to_a_resumed_history_once_and_only_in_its_first_lease() {
     for (host, resume) in [(2, None), (3, Some(known)), (4, fresh)] {
         send_join(&mut switch, host, JoinRepr { resume, ..join(0) });
     }
-    // A refused Join changes nothing, either.
+    // A refused Join changes nothing either.
     let sent = switch.control(5, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..undeclared(LATEST, 0) }));
     assert!(matches!(sent[..], [Sent::Ack { status: Status::GradientLenMismatch, .. }]), "{sent:?}");
     assert_eq!(switch.switch.epoch_of(JOB), epoch);
@@ -567,7 +567,7 @@ fn an_asynchronous_job_also_yields_to_a_resumed_history() {
 }
 
 /// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may rely on the
-/// answer of the first one.
+/// answer of the first incarnation.
 #[test]
 fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };

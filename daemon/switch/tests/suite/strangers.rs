@@ -168,7 +168,8 @@ fn a_storm_of_forged_joins_does_not_affect_members() {
     for round in 0..2000 {
         for (host, others_wait) in [(1, true), (2, true), (3, false)] {
             for _ in 0..20 {
-                // Knuth's MMIX generator: addresses, ports, jobs and sizes of all kinds, the members' job too.
+                // Knuth's MMIX generator produces arbitrary addresses, ports, jobs and sizes, including the job of the
+                // members.
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let sender = from((random >> 32) as u32, (random >> 16) as u16);
@@ -349,7 +350,7 @@ fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
 #[test]
 fn keyless_jobs_leave_capacity_for_keyed_jobs() {
     let (mut switch, key) = with_key(MAX_JOBS);
-    // One non-member with a proven address takes all capacity of jobs without a key.
+    // One non-member with a proven address uses up the capacity for jobs without a key.
     let mut taken = 0;
     for job in 1000..1000 + MAX_JOBS as u32 {
         let packet = control(job, 1, ControlBody::Join(join(1)));

@@ -95,7 +95,7 @@ pub struct AckRepr<'a> {
     pub formed: bool,
     /// Whether the switch has lost its parent, without which it delivers no new sums.
     pub orphaned: bool,
-    /// Whether a member set the threshold H, so that H does not follow the number of members.
+    /// Whether a member has pinned the threshold H. If not, H follows the number of members.
     pub pinned: bool,
     /// Answer to a Join in which [`part`](super::JoinRepr::part) is set: number of parts into which the switch divides
     /// long vectors, from 1 to [`MAX_PARTS`]. Otherwise 1.
