@@ -328,9 +328,9 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// Waits until none of the daemons sums or delivers any more segments, and returns the number of results of each. The
-/// wait is necessary after a process that feeds them was stopped: on a busy machine, a daemon may have to wait for a
-/// CPU before it can read its packets.
+/// Waits until none of the daemons sums or delivers any more segments, and returns the number of results of each. Call
+/// it after a process that sends packets to the daemons was stopped: on a busy machine, a daemon may have to wait for a
+/// CPU before it can read these packets.
 ///
 /// # Panics
 /// Panics if the numbers still change after [`SOON`].

@@ -107,7 +107,7 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it.
     switches: Vec<Switch>,
-    /// Time at which the last turn of each switch ended.
+    /// Time at which the current or, between two turns, the last turn of each switch ends.
     turn_ends: Vec<Instant>,
     /// Members, thresholds and sent aggregates of each switch, as the checker knows them.
     censuses: Vec<Census>,
@@ -487,7 +487,8 @@ impl Simulation<'_> {
             for event in events {
                 self.hear_event(at, event, is_open)?;
             }
-            // Members that resume a job may not know whether H was pinned.
+            // The pinned H is taken from the switch, because members that resume a job might not know whether H was
+            // pinned.
             self.censuses[at].pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
         }
         finished.map_or(Ok(()), |finished| self.censuses[at].finish(finished, begun_with))
@@ -592,7 +593,7 @@ impl Simulation<'_> {
         violated(Rule::Agreement, detail)
     }
 
-    /// Follows the current incarnation of the job at the root; if there is none, keeps the last one.
+    /// Records the epoch of the root's current job. If the root has no job, the recorded epoch stays unchanged.
     pub(super) fn follow_epoch(&mut self) {
         if let Some(epoch) = self.switches[0].epoch_of(JOB) {
             self.censuses[0].enter(epoch);

@@ -169,7 +169,7 @@ struct Slot {
     count: usize,
     /// Workers in the sum: bit i stands for worker i.
     seen: u64,
-    /// Last result.
+    /// Result of the last round that was completed in this slot.
     result: Option<u64>,
 }
 

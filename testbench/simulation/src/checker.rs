@@ -219,7 +219,7 @@ pub(super) fn mix(x: u64) -> u64 {
 /// A packet that a switch sent.
 struct Segment {
     seg: Seg,
-    /// Elements, widened.
+    /// Elements, converted to f32.
     floats: Vec<f32>,
     element: ElementType,
 }

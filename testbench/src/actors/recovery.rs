@@ -170,7 +170,7 @@ fn wait<T>(what: &str, find: impl FnMut() -> Option<T>) -> T {
     wait::until_some(what, HANGS, find)
 }
 
-/// Returns the processes of a kind that `parent` has started, with their command lines.
+/// Returns the process id and the command line of each process of a kind that `parent` has started.
 fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());

@@ -320,7 +320,8 @@ impl Outcome {
     }
 
     fn render(&self, cli: &Cli, world: World) -> String {
-        // The first round includes the time until this worker learns that all others have joined.
+        // The first round is excluded, because it includes the time until this worker learns that all others have
+        // joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
         sorted.sort_unstable();
         let quantile = |q: f64| {

@@ -109,7 +109,8 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let seconds = 4.0 * cli.joins as f64 / cli.rate as f64 + MARGIN.as_secs_f64();
     let arguments = format!("--floats {} --rounds 100000000 --seconds {seconds}", cli.floats);
     let group = Group::of(workers, daemon.address(), &arguments);
-    // After this number of results, the switch has touched the memory of both rounds.
+    // After this number of results, the switch has used the memory of two consecutive rounds, so that its memory does
+    // not grow further without forged Joins.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
     let calm = BackgroundTraffic::Calm(cli.decoy.then_some(Kind::Decoy));

@@ -158,7 +158,7 @@ fn run(star: &Star, daemon: &Daemon, load: Load, job: usize) -> Run {
 }
 
 impl Cost {
-    /// Returns whether the medians keep the promise.
+    /// Returns whether the medians over all turns keep the promise about packet loss.
     fn is_kept(&self) -> bool {
         self.excess_us.median <= MIN_TIMEOUT.as_secs_f64() * 1e6 && self.packets.median <= PROMISED_PACKETS
     }

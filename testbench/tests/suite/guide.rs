@@ -81,7 +81,7 @@ impl Chapter {
             return;
         }
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
-        // Chapters use the same ports of the loopback interface.
+        // Chapters use the same ports of the loopback interface, so only one of them runs at a time.
         let _chapter = CHAPTER.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sensitive = changes_host || needs_rack;
         let _alone = is_sensitive.then(alone);

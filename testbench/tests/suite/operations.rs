@@ -115,7 +115,7 @@ fn tshark_reads_packets_captured_on_the_ports_of_a_daemon() {
     capture.wait_for("capturing on s1, s2", SOON);
     let results = Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
     assert_eq!(results.len(), 2);
-    // These packets have a ToS that is not that of the protocol.
+    // The capture must not contain these packets, because their ToS is not that of the protocol.
     star.workers[0].run(["ping", "-q", "-c", "3", "-i", "0.01", "10.9.0.254"]);
     let finished = capture.stop(Signal::INT, SOON);
     assert!(

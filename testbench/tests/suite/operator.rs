@@ -84,7 +84,7 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     daemon.process.wait_for("has been waiting for member", SOON);
     group.signal(1, Signal::CONT);
 
-    // A signal does the same, and the job has not been interrupted.
+    // SIGHUP also reloads the file, and the job is not interrupted.
     fs::write(&path, "slow_ms = 300\nlog_level = 'debug'\n").unwrap();
     daemon.process.signal(Signal::HUP);
     daemon.process.wait_for("setting=\"log_level\"", SOON);

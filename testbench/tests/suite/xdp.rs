@@ -244,7 +244,7 @@ fn interfaces_that_cannot_be_served_are_refused_with_the_reason() {
         let second = refused(&star.switch, port);
         assert!(second.stderr.contains("\"s1\" is already served by another iswitchd"), "{second:?}");
     }
-    // In another namespace the interface has no owner, but it still has its program.
+    // In another namespace, no daemon claims the interface, but its XDP program is still attached.
     let elsewhere = Namespace::new("other");
     star.switch.ip(&format!("link set s1 netns {}\n", elsewhere.name()));
     assert!(has_program(&elsewhere, "s1"));

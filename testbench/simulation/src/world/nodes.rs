@@ -232,7 +232,8 @@ impl World<'_> {
             Event::ThresholdSet { threshold, .. } => {
                 self.report.thresholds += 1;
                 self.switches[at].is_pinned = threshold > 0;
-                // An open round keeps the threshold with which it was opened.
+                // A round that is already open keeps its earlier threshold, so the operator may have to reset the job
+                // again.
                 self.was_reset = false;
             }
             // The pinned H ended with the job. If the flag remained set, the operator would reset the job of the other
