@@ -219,8 +219,8 @@ impl Queue {
     }
 }
 
-/// Writes lines until all senders are gone. If lines were dropped since the previous call of `say_lost`, calls it with
-/// their number.
+/// Writes lines until all senders are gone. If lines have been dropped since the previous call of `say_lost`, calls
+/// `say_lost` with the number of these lines.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;

@@ -36,7 +36,7 @@ pub(crate) struct Detached<'a> {
     lifetime: PhantomData<&'a mut f32>,
 }
 
-// SAFETY: the struct is equivalent to a mutable slice of numbers.
+// SAFETY: the struct is equivalent to a mutable slice of numbers, which is `Send`.
 unsafe impl Send for Detached<'_> {}
 
 impl Detached<'_> {
@@ -51,9 +51,9 @@ impl Detached<'_> {
     /// Returns the elements as a slice. `T` must have the size of an element.
     fn slice<T>(&mut self) -> &mut [T] {
         debug_assert_eq!(size_of::<T>(), self.element.len_bytes());
-        // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value; any bits
-        // are a number of the types in `values`. Python code that writes to the array meanwhile causes a data race, as
-        // with all libraries that work on arrays without the lock; the docstrings say so.
+        // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value. Every bit
+        // pattern is a valid number of each type in `values`. If Python code writes to the array meanwhile, this is a
+        // data race, as with all libraries that work on arrays without the lock; the docstrings say so.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.cast(), self.len) }
     }
 }
@@ -122,7 +122,7 @@ impl<'py> Elements<'py> {
         let py = array.py();
         let newest = [("max_version", (1, 0))].into_py_dict(py)?;
         let lent = match array.call_method("__dlpack__", (), Some(&newest)) {
-            // Libraries older than DLPack 1.0 do not accept the argument.
+            // Libraries that predate DLPack 1.0 do not accept `max_version`.
             Err(error) if error.is_instance_of::<PyTypeError>(py) => array.call_method0("__dlpack__"),
             lent => lent,
         }?;

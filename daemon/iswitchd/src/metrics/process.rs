@@ -24,7 +24,8 @@ pub(super) struct Process {
     /// Time at which the machine booted, in seconds since the Unix epoch.
     boot_s: f64,
     max_descriptors: Option<u64>,
-    // The first call that asks for these values makes a system call that the sandbox does not permit.
+    // Both values are read before the daemon enters its sandbox, which forbids the system call of the first query for
+    // them.
     ticks_per_second: u64,
     page_bytes: u64,
 }

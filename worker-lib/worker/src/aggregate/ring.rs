@@ -3,8 +3,8 @@
 //! neighbour.
 //!
 //! A worker sends one stream of 2 (N - 1) chunks and receives another stream of equal length. It first sends its own
-//! chunk. Each further chunk is the one that it has just received: for the first N - 1 chunks that it receives, it adds
-//! its own contribution; it forwards the others unchanged.
+//! chunk. After that, it sends each chunk that it has just received: it adds its own contribution to the first N - 1
+//! chunks that it receives, and forwards the others unchanged.
 
 use std::net::{SocketAddrV4, TcpListener};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct RingOptions {
     pub gradient_len: u32,
     /// Whether a worker forwards whole chunks only, or each part of a chunk as soon as it is summed.
     pub style: Style,
-    /// Timeout for connections to the neighbours and, once connected, for data from them.
+    /// Timeout for connecting to the neighbours and, once connected, for receiving data from them.
     pub timeout: Duration,
 }
 
@@ -205,7 +205,7 @@ impl Ring {
         let Some(chunk) = incoming.get(step).cloned() else { return Ok(0) };
         let left = byte_len(&chunk) - within;
         if step + 1 >= self.workers {
-            // From this step on, the chunk is complete: it is stored as it is.
+            // From this step on, the received chunks are complete sums, so they are stored unchanged.
             let place: &mut [u8] = bytemuck::cast_slice_mut(&mut self.sum[chunk]);
             let len = previous.read_some(&mut place[within..])?;
             progress.received += len;

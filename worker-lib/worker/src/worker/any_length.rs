@@ -126,7 +126,7 @@ pub struct AnyLengthWorker {
     members: Vec<Worker>,
     /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
-    /// Number of times that the switch has readmitted the worker in these memberships.
+    /// Number of times that the switch has readmitted the worker in the memberships that have been dropped.
     past_rejoins: u64,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
@@ -300,8 +300,8 @@ impl AnyLengthWorker {
     }
 
     /// Returns the membership in the job for vectors of `floats` elements of the given types, and joins the job if
-    /// necessary. Vectors that fit in one packet share a job. If there is a deadline, joining the job and each of its
-    /// rounds end at that time.
+    /// necessary. Vectors that fit in one packet share a job. If there is a deadline, it limits both the time to join
+    /// the job and the duration of the membership's next rounds.
     fn member(
         &mut self,
         elements: ElementTypes,
@@ -406,7 +406,7 @@ fn reduce_buffered(
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
-/// Returns whether, after this error, the worker may lack sums that the other workers have.
+/// Returns whether the worker may lack sums that the other workers have, after it has failed with this error.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

@@ -296,7 +296,7 @@ impl Enrolment {
                 self.admissions += 1;
                 self.epoch = membership.boot;
                 self.heartbeat_interval = heartbeat_interval(membership.lease);
-                // The switch must hear from the member at once (requirement M-12): by its contribution or by a
+                // The switch must hear from the member immediately (requirement M-12): by its contribution or by a
                 // heartbeat.
                 self.heartbeat_at = match self.config.join.mode {
                     Mode::Synchronous => now.plus(self.heartbeat_interval),

@@ -106,10 +106,10 @@ pub(super) struct WorkerProtocol {
     /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
     /// Whether the member has received these sums, and does not merely know their history. When a member joins late, it
-    /// learns the history before a round that other members may not have finished yet. It has no learner state to share
-    /// until it has finished a round itself.
+    /// learns the history before a round that other members might not have finished yet. It has no learner state to
+    /// share until it has finished a round itself.
     has_history: bool,
-    /// History before the last sum, if the caller's `sums` still contain that sum; otherwise zero.
+    /// History before the most recent sum, if the caller's `sums` still contain that sum; otherwise zero.
     previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
@@ -210,7 +210,7 @@ impl WorkerProtocol {
     }
 
     /// Returns whether the member is already at the position at which `membership` begins. If so, the caller needs no
-    /// further notice of the sums that it lacks, and it may already have contributed to the round.
+    /// further notice of the sums that the member lacks, and may already have contributed to the round.
     pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
@@ -227,7 +227,7 @@ impl WorkerProtocol {
             // Until it has received the sum, the member keeps the history of the members that lack it.
             Standing::Awaits => {}
             Standing::Supplies => self.history = membership.history,
-            // The member may still hold the last sum: `previous` remains valid.
+            // The member may still hold its most recent sum: `previous` remains valid.
             Standing::Fresh | Standing::Resumed if self.history == membership.history => {}
             Standing::Fresh | Standing::Resumed => self.adopt(membership.history),
         }
@@ -278,7 +278,7 @@ impl WorkerProtocol {
         &self.counters
     }
 
-    /// Returns the number of gradients in each segment of the last sum, `[segment_count]`.
+    /// Returns the number of gradients in each segment of the most recent sum, `[segment_count]`.
     pub(super) fn contributions(&self) -> &[u16] {
         &self.contributions
     }
@@ -293,8 +293,8 @@ impl WorkerProtocol {
         self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
-    /// Begins to send the last sum to the members that lack it. This takes one round, which precedes the caller's next
-    /// round.
+    /// Begins to send the most recent sum to the members that lack it. This takes one round, which precedes the
+    /// caller's next round.
     pub(super) fn begin_supplying(&mut self, now: Instant) {
         self.begin(now, Part::Supplies);
     }

@@ -18,7 +18,7 @@ use super::link::Link;
 /// Joins.
 pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 
-/// Asks the switch about a job without joining it.
+/// Query about a job, which the switch answers without admitting the worker.
 pub(super) struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,

@@ -85,8 +85,8 @@ impl ScatteredReceive {
         self.received.len - self.received.stride * self.count().saturating_sub(1)
     }
 
-    /// Returns the Segs of the datagrams if all have the length of a full segment, in which case all floats are at
-    /// their destinations. Otherwise, returns an empty slice. The last datagram may be shorter.
+    /// Returns the Segs of the datagrams if all datagrams have the length of a full segment, except that the last one
+    /// may be shorter; all floats are then at their destinations. Otherwise, returns an empty slice.
     pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
         let is_laid_out = match self.count() {
             0 => false,

@@ -27,12 +27,12 @@ pub use super::enrolment::{JoinProgress, SessionConfig};
 #[derive(Debug)]
 pub struct Session {
     enrolment: Enrolment,
-    /// Whether the member is sending the last sum to the members that lack it. The caller's round waits until this is
-    /// complete.
+    /// Whether the member is sending its most recent sum to the members that lack it. The caller's round waits until
+    /// this is complete.
     is_supplying: bool,
     /// Protocol of the rounds; `None` until the switch has admitted the worker.
     protocol: Option<WorkerProtocol>,
-    /// Sum of the last round, and results of the round in progress: `[gradient_len]`.
+    /// Sum of the most recent round, and results of the round in progress: `[gradient_len]`.
     sums: Vec<f32>,
     /// Whether the caller is waiting for a round.
     is_wanted: bool,
@@ -93,12 +93,12 @@ impl Session {
         &self.config().layout
     }
 
-    /// Returns the sum of the last finished round, `[gradient_len]`; valid until the next round begins.
+    /// Returns the sum of the most recently finished round, `[gradient_len]`; valid until the next round begins.
     pub fn sum(&self) -> &[f32] {
         &self.sums
     }
 
-    /// Returns the number of gradients in each segment of the last sum: `[segment_count]`.
+    /// Returns the number of gradients in each segment of the most recent sum: `[segment_count]`.
     pub fn contributions(&self) -> &[u16] {
         self.protocol.as_ref().map_or(&[], WorkerProtocol::contributions)
     }
@@ -272,7 +272,8 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Works like [`Self::handle_arrival`], with the same effect, but uses the same code path as the driver.
+    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums like the driver
+    /// does.
     pub fn handle_scattered(
         &mut self,
         now: Instant,

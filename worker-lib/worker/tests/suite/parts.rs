@@ -378,7 +378,7 @@ fn requests_reach_all_parts() {
         }
         closed.wait();
         if rank == 1 {
-            // The round is over, and its result is kept.
+            // The round is over, but the switch still keeps its result.
             let mut vector = vec![7.0; worker.gradient_len()];
             worker.all_reduce(&mut vector).unwrap();
             assert!(vector.iter().all(|x| *x == 5.0));

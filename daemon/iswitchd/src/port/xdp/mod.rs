@@ -85,7 +85,7 @@ struct Served {
     /// Index of the interface.
     index: libc::c_int,
     size: QueueSize,
-    /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
+    /// Whether frames come from the memory of this machine, so that their checksums might not be filled in yet.
     is_software: bool,
     /// Mode of operation, as shown to the operator.
     mode: String,

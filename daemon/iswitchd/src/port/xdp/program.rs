@@ -74,8 +74,8 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
-    /// Start of the check for the next header length, which runs if the header does not have the length in the field.
-    /// The length is in 32-bit words.
+    /// Start of the code that runs if the IPv4 header does not have the given length, in 32-bit words. It checks the
+    /// next possible length.
     LongerThan(i16),
     Take,
     Pass,
