@@ -3,7 +3,7 @@
 //!
 //! | request | effect |
 //! |---|---|
-//! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the form of a job file |
+//! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the same form as in a job file |
 //! | `{"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}}` | registers a job of a single coflow |
 //! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | states the remaining bytes of flows |
 //! | `{"finished": [{"job": "a", "coflow": 0, "flows": [1]}]}` | states that a coflow or some of its flows have ended |
@@ -138,7 +138,7 @@ pub struct Agent {
     live: Live,
     /// Index of each incomplete job, by its id.
     jobs: BTreeMap<String, usize>,
-    /// Id of each job, complete or not.
+    /// Id of each job, including the complete jobs that have not been forgotten.
     ids: Vec<String>,
 }
 
@@ -280,7 +280,7 @@ impl Agent {
     }
 
     /// Checks that `added` further coflows and flows do not exceed the limits. Complete jobs are forgotten only if the
-    /// limits are reached, because a policy that keeps a plan must then plan again.
+    /// limits are reached, because a policy that keeps a plan must then compute it again.
     fn make_room(&mut self, added: [usize; 2]) -> Result<(), StudyError> {
         let limits = [("incomplete coflows", COFLOWS_MAX), ("flows of incomplete jobs", FLOWS_MAX)];
         let exceeded = |live: &Live| {

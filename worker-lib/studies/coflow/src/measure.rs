@@ -9,7 +9,7 @@ use super::workload::Job;
 pub struct Times {
     /// Mean.
     pub mean: f64,
-    /// 50th percentile: the shortest of the times that is at least as long as 50 % of all times.
+    /// 50th percentile: the shortest of the times that at least 50 % of all times do not exceed.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,

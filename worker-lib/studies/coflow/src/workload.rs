@@ -230,7 +230,7 @@ pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
 }
 
 /// Returns a cycle among the coflows that cannot be ordered. `open` has, for each coflow, the number of coflows for
-/// which it still waits; coflows with the number 0 have been ordered.
+/// which it still waits; a coflow whose number is 0 has been ordered.
 fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     let mut seen = vec![usize::MAX; open.len()];
     let mut way = Vec::new();

@@ -26,7 +26,7 @@ pub struct Common {
 /// All hyper-parameters of a study. The macro [`common_hyperparameters`](crate::common_hyperparameters) implements
 /// everything except [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
-    /// Name of the hyper-parameter that gives [`Common::shares`], such as `environments`.
+    /// Name of the hyper-parameter that determines [`Common::shares`], such as `environments`.
     const SHARES: &'static str;
 
     /// Checks all hyper-parameters.

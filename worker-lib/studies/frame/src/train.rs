@@ -149,7 +149,7 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares(Config::<C>::SHARES, config.common().shares, workers)?;
-    // Report invalid files once, before any worker starts.
+    // Read the files here, so that an invalid file is reported once, before any worker starts.
     let task = args.task(input, &config, workers)?;
     let job = Job::<C> { config, task, saved, out: out.clone() };
     learner::start((run, group), &role, &out, len, |world| job.work(args.common(), world, len))

@@ -183,7 +183,7 @@ impl<S: Study> Training<S> {
         serde_json::to_string(&self.config).expect("hyper-parameters can be written as JSON")
     }
 
-    /// Saves the state after the last complete iteration. It is identical on all workers.
+    /// Saves the state after the most recent complete iteration. The saved state is identical on all workers.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

@@ -19,9 +19,9 @@ use relaxation::Item;
 /// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Bound from the isolated times of the jobs: the bound if each job had the fabric to itself.
+    /// Bound from the isolated times of the jobs. It assumes that each job has the fabric to itself.
     pub isolated: f64,
-    /// Bound from the busiest port: the bound if all other ports had unlimited capacity.
+    /// Bound from the busiest port. It assumes that all other ports have unlimited capacity.
     pub port: f64,
     /// Bound from the linear relaxation.
     pub relaxation: f64,

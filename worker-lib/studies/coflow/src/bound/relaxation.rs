@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn the_bound_combines_ports() {
-        // Pairs of items share ports 0 and 1. Each port alone has 1 + 2, and the isolated times of the other pair are
-        // 1 + 1: together 5, while the sum over both ports is 6.
+        // Pairs of items share ports 0 and 1. One port alone gives 1 + 2 for its own pair, and the isolated times give
+        // 1 + 1 for the other pair: 5 in total. Both ports together give 6.
         let items = [0, 0, 1, 1].map(|port| item(0.0, &[(port, 1.0)]));
         let bound = total_time(&items, 2);
         assert!(bound <= 6.0 + 1e-9 && bound > 5.9, "{bound}");

@@ -51,7 +51,7 @@ pub struct DeepWeave {
     exploration: Option<Exploration>,
     /// Decisions so far; `None` if decisions are not recorded.
     record: Option<Vec<Decision>>,
-    /// Number of jobs that had arrived at the last decision.
+    /// Number of jobs that had arrived at the most recent decision.
     arrived: usize,
     /// Priority of each coflow.
     priorities: Vec<f64>,

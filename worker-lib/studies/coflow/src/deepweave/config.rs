@@ -55,7 +55,7 @@ pub struct DeepWeaveConfig {
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,
-    /// Increase of the mean number of jobs per episode from one iteration to the next.
+    /// Increase in the mean number of jobs per episode from one iteration to the next.
     pub episode_growth: f64,
     /// Maximum number of jobs per episode.
     pub episode_jobs_max: usize,

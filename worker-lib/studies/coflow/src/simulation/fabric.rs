@@ -187,7 +187,8 @@ impl Fabric {
         self.network.as_ref().map_or(NONE, |network| network.racks[port])
     }
 
-    /// Returns the link of a resource that is a port, or [`NONE`].
+    /// Returns the link that flows use when they leave or enter the rack of a port, or [`NONE`]. `resource` is the
+    /// number of the port among the resources.
     pub(super) fn link(&self, resource: usize) -> u32 {
         self.network.as_ref().map_or(NONE, |network| network.links[resource])
     }
@@ -214,7 +215,7 @@ impl Network {
         for (field, gbit, offset) in sides {
             let gbit = check_range(format!("{field} of rack {name}"), gbit, GBIT_RANGE, "Gbit/s")?;
             let of_ports: f64 = rack.ports.iter().map(|port| self.relative[offset + port]).sum();
-            // The ports of the rack always limit flows before a link that is at least as fast as all of them.
+            // A link that is at least as fast as all ports of the rack together never limits flows.
             if gbit < of_ports {
                 let link = self.relative.len() as u32;
                 rack.ports.iter().for_each(|port| self.links[offset + port] = link);

@@ -117,7 +117,8 @@ impl Filling {
         }
     }
 
-    /// Fixes the rates of the flows that use a new bottleneck, and subtracts these rates from the open resources.
+    /// Fixes the rates of the flows that use a new bottleneck, and subtracts these rates from the free capacities of
+    /// the open resources.
     fn fix_paths<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: impl Iterator<Item = Member<'a, P>>,

@@ -112,7 +112,7 @@ impl Stage {
         }
     }
 
-    /// Creates all coflows of a job, in the order of the job.
+    /// Creates all coflows of a job, in the order in which the job lists them.
     pub(crate) fn of_job<'f>(
         number: usize,
         job: &'f Job,

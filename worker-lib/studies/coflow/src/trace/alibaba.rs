@@ -148,7 +148,7 @@ mod tests {
         ] {
             assert_eq!(parse(rows).unwrap_err(), want);
         }
-        // Job and task may be quoted, and lines may end with CRLF.
+        // The names of jobs and tasks may be quoted, and lines may end with CRLF.
         let quoted = "\u{feff}0,\"a, 1\",\"M1\",5,100.0,0.3,1\r\n\r\n\"0\",\"a, 1\",R2_1,5,100.0,0.3,1\r\n";
         let shapes = super::parse(quoted, Path::new("tasks")).unwrap();
         assert_eq!(shapes, [Shape { nodes: 2, edges: vec![(0, 1)] }]);

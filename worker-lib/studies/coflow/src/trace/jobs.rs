@@ -94,7 +94,7 @@ impl JobFile {
         Ok(Self { ports, jobs: parsed })
     }
 
-    /// Returns the content of a file with these jobs, in which every coflow is a list of flows.
+    /// Returns the content of a file with these jobs, in which every coflow is written as a list of flows.
     pub fn to_text(&self) -> String {
         let content = Content { ports: self.ports, jobs: self.jobs.iter().map(JobEntry::of).collect() };
         serde_json::to_string(&content).expect("finite numbers and lists are valid JSON")

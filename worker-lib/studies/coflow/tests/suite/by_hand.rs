@@ -19,7 +19,8 @@ fn check_on(fabric: &Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], w
     let jobs: Vec<_> =
         coflows.iter().map(|(arrival, flows)| Job::single(*arrival, coflow(flows)).unwrap()).collect();
     let outcome = simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {}).unwrap();
-    // Aalo moves a coflow 1e-9 s after it has sent the limit of its queue, so that rounding cannot keep it there.
+    // Aalo moves a coflow to a lower queue 1e-9 s after the coflow has reached the limit of its queue, so that rounding
+    // cannot keep it in the queue.
     let is_near = |(got, want): (&f64, &f64)| (got - want).abs() < 1e-8;
     let got = &outcome.coflow_times;
     assert!(got.iter().zip(want).all(is_near), "{policy}: {got:?}, expected {want:?}");

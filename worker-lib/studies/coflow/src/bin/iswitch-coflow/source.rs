@@ -92,7 +92,7 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if the policy is a network that was trained under another model of rates than `rates`, or if
+    /// Returns a warning if the policy is a network that was trained under a model of rates other than `rates`, or if
     /// its model of rates is not known.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
