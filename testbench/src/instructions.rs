@@ -98,7 +98,7 @@ pub fn table(counts: &[Count]) -> String {
     format!("| mode | floats | instructions |\n|---|---|---|\n{}", rows.collect::<String>())
 }
 
-/// Reads the table of a document.
+/// Reads the table of counts from a document.
 ///
 /// # Errors
 /// Fails if the document has no such table.
