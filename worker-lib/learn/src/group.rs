@@ -77,8 +77,8 @@ impl Group {
         Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
     }
 
-    /// Replaces a gradient with its sum over all workers. If some workers did not contribute, scales the sum up to what
-    /// all workers would have contributed on average.
+    /// Replaces a gradient with its sum over all workers. If some workers did not contribute, scales the sum in
+    /// proportion, which estimates the sum over all workers.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);

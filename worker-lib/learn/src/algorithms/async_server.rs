@@ -1,5 +1,5 @@
-//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15). The server
-//! holds the model, applies each gradient when it arrives, and responds with the updated model.
+//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of figure 15 in the iSwitch paper).
+//! The server holds the model, applies each gradient when it arrives, and responds with the updated model.
 //!
 //! A gradient is not applied if it was computed from a model that is more than S updates old, where S is the staleness
 //! bound. Each worker has one TCP connection, which carries:
@@ -32,7 +32,7 @@ const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// Timeout for receiving a vector or a model. It is long, because the slowest worker may step its environments for a
 /// long time between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Interval at which the server checks whether all workers have left.
+/// Interval at which the server checks whether it has been stopped, or the run is over and all workers have left.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Counts of the vectors that the server has received.
@@ -120,7 +120,8 @@ impl AsyncServer {
     }
 
     /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
-    /// notifies all workers and returns.
+    /// notifies all workers and returns. If `stop` is set, accepts no further workers, and returns when the connected
+    /// ones have left.
     ///
     /// # Errors
     /// Fails if the observer or the listener fails. If a connection fails, only that connection is closed. If a

@@ -1,5 +1,5 @@
 //! Asynchronous training through the switch. The two halves of a learner run in a three-stage pipeline (section 4 of
-//! the paper, Algorithm 1).
+//! the iSwitch paper, Algorithm 1).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -255,8 +255,8 @@ impl Critics {
 pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
-    /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains the number of the critic
-    /// that estimated it.
+    /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains, for each sample, the
+    /// number of the critic that estimated this value.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
@@ -451,7 +451,8 @@ pub(super) mod samples {
         [first, second].concat()
     }
 
-    /// Returns the number of derivatives in `gradient` that differ from finite differences of `loss`.
+    /// Returns the number of derivatives in `gradient` that differ from the finite differences of `loss` by more than a
+    /// tolerance.
     pub(crate) fn outliers(
         parameters: &[f32],
         gradient: &[f32],

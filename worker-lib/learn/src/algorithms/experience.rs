@@ -144,7 +144,7 @@ impl Experience {
         })
     }
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         self.acting.spec()
     }

@@ -40,12 +40,12 @@ pub enum Preprocessing {
 }
 
 impl Preprocessing {
-    /// Returns the preprocessing of [`EnvSpec::scale_observation`].
+    /// Returns the preprocessing that is equivalent to [`EnvSpec::scale_observation`].
     pub(super) fn of(env: &EnvSpec) -> Self {
         if env.image.is_some() { Self::Divide(PIXEL_MAX) } else { Self::None }
     }
 
-    /// Returns the preprocessing of [`Normaliser`](super::normalise::Normaliser).
+    /// Returns the preprocessing that is equivalent to a [`Normaliser`](super::normalise::Normaliser).
     pub(super) fn normalise(moments: &Moments) -> Self {
         let std = moments.scale().iter().map(|scale| 1.0 / scale).collect();
         Self::Normalise { mean: moments.mean.clone(), std, limit: CLIP }

@@ -51,7 +51,7 @@ pub enum Demand {
 
 /// An actor that acts in its environments one step at a time.
 pub trait StepActor: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
@@ -67,7 +67,7 @@ pub trait StepActor: Send {
 
 /// An actor that acts in its environments one rollout at a time.
 pub trait RolloutActor: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the number of floats in the state of a recurrent policy; 0 if the policy is not recurrent.
@@ -151,7 +151,7 @@ pub struct RemoteHalves {
     pub acting: Range<usize>,
     /// Requirements on the replay.
     pub demand: Demand,
-    /// The environment's shapes and limits.
+    /// Specification of the environment, such as the shapes of observations and actions.
     pub spec: EnvSpec,
     /// Fields of [`Halves`] other than the local half, which [`Self::with_source`] adds.
     pub(super) rest: Rest,
@@ -196,8 +196,8 @@ impl RemoteHalves {
         &self.rest.config
     }
 
-    /// Creates both halves of a learner. `source` takes the learner and the shapes of the environment, and returns a
-    /// local half that computes gradients from the experience of remote actors.
+    /// Creates both halves of a learner. `source` takes the learner and the specification of the environment, and
+    /// returns a local half that computes gradients from the experience of remote actors.
     ///
     /// # Errors
     /// Fails if `source` fails.

@@ -75,7 +75,7 @@ impl ActionSpec {
 /// Largest value of a pixel of an image observation.
 pub const PIXEL_MAX: f32 = 255.0;
 
-/// Properties that are constant over the lifetime of an environment.
+/// Specification of an environment: the properties that are constant over its lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
     /// Id with which [`make`] creates the environment.
@@ -207,7 +207,7 @@ pub enum EnvError {
 /// All randomness comes from the generator that is passed to [`Self::reset`], so the caller can save and restore the
 /// generator together with the state of the environment.
 pub trait Environment: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the action space in the environment's own units, for programs that act in another copy of the
@@ -231,9 +231,9 @@ pub trait Environment: Send {
     }
 
     /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for the result of an action
-    /// already taken. The caller must pass the same action again, because an environment that takes it only at this
-    /// point has not stored it. The observation and the result are those of [`Self::step`], which the default
-    /// implementation calls.
+    /// already taken. The caller must pass the announced action again, because an environment that does nothing in
+    /// [`Self::begin_step`] has not stored it. The observation and the result are those of [`Self::step`], which the
+    /// default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }

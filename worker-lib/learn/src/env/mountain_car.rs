@@ -68,7 +68,7 @@ impl MountainCarContinuous {
         let [goal, ground] = on_track(GOAL);
         let top = ground + 0.2;
         let flag = vec![[goal, top], [goal, top - 0.08], [goal + 0.1, top - 0.04]];
-        // The track is y = sin(3 x), scaled; its slope turns the car.
+        // The track is y = sin(3 x), scaled. The car is rotated to match the slope of the track.
         let [x, y] = on_track(self.position);
         let (sin, cos) = (3.0 * TRACK_SCALE * (3.0 * self.position).cos()).atan().sin_cos();
         let place = |[along, above]: Point| [x + cos * along - sin * above, y + sin * along + cos * above];

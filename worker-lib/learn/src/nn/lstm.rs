@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, tanh, uniform_by_fan_in};
 
-/// A layer of long short-term memory (LSTM). The type holds only the shapes. The parameters have PyTorch's layout, but
+/// A long short-term memory (LSTM) layer. The type holds only the shapes. The parameters have PyTorch's layout, but
 /// with a single bias: input weights `[4 width, inputs]`, recurrent weights `[4 width, width]` and biases `[4 width]`.
 /// Their rows belong to the input gate, the forget gate, the cell and the output gate, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,8 +232,8 @@ impl Lstm {
         }
     }
 
-    /// Computes the gradient of the loss with respect to the gates of step `t`, and propagates the gradients in
-    /// `work.current`, which are those with respect to outputs and cells, back through this step.
+    /// Computes the gradient of the loss with respect to the gates of step `t`. Propagates the gradients with respect
+    /// to outputs and cells, which are in `work.current`, back through this step.
     fn step_back(
         self,
         t: usize,

@@ -461,7 +461,7 @@ impl PpoTrainer {
         &self.rollouts.share
     }
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.rollouts.collector.spec
     }
@@ -481,7 +481,7 @@ impl PpoTrainer {
         &self.rollouts.collector.slots
     }
 
-    /// Returns the flag that, when set, makes all workers stop at the end of the next rollout.
+    /// Returns the flag that, when set, makes all workers stop at the end of the current or the next rollout.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }

@@ -26,7 +26,7 @@ pub(super) struct Frames {
     capacity: usize,
     pixels: usize,
     stack: usize,
-    /// Number of entries added so far. The newest entry is the frame that resulted from the last step.
+    /// Number of entries added so far. The newest entry contains the frame that resulted from the most recent step.
     made: u64,
     bytes: Vec<u8>,
     actions: Vec<f32>,

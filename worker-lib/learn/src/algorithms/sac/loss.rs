@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Unlike TD3, the targets use actions of the current policy and include their entropy.
+    /// Unlike in TD3, the targets use actions of the current policy and include their entropy.
     #[test]
     fn the_targets_include_the_entropy_of_the_next_action() {
         let (agent, batch) = (SoftActorCritic::new(&spec(), &[7, 5]).unwrap(), batch());

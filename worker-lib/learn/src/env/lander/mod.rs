@@ -48,7 +48,7 @@ const SIDE_COST: f64 = 0.03;
 /// Reward of the step in which the lander has come to rest. A crash results in the negative of this reward. Both end
 /// the episode.
 const PRIZE: f64 = 100.0;
-/// Upper limit of both the speed, in m/s, and the angular velocity, in rad/s, of a lander that counts as being at rest.
+/// Speed, in m/s, and absolute angular velocity, in rad/s, below which a lander on both feet counts as being at rest.
 const REST_SPEED: f64 = 0.05;
 /// Number of consecutive steps at rest after which the episode ends.
 const REST_STEPS: u32 = 10;

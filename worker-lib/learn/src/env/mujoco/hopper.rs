@@ -53,7 +53,7 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// The Hopper-v5 environment. Its observation, action and reward are defined as in [`crate::env::PlanarHopper`].
+/// The Hopper-v5 environment, whose observation, action and reward equal those of [`crate::env::PlanarHopper`].
 /// Observation: z (m), pitch and three joint angles (rad), six velocities (m/s and rad/s) clipped to [-10, 10]. Action:
 /// three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
 pub struct MujocoHopper {
