@@ -272,7 +272,7 @@ mod tests {
         let mut statistics = vec![1.0, 1.0];
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
-            // A rollout may be decoded into the slot of another environment.
+            // A rollout can be decoded into the slot of any environment, so swap the two environments.
             let reported = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
             assert_eq!(reported, tail);
         }

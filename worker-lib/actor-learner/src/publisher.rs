@@ -102,7 +102,7 @@ impl Publisher {
         self.offers.lock().is_over = true;
         self.offers.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The thread logs its failures itself.
+            // The thread has logged its failures itself.
             let _ = thread.join();
         }
     }

@@ -85,7 +85,7 @@ fn td3_and_sac_learn_from_replay() {
 
 #[test]
 fn a2c_learns_from_rollouts_with_two_learners() {
-    // A random policy reaches about 20.
+    // A random policy reaches a return of about 20.
     learns("a2c --actors 4 --workers 2 --steps 60000", 40.0);
 }
 
@@ -99,7 +99,7 @@ fn ppo_learns_from_rollouts_with_two_learners_and_two_cells() {
 
 #[test]
 fn recurrent_ppo_learns_from_rollouts_with_two_learners() {
-    // The states of the policy travel with the rollouts. A policy without memory reaches about 40.
+    // The rollouts contain the states of the recurrent policy. A policy without memory reaches a return of about 40.
     learns("ppo --env CartPoleNoVel-v1 --actors 4 --workers 2 --steps 40000", 80.0);
 }
 

@@ -89,7 +89,8 @@ fn finished_runs_are_not_repeated() {
 #[test]
 fn a_failed_run_does_not_end_the_sweep() {
     let directory = tempfile::tempdir().unwrap();
-    // The process of the second run refuses to overwrite a run that the sweep has not started.
+    // The directory of the second run already contains a run that the sweep has not started. The process of the second
+    // run refuses to overwrite it.
     let foreign = directory.path().join("preset/seed-2");
     fs::create_dir_all(&foreign).unwrap();
     fs::write(foreign.join("model.safetensors"), "of another run").unwrap();

@@ -16,7 +16,7 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause between an upstream error and the next query. It may delay the discovery of a new version by this time.
+/// Pause between an upstream error and the next query. It can delay the discovery of a new version by this time.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum time for which the cell asks upstream to hold a request until a new version appears.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -190,7 +190,7 @@ impl Pointers {
         drop(names);
         if let Some(displaced) = displaced {
             Counters::add(&self.counters.names_displaced, 1);
-            // Ends the watch of the displaced name, and notifies its readers.
+            // This ends the watch of the displaced name and notifies the readers that wait for it.
             displaced.state.send_modify(|state| state.is_displaced = true);
         }
         pointer

@@ -61,8 +61,8 @@ pub struct ClientStats {
     pub retries: u64,
     /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Number of inserts that were sent to another shard although an earlier shard may also have stored them, because
-    /// the earlier shard received them but did not respond.
+    /// Number of inserts that two shards may have stored: the first shard may have received the insert but did not
+    /// respond, so the client sent the insert to the next shard.
     pub possible_duplicates: u64,
 }
 

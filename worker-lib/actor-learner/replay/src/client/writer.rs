@@ -216,7 +216,7 @@ impl Attempt {
         }
         self.at = (self.at + 1) % self.preference.len();
         if self.at == 0 {
-            // All shards have failed.
+            // Every shard has been tried once, so wait before the next round.
             tokio::time::sleep(pause).await;
         }
         Ok(())

@@ -128,7 +128,7 @@ impl Shard {
         wait: Duration,
     ) -> Result<(u64, Option<Lsn>), ShardError> {
         let left = || deadline.saturating_duration_since(Instant::now());
-        // Compute the checksum before locking anything.
+        // Compute the checksum before taking any lock.
         let payload = self.journal.is_some().then(|| Payload::new(item.payload.clone()));
         loop {
             if let Some(journal) = &self.journal {
@@ -184,7 +184,7 @@ impl Shard {
             inserted_ms: milliseconds(),
             payload: item.payload.clone(),
         };
-        // This runs under the table's lock, so that the records are in the same order as the changes.
+        // The caller holds the table's lock, so that the journal records are in the same order as the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
         let (counts, name) = (table.counts(), handle.table_name());

@@ -239,7 +239,7 @@ async fn records_that_cannot_be_written_become_durable_by_a_snapshot() {
     let failure = journal.durable(lost).await.unwrap_err();
     assert!(failure.to_string().contains("cannot begin"), "{failure}");
     assert_eq!(journal.room().await, Err(failure.clone()));
-    // The segment after it can be created, but does not contain the lost records.
+    // The following segment can be created, but does not contain the lost records.
     let (number, recoverable_failures) = journal.rotate().await;
     assert_eq!(journal.durable(lost).await, Err(failure));
     let table = Arc::new(Mutex::new(table()));

@@ -127,7 +127,7 @@ impl Table {
         if priority.is_finite() { Ok(()) } else { Err(Refusal::PriorityNotFinite { priority }) }
     }
 
-    /// Checks whether an item with a payload of this length may be inserted now.
+    /// Checks whether an item with a payload of this length can be inserted now.
     ///
     /// # Errors
     /// Returns the condition that the insert must wait for.
@@ -187,7 +187,7 @@ impl Table {
         Some(item)
     }
 
-    /// Checks whether an item may be drawn now.
+    /// Checks whether an item can be drawn now.
     ///
     /// # Errors
     /// Returns the condition that the rate limiter waits for.

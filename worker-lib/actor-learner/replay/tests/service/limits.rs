@@ -22,7 +22,7 @@ async fn excess_connections_stop_neither_inserts_nor_snapshots() {
     writer.insert(item(1, 0)).await.unwrap();
     let silent: Vec<_> = (0..150).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     writer.insert(item(1, 1)).await.unwrap();
-    // A snapshot and an insert need descriptors.
+    // A snapshot and an insert need file descriptors, which must still be available.
     assert_eq!(early.snapshot().await.remove(0).unwrap().items, 2);
     writer.insert(item(1, 2)).await.unwrap();
     drop(silent);

@@ -70,7 +70,7 @@ impl Supervised {
             // When this process exits, the kernel closes the pipe. The child detects this and exits as well.
             .stdin(Stdio::piped())
             .stdout(if self.kind == Kind::Main { Stdio::inherit() } else { Stdio::null() })
-            // Ctrl-C reaches the child only through its parent.
+            // In its own process group, the child does not receive Ctrl-C. This process stops it instead.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;

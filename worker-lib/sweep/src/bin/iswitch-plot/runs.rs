@@ -63,7 +63,7 @@ pub(crate) fn configurations(directories: &[PathBuf]) -> anyhow::Result<Vec<Conf
         for directory in found {
             let (run, settings) = read(directory)?;
             match configurations.iter_mut().find(|other| !settings.is_empty() && other.settings == settings) {
-                // A run that is named twice would narrow the interval.
+                // Count a run that is given twice only once. Otherwise, it would narrow the interval.
                 Some(same) if same.runs.iter().any(|other| other.directory == run.directory) => {}
                 Some(same) => same.runs.push(run),
                 None => configurations.push(Configuration { name: String::new(), runs: vec![run], settings }),

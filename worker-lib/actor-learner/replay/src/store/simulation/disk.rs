@@ -386,7 +386,7 @@ impl WriteFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = lock(&self.disk.0);
         if let Err(error) = state.operate() {
-            // Some of the data may be durable nevertheless. The rest will never be durable.
+            // Although the sync fails, some of the data may be durable. The rest will never be durable.
             let is_partial = !state.is_crashed() && state.rng.random_bool(0.5);
             if let Some(content) = state.contents.get(&self.id).filter(|_| is_partial) {
                 let synced = content.synced..=content.bytes.len();

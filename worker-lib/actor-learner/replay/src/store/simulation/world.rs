@@ -219,7 +219,7 @@ impl World {
     fn new_item(&mut self) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        // Some payloads are long enough to be a separate part of the write.
+        // Some payloads are so long that the journal writes them as a separate part.
         let len = if self.rng.random_bool(0.05) { 4_200 } else { self.rng.random_range(0..60) };
         let payload: Bytes = (0..len).map(|at: u64| (seq * 31 + at) as u8).collect();
         self.model.entries.insert(seq, Entry::new(payload, self.rng.random_range(0.0..9.0)));

@@ -208,7 +208,7 @@ fn a_damaged_file_is_kept_under_another_name() {
     write_snapshot(&directory, first.next_number, &table, &mut Pace::new(&mut || {})).unwrap();
     assert_eq!(std::fs::read(folder.path().join("journal-0000000000000000.damaged")).unwrap(), bytes);
     assert_eq!(directory.kept_files(), 1);
-    // The file is not read again, and its number is not reused.
+    // The damaged file is not read again, and its number is not reused.
     let (table, second) = restored(&directory);
     assert_eq!((table.len(), second.damaged_files, second.next_number), (9, 0, 2));
     std::fs::remove_file(folder.path().join("snapshot-0000000000000001")).unwrap();
