@@ -1,5 +1,5 @@
-//! Routing agent, which routes one slot for each request, as the agent in the paper's test network does. Requests and
-//! answers are JSON lines.
+//! Routing agent that routes the packets of one slot for each request, like the agent in the paper's test network.
+//! Requests and answers are JSON lines.
 //!
 //! | request | answer |
 //! |---|---|

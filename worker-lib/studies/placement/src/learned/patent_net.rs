@@ -1,5 +1,6 @@
-//! Networks of the patent, with the state `[N, T, S]` as input. Both networks have hidden layers of 256, 196, 196 and
-//! 128 units. The value network has one output. The policy network outputs one logit for each GPU.
+//! Networks of the patent, with the state `[N, T, S]` as input; see [`PatentNet::push_state`]. Both networks have
+//! hidden layers of 256, 196, 196 and 128 units. The value network has one output. The policy network outputs one logit
+//! for each GPU.
 
 use rand_chacha::ChaCha8Rng;
 

@@ -42,8 +42,8 @@ pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logi
     let mut is_chosen = vec![false; logits.len()];
     chosen.iter().for_each(|item| is_chosen[*item] = true);
     let rest: f64 = weights.iter().zip(&is_chosen).filter(|(_, is)| !**is).map(|(weight, _)| weight).sum();
-    // The sum of the weights that were left before each choice, computed from the last choice backwards, so that no
-    // sums are subtracted.
+    // For each choice, the sum of the weights of the items that had not been chosen before. The sums are computed from
+    // the last choice backwards, because subtracting weights from the total would lose precision.
     let mut left = vec![rest; chosen.len()];
     let mut sum = rest;
     for (at, item) in chosen.iter().enumerate().rev() {
