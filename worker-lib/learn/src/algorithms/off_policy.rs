@@ -35,7 +35,7 @@ pub(super) trait ReplayLearner: BatchLearner {
 /// Source of a learner's transitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    /// This worker's own environments, in a job whose updates are synchronised in this mode.
+    /// This worker's own environments, in a job with this mode of synchronisation.
     Own(Mode),
     /// Remote actors. The number is the rank of this learner.
     Elsewhere(usize),

@@ -52,7 +52,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // Read this before the aggregation, because the first worker replaces the model file after it.
+    // This must be read before the aggregation, because the first worker replaces the model file after it.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);

@@ -309,7 +309,7 @@ mod tests {
         let config = Td3Config { target_noise: 0.2, target_noise_clip: 0.3, ..Td3Config::preset("any") };
         let mut noise = Vec::new();
         config.settings().draw_target_noise(10_000, &mut ChaCha8Rng::seed_from_u64(1), &mut noise);
-        // A normal variable exceeds 1.5 standard deviations with a probability of 0.134.
+        // The absolute value of a normal variable exceeds 1.5 standard deviations with a probability of 0.134.
         let clipped = noise.iter().filter(|x| x.abs() == 0.3).count();
         assert!(noise.iter().all(|x| x.abs() <= 0.3) && (1_200..1_500).contains(&clipped), "{clipped}");
         let variance = noise.iter().map(|x| x * x).sum::<f32>() / 1e4;
