@@ -219,8 +219,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the context and the counter of the next packet. A Join belongs to no session yet; all other packets
-    /// belong to one (requirement A-3).
+    /// Returns the context and the counter of the next packet. A Join does not belong to a session; every other packet
+    /// does (requirement A-3).
     #[inline]
     pub fn next(&mut self, action: Action) -> (u64, u64) {
         let counter = self.next;

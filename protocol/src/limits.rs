@@ -135,10 +135,10 @@ pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
 /// Interval at which the members that hear a group must confirm that it still reaches them, in milliseconds
 /// (requirement B-6).
 pub const PROBE_INTERVAL_MS: u64 = 10_000;
-/// Time until a group is first offered again to a member that has not confirmed it, in milliseconds. The time doubles
-/// with each further offer.
+/// Time after which the switch first repeats the offer of a group to a member that has not confirmed the group, in
+/// milliseconds. The time doubles with each further offer.
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
-/// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
+/// Maximum time between two offers of a group to a member that has not confirmed the group, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
 /// Number of consecutive rounds of a synchronous job for which a member can request results that were also sent to the
 /// group before the switch returns the member to unicast (requirement B-6).
@@ -187,9 +187,9 @@ pub const MIN_STEP_COST: u32 = MAX_WORK_COST / 8;
 pub const WORK_COST_PER_DATAGRAM: u32 = 8;
 /// Number of floats that are added or copied at the cost of one unit.
 pub const WORK_FLOATS_PER_COST: usize = 16;
-/// Number of segments that each result of a job adds to every member's budget of repeated results (requirement F-3).
+/// Number of segments that each result of a job adds to every member's budget for repeated results (requirement F-3).
 pub const REPEATS_PER_RESULT: u64 = 8;
-/// Minimum capacity of a member's budget of repeated results, in segments, regardless of the length of the vector.
+/// Minimum capacity of a member's budget for repeated results, in segments, regardless of the length of the vector.
 pub const MIN_REPEATS: u64 = 256;
 /// Maximum UDP payload on a path with an MTU of 9,000 bytes, in bytes.
 pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_HEADER_LEN_BYTES;

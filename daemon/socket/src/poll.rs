@@ -24,13 +24,13 @@ impl PollSet {
     }
 
     /// Adds a descriptor that counts as ready once it is readable, and returns its index. The descriptor must stay open
-    /// until after the next wait.
+    /// until the next wait has returned.
     pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
         self.push_for(fd, true, false)
     }
 
     /// Adds a descriptor that counts as ready once it is readable (if `to_read`) or writable (if `to_write`), and
-    /// returns its index. The descriptor must stay open until after the next wait.
+    /// returns its index. The descriptor must stay open until the next wait has returned.
     pub fn push_for(&mut self, fd: BorrowedFd<'_>, to_read: bool, to_write: bool) -> usize {
         let events = if to_read { libc::POLLIN } else { 0 } | if to_write { libc::POLLOUT } else { 0 };
         self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });

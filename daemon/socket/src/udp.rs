@@ -377,8 +377,8 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Returns whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have returned this error because it does not
-/// accept super-frames.
+/// Returns whether the error can mean that the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) does not accept
+/// super-frames.
 fn refuses_offload(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }

@@ -213,7 +213,7 @@ fn the_reported_receive_buffer_is_the_size_granted_by_the_kernel() {
 /// Runs an ignored test of this file in a network namespace whose loopback interface is set up by a shell script.
 ///
 /// The namespace is needed because an ordinary loopback interface does not show the behaviour under test: its MTU
-/// exceeds every datagram, and it releases the sender's buffer at once.
+/// exceeds every datagram, and it releases the sender's buffer immediately.
 fn in_namespace(test: &str, setup: &str) {
     let run = |script: &str| {
         let exe = std::env::current_exe().unwrap();

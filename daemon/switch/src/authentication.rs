@@ -144,8 +144,8 @@ pub(crate) fn check_fresh(
     Freshness::Unproven { nonce: state.nonces.of(from) }
 }
 
-/// Returns whether a Join contains the nonce that was issued to its address. If so, the nonce is used up, whatever else
-/// the Join contains, so that a challenge exempts only one packet from the rate limit on non-members.
+/// Returns whether a Join contains the nonce that was issued to its address. If so, the nonce is used up, regardless of
+/// the other contents of the Join, so that a challenge exempts only one packet from the rate limit on non-members.
 pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> bool {
     let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))

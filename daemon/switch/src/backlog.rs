@@ -326,8 +326,8 @@ impl Backlog {
         self.waiting &= !(1 << job.get());
     }
 
-    /// Schedules a sweep over all segments of a round. If a sweep of that round is already under way, it starts over
-    /// from its current segment, not from the first one. Frequent requests therefore cannot keep the sweep from
+    /// Schedules a sweep over all segments of a round. If a sweep of that round is already under way, it starts over at
+    /// its current segment rather than at the first segment. Frequent requests therefore cannot keep the sweep from
     /// reaching any segment.
     pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
         let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];

@@ -457,8 +457,8 @@ impl fmt::Display for JobText<'_> {
     }
 }
 
-/// A member in a sentence: its id, and, in parentheses, its rank and its host as far as they are known, and its address
-/// if it is given.
+/// A member in a sentence: its id, followed in parentheses by its rank, its host name and its address, each if it is
+/// known.
 struct MemberText<'a>(u16, &'a NameRepr, Option<SocketAddrV4>);
 
 impl fmt::Display for MemberText<'_> {

@@ -44,7 +44,7 @@ impl Keys {
         Self { secret, ..Self::default() }
     }
 
-    /// Replaces the secret. Each thread of a switch needs its own secret, because a nonce that one thread has given to
+    /// Replaces the secret. Each thread of a switch needs its own secret, because a nonce that one thread has issued to
     /// an address must not admit that address at another thread.
     #[must_use]
     pub fn with_secret(self, secret: [u8; SECRET_LEN_BYTES]) -> Self {

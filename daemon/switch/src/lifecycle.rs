@@ -105,7 +105,7 @@ pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
             remove_member(state, at, Departure::Forgotten);
         }
     }
-    // The job may have no members at all, if its last one was a process that is being replaced.
+    // The job may already have no members, if its last member was a process that is being replaced.
     if state.jobs.get(job_at).is_some_and(|job| job.members().count() == 0) {
         end_job(state, job_at, Departure::Forgotten);
     }

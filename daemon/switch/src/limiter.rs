@@ -7,9 +7,9 @@
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
 //! Measurement and Accounting", SIGCOMM 2002). An address has one cell in each row, and its bucket is as full as the
-//! fullest of these cells, so no address ever exceeds its rate. An address gets less than its rate only if others have
-//! emptied its cells in all rows, and a sender that does not know the secret cannot target specific cells. A cell is a
-//! single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+//! fullest of these cells, so no address ever exceeds its rate. An address gets less than its rate only if other
+//! addresses have emptied its cells in all rows, and a sender that does not know the secret cannot target specific
+//! cells. A cell is a single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
 
 use core::net::Ipv4Addr;
 

@@ -12,8 +12,8 @@ pub(crate) struct Names {
     job: NameRepr,
     /// Member that stated the name of the job, if it is still a member. Only this member can change the name.
     author: Option<MemberId>,
-    /// Names of the members, without that of the job. The entry of a departed member is kept until its id is assigned
-    /// again, because the departure is reported after the removal.
+    /// Names of the members, without the name and the owner of the job. The entry of a departed member is kept until
+    /// its id is assigned again, because the departure is reported after the removal.
     members: [Option<NameRepr>; MAX_MEMBERS],
 }
 

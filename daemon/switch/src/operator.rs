@@ -27,7 +27,7 @@ pub struct Limits {
     pub slow_ms: u32,
     /// Maximum memory for the sums of one new job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs that count for one IPv4 address.
+    /// Maximum number of jobs that count towards the quota of one IPv4 address.
     pub max_jobs_per_source: usize,
     /// Maximum rate of packets from one non-member address, in packets per second.
     pub source_rate: u32,

@@ -12,8 +12,8 @@ use crate::reply::{Request, bitmap_of};
 use crate::state::State;
 use crate::uplink::Uplink;
 
-/// Asks the parent to admit this switch once all members that the job waits for have joined, or sends an updated Join.
-/// Call this when members have joined or left.
+/// Asks the parent to admit this switch once all members that the job waits for have joined or the job is overdue. If
+/// the uplink is already in use, sends an updated Join instead. Call this when members have joined or left.
 pub(crate) fn declare(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get(at) else { return };

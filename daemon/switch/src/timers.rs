@@ -151,7 +151,7 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
     parent::send(state, at, &ControlRepr { job, request, body: ControlBody::HEARTBEAT }, 0);
     parent::state_name(state, at);
     if state.jobs.get(at).is_some_and(Job::passes_on) {
-        // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or overtaken.
+        // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or reordered.
         parent::declare_weight(state, at);
     }
     tend_deserted_round(state, at);

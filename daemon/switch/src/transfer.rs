@@ -239,7 +239,7 @@ mod tests {
         Transfer::new(Round::new(7), segments, 1, NOW, WAIT)
     }
 
-    /// Returns the indices of the next batch, whose Confirm is sent at once.
+    /// Returns the indices of the segments in the next batch. The Confirm of the batch is sent immediately.
     fn next(transfer: &mut Transfer, window: u16) -> Option<Vec<u32>> {
         let (range, bitmap) = transfer.next_batch(window)?;
         transfer.end_batch();

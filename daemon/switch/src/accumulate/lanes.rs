@@ -8,8 +8,8 @@
 //! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), scalar loops that
 //! the compiler vectorizes are used instead.
 
-// The functions must be inlined into one that is compiled for a SIMD level; otherwise, the compiler targets the
-// baseline CPU.
+// These functions must be inlined into functions that are compiled for a SIMD level; otherwise, the compiler targets
+// the baseline CPU.
 #![expect(clippy::inline_always)]
 
 use core::marker::PhantomData;

@@ -15,7 +15,8 @@ use crate::origin::Position;
 use crate::reason::DropReason;
 
 /// Aggregates of a job: the one that is being filled, and the latest finished ones. If the switch has a parent,
-/// `filling` is the aggregate after the latest one of which a result has arrived. Aggregates before it may lack results.
+/// `filling` is the aggregate after the latest aggregate of which a result has arrived, and earlier aggregates may lack
+/// results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
@@ -42,7 +43,7 @@ pub(crate) struct Aggregates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Finished {
     contributions: u16,
-    /// History before this aggregate: that of the members that have all earlier sums.
+    /// History before this aggregate, which the members that have all earlier sums have.
     before: u64,
 }
 
@@ -248,7 +249,7 @@ impl Aggregates {
         Addition { member, sum, is_first, is_last }
     }
 
-    /// Records that the vector of a member was admitted to a sum. From now on, the member sends its next vector.
+    /// Records that the vector of a member was admitted to a sum. The switch then expects the member's next vector.
     fn take_vector(&mut self, member: MemberId, sum: Sum) {
         let staging = &mut self.staging[member.get()];
         *staging = Staging {

@@ -2,7 +2,7 @@
 //!
 //! A slot is addressed by the round's parity and the segment's index, so two rounds can be stored at once: the one
 //! being summed, and the previous one, whose results are kept for members that did not receive them. A slot is reused
-//! only after the slot of the other parity, which is one round later, is finished. Every participant has contributed to
+//! only after the slot of the other parity, which is one round later, is finished. All participants have contributed to
 //! that later round, so none of them can still need the older result.
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
@@ -90,7 +90,7 @@ impl<'a> Aggregation<'a> {
             Admission::Next => (slot.contributions, slot.contributors),
         };
         // The weight is checked only after the admission, because a supplied sum that arrives after its round has
-        // finished is valid, too.
+        // finished is also valid.
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
@@ -170,9 +170,9 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the reason for which a packet that cannot be a contribution is dropped. A sum that a member supplied to
-    /// an earlier incarnation of the job may arrive late, and its elements may be longer than those of contributions.
-    /// In this case, the returned reason concerns the round of the packet rather than its length, so that the member
+    /// Returns the reason for dropping a packet that cannot be a contribution. A sum that a member supplied to an
+    /// earlier incarnation of the job may arrive late, and its elements may be longer than the elements of
+    /// contributions. The reason for dropping such a sum concerns its round rather than its length, so that the member
     /// does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
@@ -301,8 +301,8 @@ impl<'a> Aggregation<'a> {
     }
 
     fn is_complete(&self, contributors: MemberSet, open: &OpenRound) -> bool {
-        // Count only present members: one that left after contributing must not stand in for one that has yet to
-        // contribute.
+        // Count only present members: a member that left after contributing must not stand in for a member that has yet
+        // to contribute.
         let present = contributors.intersection(open.participants).len();
         self.job.formed && present > 0 && present >= open.threshold
     }

@@ -21,7 +21,7 @@ use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
 /// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
-/// allows for a member whose next round is one behind that of the others, and for one round that is replayed.
+/// allows for a member whose next round is one round behind the other members, and for one round that is replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Upper bound (exclusive) of the gap that is added to [`RESUME_GAP_ROUNDS`], in rounds. The gap is derived from the
 /// epoch, so that successive runs of the switch do not use the same rounds.
@@ -86,8 +86,8 @@ impl CommonHistory {
         resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
     }
 
-    /// Returns the history of the members that lack the last sum, as stated by a child switch, or inferred from a
-    /// member whose next round is one behind that of the others.
+    /// Returns the history of the members that lack the last sum. This history is stated by a child switch, or inferred
+    /// from a member whose next round is one round behind the other members.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -242,8 +242,8 @@ impl Job {
         self.members.returning().next().is_some()
     }
 
-    /// Completes the job, so that rounds can finish from now on. If there is a parent, `granted` is the start that it
-    /// granted.
+    /// Completes the job; rounds can finish from then on. `granted` is the start that the parent granted, if there is a
+    /// parent.
     pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
         self.formed = true;
         if let Some(granted) = granted.filter(|_| self.passes_on()) {
@@ -371,8 +371,8 @@ impl Job {
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
         let first = self.rounds.numbers().base().next();
-        // Compare claims with the first round only: a chain of claims, each later than the preceding one, could make
-        // the round numbers wrap around.
+        // Compare each claim only with the first round. If claims were compared with each other, a chain of claims,
+        // each later than the preceding one, could make the round numbers wrap around.
         let is_asynchronous = self.rounds.asynchronous().is_some();
         let named = |resume: &ResumeRepr| if is_asynchronous { latest_named(resume) } else { resume.round };
         self.members

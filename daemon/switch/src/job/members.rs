@@ -206,8 +206,7 @@ impl Members {
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// Returns the resume states of the returning members, that is, of those that were already members of an earlier
-    /// incarnation of the job.
+    /// Returns the resume states of the returning members, which already belonged to an earlier incarnation of the job.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }

@@ -91,7 +91,7 @@ pub(crate) struct Job {
     pinned_threshold: Option<u16>,
     /// Threshold H of the topmost switch, if the job is asynchronous and has a parent.
     threshold_above: Option<u16>,
-    /// Number of results so far, which replenish the repeat budgets of the members.
+    /// Number of results of the job so far. Each result replenishes the repeat budgets of the members.
     results: u64,
     round_times: RoundTimes,
     digests: Digests,
@@ -309,7 +309,8 @@ impl Job {
     /// job's value of the field.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
-        // The vector of a job in parts is longer than that of each part.
+        // A mismatch of the flag `part` is reported as a mismatch of the length, because a whole vector is longer than
+        // each of its parts.
         if join.gradient_len != layout.gradient_len() || join.part != self.is_part() {
             Some((Status::GradientLenMismatch, layout.gradient_len()))
         } else if join.segment_floats != layout.segment_floats() {

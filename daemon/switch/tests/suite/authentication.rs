@@ -176,7 +176,7 @@ fn formed(tagged: bool) -> (World, [Client; 2]) {
     (world, clients)
 }
 
-/// Makes both members sum a round, and checks the sum and its tags. The switch may send other packets, too.
+/// Makes both members sum a round, and checks the sum and its tags. The switch may also send other packets.
 fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
     let epoch = world.state().iter().find(|job| job.job == JOB).expect("the job should exist").boot;
     clients[0].contribute(world, round);
@@ -597,7 +597,7 @@ proptest! {
         clients[1].enter(&mut world, 2);
         assault(&mut world, &attacks[6]);
         check_round(&mut world, &clients, round + 1);
-        // No packet of this run is accepted in the next run, which has another boot id and other nonces.
+        // No packet of this run is accepted in the next run, which has a different boot id and different nonces.
         let mut world = world.restarted(BOOT + 1, [2; 16]);
         assault(&mut world, &attacks[7]);
         assert_eq!(world.state(), []);

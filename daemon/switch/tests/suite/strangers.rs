@@ -52,7 +52,7 @@ fn a_non_member_above_its_rate_causes_neither_answer_nor_event() {
     assert_eq!(answers as u64, SOURCE_BURST);
     assert_eq!(switch.counters().drops(DropReason::RateLimited), 1000 - SOURCE_BURST);
     assert!(switch.events().is_empty(), "queries and dropped packets should cause no event");
-    // Invalid packets are limited, too.
+    // Invalid packets are also limited.
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &[99; 12]), 0);
     assert_eq!(send(&mut switch, &from(1, 1), Class::Data, &data(0, 0, &[1.0, 1.0])), 0);
     assert_eq!(switch.counters().drops(DropReason::UnknownMember), 0);
@@ -440,7 +440,7 @@ fn the_number_of_jobs_per_source_is_limited() {
     assert_eq!(ask(&mut switch, 1, (1, 1), 2), Status::Success);
     assert_eq!(ask(&mut switch, 2, (1, 2), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
-    // A complete job still counts for the source, until another source has a member in it.
+    // A complete job counts towards the quota of its source until another source has a member in the job.
     assert_eq!(ask(&mut switch, 1, (1, 4), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
     assert_eq!(ask(&mut switch, 2, (2, 1), 2), Status::Success);

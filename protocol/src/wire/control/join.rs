@@ -44,7 +44,7 @@ pub(super) const FRESH: u8 = 32;
 const GROUPS: u8 = 64;
 const PART: u8 = 128;
 const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | GROUPS | PART;
-// An unassigned flag would have to be refused (C-3).
+// If a flag were unassigned, the parser would have to refuse it (C-3).
 const _: () = assert!(ALL_FLAGS == u8::MAX);
 
 /// Mode of a job: how contributions are admitted.

@@ -381,7 +381,7 @@ fn a_rack_whose_partial_sum_is_unknown_forgets_its_members() {
     tree.cut = vec![*uplink(1).ip()];
     send(&mut tree, (1, 1), 1, 1.0);
     tree.cut.clear();
-    // A root that has admitted this switch again expects vectors with other numbers.
+    // If the root has admitted this switch again, it expects vectors with different numbers.
     let epoch = tree.switches[ROOT].epoch_of(JOB);
     tree.restart(ROOT, 100);
     assert!(tree.switches[ROOT].epoch_of(JOB).is_none() && epoch == Some(EPOCH));
