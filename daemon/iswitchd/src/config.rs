@@ -617,8 +617,8 @@ impl Settings {
         }
     }
 
-    /// Returns the UDP ports to the parent: the first port and the number of ports of each thread. Both are zero
-    /// without parents.
+    /// Returns the local UDP ports for packets to the parent: the first port, and the number of ports of each thread.
+    /// Both are zero without parents.
     fn uplink_ports(&self, threads: usize) -> Result<(u16, u8), ConfigError> {
         if self.parent.is_empty() {
             return Ok((0, 0));

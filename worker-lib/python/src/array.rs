@@ -181,7 +181,8 @@ fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
     if !pointer.is_aligned() {
         return Err(misplaced());
     }
-    // SAFETY: as above. Every version of the struct begins with its version number; other fields are read only in 1.x.
+    // SAFETY: as above. Every version of the struct begins with its version number; the other fields are read only if
+    // the version is 1.x.
     let managed = unsafe { pointer.as_ref() };
     if managed.version[0] != 1 {
         let version = managed.version;

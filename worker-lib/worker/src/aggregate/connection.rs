@@ -44,7 +44,7 @@ pub enum ConnectError {
     Io {
         /// Operation that failed.
         what: &'static str,
-        /// Address of the peer or, for an error of the listener, of the listener.
+        /// Address of the peer or, if the listener failed, the address on which it listens.
         address: SocketAddr,
         /// Error of the operating system.
         error: io::Error,

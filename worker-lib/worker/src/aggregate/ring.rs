@@ -44,7 +44,8 @@ pub struct Ring {
     workers: usize,
     /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// Ranges of the floats in each chunk that is sent, in order. Chunk i + 1 is received while chunk i is sent.
+    /// For each chunk, in the order in which the chunks are sent, the range of its floats. Chunk i + 1 is received
+    /// while chunk i is sent.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
     /// Received bytes that have yet to be summed.
@@ -186,7 +187,7 @@ impl Ring {
             return Ok(0);
         }
         let (step, within) = position(&self.chunks, sent);
-        // The first chunk is this worker's own; all others have been summed here.
+        // The first chunk is this worker's contribution; all others have been received into `sum`.
         let source = if step == 0 { contribution } else { &self.sum };
         let chunk: &[u8] = bytemuck::cast_slice(&source[self.chunks[step].clone()]);
         let end = chunk.len().min(within + ready - sent);
@@ -274,8 +275,8 @@ fn await_previous(
             None if Instant::now() >= until => {
                 return Err(forming.incomplete(vec![expected.rank], timeout));
             }
-            // `next` is readable although it is open: either a signal interrupted the wait, or bytes came that no ring
-            // member sends.
+            // `next` was reported as readable but is still open: either a signal interrupted the wait, or the peer sent
+            // bytes, which a ring member never does on this connection.
             None if next.has_bytes() => return Err(ConnectError::Foreign { address: next.peer() }),
             None => {}
         }

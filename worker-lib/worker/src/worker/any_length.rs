@@ -54,8 +54,8 @@ pub enum AnyLengthError {
         /// Number of floats of the previous vector.
         expected: usize,
     },
-    /// An earlier call failed permanently: from then on, this worker and the others might sum different vectors with
-    /// each other.
+    /// An earlier call failed with an error after which no further call is possible, because this worker and the others
+    /// might then sum different vectors with each other.
     Failed {
         /// Error of that call.
         reason: String,

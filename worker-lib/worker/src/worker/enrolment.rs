@@ -279,7 +279,8 @@ impl Enrolment {
         let answer = attempt.handle_answer(now, repr, self.requests.authenticator());
         self.parts = attempt.parts();
         if let Some((epoch, lease)) = attempt.granted(repr) {
-            // Operators want to know the members while the job waits for others.
+            // The Name is sent even before the job is complete, because operators want to see which members have
+            // joined.
             self.naming.admitted(now, epoch, heartbeat_interval(lease));
         }
         let answer = answer?;

@@ -138,8 +138,8 @@ impl JoinOptions {
         }
     }
 
-    /// Sets the job's key. Control packets are authenticated with it. If `tag_data` is set, data packets are too, which
-    /// leaves room for two fewer floats in each, or four fewer elements of 16 bits.
+    /// Sets the job's key, with which control packets are authenticated. If `tag_data` is set, data packets are
+    /// authenticated as well, which leaves room for two fewer floats, or four fewer 16-bit elements, in each packet.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {

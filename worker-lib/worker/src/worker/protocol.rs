@@ -384,9 +384,9 @@ impl WorkerProtocol {
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of packets of
-    /// `stride` bytes, the last of `last_len` bytes, for the segments of [`Self::expected_segments`]. Returns the
-    /// number of results that were for the expected segments.
+    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of the packets for
+    /// the segments of [`Self::expected_segments`]. Each packet has `stride` bytes, except the last, which has
+    /// `last_len`. Returns the number of results that were for the expected segments.
     pub(super) fn handle_scattered(
         &mut self,
         now: Instant,
@@ -696,7 +696,7 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Writes as many segments that have never been sent as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;

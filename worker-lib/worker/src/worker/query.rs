@@ -122,7 +122,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Parses a datagram as an Ack. Returns the id of the request that the Ack answers and the Ack, or `None` if the
+/// Parses a datagram as an Ack. Returns the Ack together with the id of the request that it answers, or `None` if the
 /// datagram is not an Ack.
 pub(super) fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     if class != Class::Control {

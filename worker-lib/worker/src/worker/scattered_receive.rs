@@ -22,9 +22,9 @@ pub(super) struct ScatteredReceive {
 }
 
 impl ScatteredReceive {
-    /// Calls `receive` with a buffer for a Seg and one for the floats of each segment, in order. `places` are the
-    /// destinations of the floats: `segment_floats` floats for each segment except the last, which may have fewer.
-    /// Bytes that do not fit in these buffers are written to `rest`.
+    /// Calls `receive` with two buffers for each segment, in order: one for its Seg and one for its floats. The floats
+    /// are written to `floats_of_sum`, which has room for `segment_floats` floats of each segment; the last segment may
+    /// have fewer. Bytes that do not fit in these buffers are written to `rest`.
     ///
     /// # Errors
     /// Returns the errors of `receive`.

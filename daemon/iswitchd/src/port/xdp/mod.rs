@@ -67,7 +67,7 @@ pub struct XdpPort {
     /// Reason why a recreated interface is not served yet.
     unserved: Option<String>,
     batch: Batch,
-    /// Payloads of the datagrams received last.
+    /// Payloads of the most recently received datagrams.
     buffer: Box<[u8]>,
     counters: PortCounters,
     faults: Faults,

@@ -214,7 +214,8 @@ impl Receiver {
     pub(super) fn follow(&mut self) {
         self.collect();
         let is_overtaken = self.next.is_before(self.latest) && self.incoming_mut(self.next).remaining > 0;
-        // The request is repeated with each later aggregate, because the switch soon stops keeping this one.
+        // The request is repeated with each later aggregate, because the switch keeps the missing aggregate only for a
+        // short time.
         if is_overtaken && self.asked_at != self.latest {
             self.asked_at = self.latest;
             self.helps.clear();

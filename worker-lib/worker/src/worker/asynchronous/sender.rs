@@ -232,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Writes as many segments that have never been sent as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;
