@@ -201,7 +201,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Minimum length of the window. During this time, a learner receives several step counts from remote actors.
+    /// Minimum length of the window. It is long enough for a learner to receive several step counts from remote actors.
     const WINDOW: Duration = Duration::from_millis(500);
 
     fn new(steps: u64) -> Self {

@@ -6,8 +6,8 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names without an upstream model that a cell keeps. While readers wait for such a name, the cell
-/// queries upstream for it four times a second.
+/// Maximum number of names that a cell remembers although upstream has no model for them. While readers wait for such a
+/// name, the cell queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
 /// Default number of versions that a store keeps of each model. A version is removed once this number of newer versions
 /// has been published.
@@ -26,8 +26,8 @@ pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
 
 /// Default maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Maximum number of connections beyond the connection limit that receive an error response. Any further connections
-/// are closed without a response.
+/// Maximum number of connections that receive an error response because they exceed the connection limit. Any further
+/// connections are closed without a response.
 pub const REFUSALS_MAX: usize = 64;
 /// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);

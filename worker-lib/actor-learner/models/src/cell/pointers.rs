@@ -18,7 +18,7 @@ use crate::{Manifest, ModelName};
 
 /// Pause between an upstream error and the next query. It can delay the discovery of a new version by this time.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum time for which the cell asks upstream to hold a request until a new version appears.
+/// Maximum time for which the cell asks upstream to hold a request that waits for a new version.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
@@ -103,7 +103,7 @@ impl Pointers {
         Self { sources, options, counters, names: Arc::default() }
     }
 
-    /// Returns the number of known and of unknown names.
+    /// Returns the numbers of known and unknown names.
     pub(super) fn lens(&self) -> (usize, usize) {
         let names = lock(&self.names);
         (names.known_len(), names.unknown_len())

@@ -162,7 +162,7 @@ impl Sources {
         }
     }
 
-    /// Returns the connection of a response that was read to its end, so that the connection can be reused.
+    /// Returns the connection of a completely read response to the pool, so that it can be reused.
     pub(crate) fn finish(&self, answer: Answer) {
         self.all[answer.at].keep(answer.connection);
     }

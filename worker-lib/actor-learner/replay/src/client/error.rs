@@ -70,8 +70,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns whether the shard held the request back for the whole wait time. The reason is that there were no items
-    /// to sample, or no room for an insert.
+    /// Returns whether the shard held the request back for the whole wait time. This happens if there are no items to
+    /// sample, or no room for an insert.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }

@@ -185,7 +185,8 @@ impl Attempt {
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 
-    /// Chooses the shard for the next attempt after a failure, and waits for the backoff time.
+    /// Chooses the shard for the next attempt after a failure. Waits for the backoff time before it retries the same
+    /// shard, and before it tries all shards again.
     async fn failed(&mut self, status: &Status) -> Result<(), ClientError> {
         let place = self.preference[self.at];
         let shard = &self.inner.shards[place];

@@ -288,7 +288,7 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Rejects a change, before it is made, if it could not be made durable.
+    /// Rejects a change in advance if the journal cannot make it durable.
     fn check_journal(&self) -> Result<(), ShardError> {
         match self.journal.as_ref().and_then(crate::store::Journal::failure) {
             Some(failure) => Err(failure.into()),

@@ -240,7 +240,8 @@ impl SimulatedDisk {
         state.durable_names.insert(name.to_owned(), id);
     }
 
-    /// Changes bytes of a file directly, as a fault of the disk would. Has an effect at most once per file.
+    /// Changes bytes of a file directly, as a fault of the disk would, unless the file has already been damaged.
+    /// Returns whether it changed the file.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, change: impl Fn(&mut [u8])) -> bool {
         let mut state = lock(&self.0);
         let Some(id) = state.names.get(name).copied() else { return false };

@@ -283,7 +283,8 @@ impl World {
         self.pending.push((lsn, Acknowledgement::Removal(seqs)));
     }
 
-    /// Lets the journal write its queued records, and acknowledges those that are durable to the clients.
+    /// Lets the journal write its queued records, and sends the clients acknowledgements for the records that are
+    /// durable.
     fn pump(&mut self) {
         let failures = self.process.journal.failures();
         self.process.journal.write(&mut self.process.writer);
