@@ -43,7 +43,7 @@ pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
 pub const MAX_SHORT_SEGMENT_FLOATS: u16 = MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / SHORT_LEN_BYTES) as u16;
 /// Maximum length of the UDP payload of a data or control packet, in bytes.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
-/// Length of the trailer of an authenticated control packet, a counter and a tag, in bytes (requirement A-1).
+/// Length of the trailer (counter and tag) of an authenticated control packet, in bytes (requirement A-1).
 pub const TRAILER_LEN_BYTES: usize = 24;
 /// Length of the tag after the floats of a data packet in a job with tagged data, in bytes (requirement A-9).
 pub const DATA_TAG_LEN_BYTES: usize = 8;
@@ -90,7 +90,7 @@ pub const MAX_HEIGHT: u8 = 8;
 pub const MAX_PARENTS: usize = 8;
 /// Maximum number of segments that one Help, Confirm or FBcast may name.
 pub const MAX_RANGE_SEGMENTS: u32 = 1024;
-/// Maximum length of a segment bitmap, which has one bit for each segment of a range, in bytes.
+/// Maximum length of a segment bitmap, in bytes. The bitmap has one bit for each segment of a range.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
 /// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
@@ -98,7 +98,7 @@ pub const MAX_PARTS: usize = 16;
 /// Minimum number of segments in a part. A vector that is too short for this is divided into fewer parts (requirement
 /// T-3).
 pub const MIN_PART_SEGMENTS: u32 = 64;
-/// Number of bits in the history of a part that count its sums (requirement T-6).
+/// Number of bits in which the history of a part counts the sums (requirement T-6).
 pub const TURN_BITS: u32 = 24;
 
 /// Minimum number of aggregates that the switch can store for an asynchronous job.
@@ -168,7 +168,7 @@ pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
 /// before enough vectors had been admitted. Each of them contains at least one vector that is still queued, except for
 /// the first one, all of whose vectors may already have been added.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
-/// Maximum number of queued segment ranges of one job, for all reasons together.
+/// Maximum number of queued segment ranges of one job: those of requests, vectors and aggregates together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
 /// Maximum number of events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
@@ -226,7 +226,7 @@ pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
     mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
 }
 
-/// Returns the number of floats in a tagged segment whose packet is as long as that of an untagged segment of
+/// Returns the number of floats in a tagged segment whose packet is as long as the packet of an untagged segment of
 /// `segment_floats` floats.
 #[inline]
 pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {

@@ -13,8 +13,8 @@ pub struct Spin {
     pays: bool,
 }
 
-/// Multiple of the polling limit below which a wait still counts as short. A measured wait includes the wake-up latency
-/// of the core, so a packet after a longer wait than the limit may have arrived within the limit.
+/// A wait counts as short if it is shorter than this multiple of the polling limit. The reason for the multiple is that
+/// a measured wait includes the wake-up latency of the core, even if the packet arrived within the limit.
 const SLEPT: u32 = 3;
 
 impl Spin {

@@ -39,8 +39,8 @@ impl Default for Options {
 pub struct Received {
     /// Number of bytes in the buffer.
     pub len: usize,
-    /// Length of each datagram except the last, which may be shorter, in bytes. The value is at least 1 and, if there
-    /// is only one datagram, at least `len`.
+    /// Length in bytes of each datagram except the last, which may be shorter. The value is at least 1 and, if there is
+    /// only one datagram, at least `len`.
     pub stride: usize,
     /// ToS byte, including the ECN bits, if the kernel reported it.
     pub tos: Option<u8>,

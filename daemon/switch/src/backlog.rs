@@ -198,7 +198,7 @@ impl Sweep {
         }
     }
 
-    /// Returns the next range of segments to process. It ends at the end of the vector at the latest.
+    /// Returns the next range of segments to process, which never extends beyond the end of the vector.
     pub(crate) fn range(&self) -> Range<u32> {
         self.next..self.segments.min(self.next.saturating_add(self.left))
     }

@@ -16,7 +16,7 @@ use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::{Aggregation, Generations, Granted, Job, Member, Memory, Slot};
 use crate::origin::{Origins, Position};
 
-/// Number of items of each arena that a job needs.
+/// Number of items that a job needs in each arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footprint {
     pub(crate) slots: usize,

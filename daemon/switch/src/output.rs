@@ -24,7 +24,7 @@ use crate::ring::Ring;
 pub struct Transmit<'a> {
     /// Traffic class: control or data.
     pub class: Class,
-    /// UDP payloads, one after the other.
+    /// Concatenated UDP payloads.
     pub payload: &'a [u8],
     /// Length of each payload except the last, in bytes.
     pub stride: usize,

@@ -1,4 +1,4 @@
-//! State of a switch: its components, and the operations on them that all modules above share.
+//! State of a switch: its components, and the operations on them that the modules of the layers above share.
 //!
 //! Each component maintains its own invariants. The modules above this one in the list of layers are functions on the
 //! whole state.

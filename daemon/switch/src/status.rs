@@ -76,7 +76,7 @@ pub struct JobStatus {
     pub parent: Option<SocketAddrV4>,
     /// Time since the last packet of the parent, in milliseconds, if the uplink is in use.
     pub parent_silent_ms: Option<u64>,
-    /// Whether the parent is lost: until it answers again, no sums are delivered.
+    /// Whether the parent is lost. Until it answers again, no sums are delivered.
     pub parent_lost: bool,
     /// Reason why the parent refuses this switch, if it does.
     pub parent_refusal: Option<String>,

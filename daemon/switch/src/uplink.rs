@@ -601,7 +601,8 @@ impl Uplink {
         upward
     }
 
-    /// Removes and returns the request of a member to which this Ack of the parent is the answer, if there is one.
+    /// Removes and returns the member's request that the parent has answered, if `request` is the id with which it was
+    /// passed on.
     pub(crate) fn take_errand(&mut self, request: u32) -> Option<Errand> {
         self.errand.take_if(|errand| errand.upward == request)
     }

@@ -37,7 +37,7 @@ pub struct FrameView<'a> {
     pub class: Class,
     /// Addresses of the sender and the receiver.
     pub addresses: FrameAddresses,
-    /// UDP payload. In a super-frame, the payloads of all datagrams, one after the other.
+    /// UDP payload; for a super-frame, the concatenated payloads of all datagrams.
     pub payload: &'a [u8],
     udp: &'a [u8],
 }

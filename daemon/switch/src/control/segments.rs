@@ -55,8 +55,8 @@ pub(super) fn handle_fbcast(
     Ok(())
 }
 
-/// Answers a Help: the Ack names the segments that the switch is missing from the member; available results follow as
-/// data packets.
+/// Answers a Help: the Ack names the segments for which the switch lacks the member's contribution, and available
+/// results follow as data packets.
 pub(super) fn handle_help(
     state: &mut State,
     from: &Endpoint,
@@ -93,7 +93,7 @@ pub(super) fn handle_help(
     Ok(())
 }
 
-/// Returns the segments of a Help that the switch is missing from the member.
+/// Returns those of the segments requested by a Help for which the switch lacks the member's contribution.
 fn missing_of(
     state: &mut State,
     at: MemberAt,

@@ -43,7 +43,7 @@ pub(crate) struct Aggregates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Finished {
     contributions: u16,
-    /// History before this aggregate, which the members that have all earlier sums have.
+    /// History of the members that have the sums of all earlier aggregates.
     before: u64,
 }
 
@@ -52,7 +52,7 @@ struct Finished {
 struct Staging {
     /// Number of the vector, or of the next vector if none is being sent.
     number: Round,
-    /// Number of segments of the vector that are staged.
+    /// Number of staged segments of the vector.
     received: u32,
     /// Generation that marks the slots of the staged segments.
     mark: Generation,
@@ -104,7 +104,7 @@ pub(crate) enum Receipt {
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
     pub(crate) sum: Sum,
-    /// Whether this is the first vector of the sum, which replaces the previous content of the memory.
+    /// Whether this is the first vector of the sum. If it is, it replaces the previous content of the memory.
     pub(crate) is_first: bool,
     /// Whether this is the last vector of an aggregate. If it is, the result of each segment is sent as soon as the
     /// segment has been added.
@@ -173,7 +173,7 @@ impl Aggregates {
         self.filling
     }
 
-    /// Returns whether the aggregate that is being filled contains a vector.
+    /// Returns whether the aggregate that is being filled contains any vectors.
     pub(crate) fn is_open(&self) -> bool {
         self.vectors > 0
     }

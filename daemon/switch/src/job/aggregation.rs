@@ -429,7 +429,7 @@ impl<'a> Aggregation<'a> {
         accumulate::overwrite(self.sum_mut(round, index), floats, NonFinite::Sum)
     }
 
-    /// Returns whether `round` may be the next round of a segment.
+    /// Returns whether `round` can begin for a segment.
     fn may_begin(&self, round: Round, index: SegmentIndex) -> bool {
         let Some(rounds) = self.job.rounds.synchronous() else { return false };
         let base = self.job.rounds.numbers().base();

@@ -166,7 +166,7 @@ impl Plan {
         Self { starts: starts_from(next, latest, chain, epoch), ..Self::new(next, latest, None) }
     }
 
-    /// Returns the start of a member that is not up to date and lacks more than the last sum.
+    /// Returns the start of a member that lacks more than the last sum.
     fn start_of(&self, own: Option<u64>) -> Start {
         let known = self.starts.iter().find(|(_, before)| own == Some(*before));
         let (standing, (round, history)) =
@@ -214,9 +214,9 @@ impl Job {
         }
     }
 
-    /// Returns whether the members that have rejoined may continue without the rest. If any of these members is a
-    /// switch that can change its parent, they must represent a majority of the workers, so that two parts of the job
-    /// never continue independently.
+    /// Returns whether the members that have rejoined may continue without the members that are still missing. If any
+    /// of these members is a switch that can change its parent, they must represent a majority of the workers, so that
+    /// two parts of the job never continue independently.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
         self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
@@ -481,7 +481,7 @@ impl Job {
     pub(super) fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.history.before(round);
-        // A Fresh member that has finished no round since knows the history, but may lack its sums.
+        // A Fresh member that has finished no round since its admission knows the history, but may lack its sums.
         let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
         let is_up_to_date = |member: &Member| {
             let start = member.start;

@@ -28,7 +28,7 @@ const SUCCESSIVE_ROUNDS: u32 = 2;
 /// Number of offers after which the pause between offers no longer grows.
 const MAX_OFFERS: u8 = (LAST_OFFER_RETRY_MS / FIRST_OFFER_RETRY_MS).ilog2() as u8;
 
-/// State of a member's reception of packets to the group of its job.
+/// State of a member with respect to the group of its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
     /// Port of the switch through which the group of the job reaches the member, if both the member and the port

@@ -16,7 +16,7 @@ pub(crate) struct History {
     epoch: u64,
     /// Latest round that was opened, or the first round.
     at: Round,
-    /// History before `at`, which the members that take part in this round have.
+    /// History before `at`, which is the history of the members that take part in this round.
     before: u64,
     /// History before the round that precedes `at`, if there was such a round.
     earlier: Option<u64>,

@@ -20,7 +20,7 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Number of levels of switches in the tree below the member, including the member itself.
+    /// Number of switch levels up to and including the member: zero for a worker.
     pub(crate) height: u8,
     /// Whether the member is a switch that can change to another parent, or has such a switch below it.
     pub(crate) roams: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Member {
     pub(crate) held_up: Option<Round>,
     /// Budget for repeated results.
     pub(crate) repeats: RepeatBudget,
-    /// State of the member's reception of packets to the group of the job.
+    /// State of the member with respect to the group of the job.
     pub(crate) reception: Reception,
     /// Accepted contributions since the member was admitted.
     pub(crate) progress: Progress,
@@ -54,7 +54,7 @@ pub(crate) struct Start {
     pub(crate) standing: Standing,
     /// First round in which the member takes part.
     pub(crate) round: Round,
-    /// History before that round; for the standings Supplies and Awaits, the history after that round.
+    /// History before `round`; for the standings Supplies and Awaits, the history after `round`.
     pub(crate) history: u64,
 }
 
@@ -189,7 +189,7 @@ impl Members {
         self.iter().any(|(_, member)| member.roams)
     }
 
-    /// Returns the number of levels of switches among and below the members.
+    /// Returns the maximum number of switch levels up to and including a member.
     pub(crate) fn height(&self) -> u8 {
         self.iter().map(|(_, member)| member.height).max().unwrap_or(0)
     }

@@ -418,7 +418,7 @@ impl Job {
     pub(crate) fn threshold(&self) -> u16 {
         match &self.rounds {
             Rounds::Synchronous(_) => self.threshold_among(self.members.present()),
-            // In a tree, a member may stand for several workers.
+            // In a tree, a member may represent several workers.
             Rounds::Asynchronous(_) => {
                 let workers = self.members.weight().max(u32::from(self.awaited_workers()));
                 let own = workers.clamp(1, u32::from(u16::MAX)) as u16;
@@ -694,7 +694,7 @@ impl Job {
         self.taken_up
     }
 
-    /// Returns the number of levels of switches in the tree below this switch, including this switch.
+    /// Returns the number of switch levels up to and including this switch.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
     }

@@ -204,7 +204,7 @@ pub(crate) struct Synchronous {
     numbers: Numbers,
     /// The two rounds that can be stored at once, indexed by parity.
     alive: [OpenRound; 2],
-    /// Latest round whose opening, and latest round whose end, was passed to the flight recorder.
+    /// Latest round whose opening was passed to the flight recorder, and latest round whose end was passed to it.
     recorded: Recorded,
     /// Order in which contributions are added, in an ordered job.
     order: Option<MemberOrder>,

@@ -95,7 +95,8 @@ pub enum Action {
     Halt = 7,
     /// Report success, or the reason for a failure.
     Ack = 8,
-    /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate took it.
+    /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate contains the
+    /// contribution.
     Confirm = 9,
     /// Report a digest of the weights after a round, which the switch compares with those of the other members.
     Digest = 10,
@@ -184,7 +185,7 @@ pub enum ControlBody<'a> {
         /// Number of the Probe; zero asks for a Probe.
         nonce: u64,
     },
-    /// The names of the sender's job and of the sender.
+    /// State the name and the owner of the job, and the host name and the rank of the sender.
     Name(NameRepr),
 }
 
