@@ -1,5 +1,5 @@
-//! Placement as a service. A scheduler sends requests as lines of JSON, each of which asks on which GPUs a job should
-//! run.
+//! Placement as a service. A scheduler sends each request as one line of JSON, which asks either on which GPUs a job
+//! should run or which jobs of the cluster to suspend and to start.
 //!
 //! | request | answer |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
-//! `gpus` has one entry for each GPU in the cluster:
+//! In a request, `gpus` has one entry for each GPU in the cluster:
 //!
 //! | field | content |
 //! |---|---|
@@ -52,8 +52,8 @@ struct Request {
     id: Option<Json>,
 }
 
-/// Entry for one GPU in a request. Its number types are wider than the valid ranges, so that the error for a value out
-/// of range can name the field.
+/// Entry for one GPU in a request. Its number types are wider than the valid ranges, so that the error for an
+/// out-of-range value can name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GpuEntry {

@@ -26,8 +26,8 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Creates a domain that fails `per_year` times a year at random and is repaired after `repair` seconds. Placers
-    /// know this rate.
+    /// Creates a domain that fails at random, on average `per_year` times a year, and is repaired `repair` seconds
+    /// after each failure. Placers know the failure rate.
     ///
     /// # Errors
     /// Fails if the rate is negative or above [`RATE_MAX`], or if `repair` is not above 0.

@@ -47,9 +47,9 @@ impl Belief {
         Self { events: per_year, years: 1.0 }
     }
 
-    /// Returns the belief from observed failures, shrunk to the mean rate of all components by empirical Bayes. The
-    /// prior is a gamma distribution with shape `shape` and mean `mean`: it counts as `shape` failures in `shape /
-    /// mean` years.
+    /// Returns the belief from `events` failures in `years` years of observation, shrunk towards the rate `mean` by
+    /// empirical Bayes. The prior is a gamma distribution with shape `shape` and mean `mean`: it counts as `shape`
+    /// failures in `shape / mean` years.
     pub(super) fn shrunk(events: f64, years: f64, shape: f64, mean: f64) -> Self {
         Self { events: events + shape, years: years + shape / mean }
     }
@@ -69,7 +69,7 @@ impl Belief {
 enum Source {
     /// Poisson processes with the given rates, in failures per year.
     Poisson(Vec<f64>),
-    /// `(begin, end)` of each GPU's outages, in chronological order.
+    /// `(begin, end)` of each GPU's outages, in seconds and in chronological order.
     Trace(Vec<Vec<(f64, f64)>>),
 }
 
@@ -222,7 +222,7 @@ impl Failures {
         Ok(Self { ages, ..self })
     }
 
-    /// Makes failures more frequent by `factor`: failure rates are multiplied by `factor`, and the times between known
+    /// Makes failures `factor` times as frequent: failure rates are multiplied by `factor`, and the times between known
     /// outages are divided by it. The placers' estimates are scaled accordingly.
     ///
     /// # Errors

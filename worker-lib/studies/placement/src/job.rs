@@ -8,8 +8,8 @@ use super::failure::YEAR;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
-/// Latest arrival of a job, in seconds: 100 years. A simulation processes all GPU failures until the last job has
-/// arrived, so it would take too long with later arrivals. Beyond 2^53 seconds, the floating-point clock would no
+/// Latest permitted arrival of a job, in seconds: 100 years. A simulation processes all GPU failures until the last job
+/// has arrived, so it would take too long with later arrivals. Beyond 2^53 seconds, the floating-point clock would no
 /// longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
@@ -61,8 +61,8 @@ impl Job {
     /// Allows the job to run on more or fewer GPUs than it asks for.
     ///
     /// # Errors
-    /// Fails if the synchronisation is negative, `least` is 0, or the number of GPUs that the job asks for is not from
-    /// `least` to `most`.
+    /// Fails if the synchronisation time is negative, `least` is 0, or the number of GPUs that the job asks for is not
+    /// from `least` to `most`.
     pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;

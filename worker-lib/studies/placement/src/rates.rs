@@ -65,15 +65,15 @@ pub struct Shrinkage {
     /// Shape of the gamma prior of the failure rates. The prior has the same weight as this number of observed
     /// failures. The shape should be below 1 if the rates of the GPUs differ widely.
     pub shape: f64,
-    /// Whether rates are shrunk to the mean of the GPU's cage instead of the mean of all GPUs.
+    /// Whether rates are shrunk towards the mean rate of the GPU's cage instead of the mean rate of all GPUs.
     pub by_cage: bool,
     /// Minimum observation time, in years. Only life histories that exceed it are used.
     pub years_min: f64,
 }
 
 impl Default for Shrinkage {
-    /// Returns parameters with a prior whose weight is half a failure and whose mean is that of all GPUs, and with a
-    /// minimum of one year of observation.
+    /// Returns parameters with a prior whose weight is half a failure and whose mean is the mean rate of all GPUs, and
+    /// with a minimum observation time of one year.
     fn default() -> Self {
         Self { shape: 0.5, by_cage: false, years_min: 1.0 }
     }

@@ -66,8 +66,8 @@ pub enum Phase {
 pub struct Progress {
     /// Current phase.
     pub phase: Phase,
-    /// Remaining work at the start of the current run, or now if the job is not running. Measured in seconds on the
-    /// number of GPUs that the job asks for.
+    /// Remaining work at the start of the current run, or now if the job is not running. The work is measured in
+    /// seconds on the number of GPUs that the job asks for.
     pub left: f64,
     /// GPU-seconds that the job has used, excluding its current run.
     pub service: f64,

@@ -8,7 +8,7 @@
 //! | anything else | `{"error": "..."}` |
 //!
 //! `queues[stage][switch][class]` is the length of a queue after the slot's arrivals. `links[stage][switch][link]` is
-//! the class whose head packet takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
+//! the class of the packet that takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
 //! is optional; if present, it is returned unchanged.
 
 use serde::{Deserialize, Serialize};

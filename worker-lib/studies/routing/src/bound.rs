@@ -28,8 +28,8 @@ impl PooledBound {
         Self { shape, pooled: vec![0; shape.switches()] }
     }
 
-    /// Returns a lower bound on the number of packets in the network under any policy. `queues` are the queues under
-    /// one policy, which determine the packets in the stages before the last.
+    /// Returns a lower bound on the number of packets in the network under any policy. `queues` contains the queues
+    /// under some policy, which determine the number of packets in the stages before the last.
     pub fn total(&self, queues: &Queues) -> u64 {
         let before_last: u64 = (0..self.shape.boundaries()).map(|stage| queues.stage_total(stage)).sum();
         before_last + self.pooled.iter().sum::<u64>()

@@ -65,7 +65,8 @@ pub struct RoutingConfig {
     pub epsilon: f64,
     /// Whether the value function sees the last stage without the packets that leave in the current slot.
     pub exits_first: bool,
-    /// Whether the lower bound for the same arrivals is subtracted from the cost of each slot.
+    /// Whether the lower bound on the number of packets, for the same arrivals, is subtracted from the cost of each
+    /// slot.
     pub control_variate: bool,
     /// Whether the fit uses the data of all iterations so far. Used only by the linear value function.
     pub pool_data: bool,

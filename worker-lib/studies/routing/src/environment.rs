@@ -27,7 +27,7 @@ pub const FEATURES: [&str; 9] = [
     "queue",
     // Length of the same queue, including the packets that were assigned to it earlier in the slot.
     "queue_now",
-    // 1 if a packet of this queue leaves the network in the slot.
+    // 1 if a packet of the same queue leaves the network in the slot.
     "leaves",
     // Mean length of all queues, including the packets that were assigned to them earlier in the slot.
     "switch_now",
@@ -316,7 +316,7 @@ impl Episode {
         }
     }
 
-    /// Returns the position of a link among the idle ones.
+    /// Returns the position of a link in the list of idle links, or `None` if the link is not idle.
     fn position(&self, link: usize) -> Option<usize> {
         self.lane.idle().iter().position(|idle| usize::from(*idle) == link)
     }

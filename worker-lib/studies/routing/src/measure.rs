@@ -47,7 +47,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Creates the measurement for an empty network.
+    /// Creates a meter for an empty network.
     pub fn new(shape: Shape) -> Self {
         Self {
             bound: PooledBound::new(shape),

@@ -215,7 +215,7 @@ impl Routing {
         hops.iter().for_each(|hop| self.set(*hop));
     }
 
-    /// Returns all packets that are assigned to links, by stage, switch and link.
+    /// Returns all packets that are assigned to links, in order of stage, switch and link.
     pub fn hops(&self) -> impl Iterator<Item = Hop> {
         let switches = self.shape.switches;
         let busy = self.classes.iter().enumerate().filter(|(_, class)| **class != IDLE);

@@ -27,7 +27,7 @@ const TEST_COURSE: usize = 0;
 /// Record of one iteration. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number of the iteration; 0 is the network before any training.
+    /// Number of the iteration; 0 denotes the network before any training.
     pub iteration: u64,
     /// Number of simulated runs that the iteration learned from.
     pub courses: u64,

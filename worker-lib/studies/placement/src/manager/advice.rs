@@ -1,4 +1,4 @@
-//! A policy's decisions for the jobs of a manager, in the manager's names.
+//! A policy's decisions for the jobs of a manager, which refer to nodes and jobs by the manager's names.
 
 use serde::Serialize;
 
@@ -150,7 +150,7 @@ impl Occupancy {
         Ok(occupancy)
     }
 
-    /// Returns up to `count` GPUs that no job holds from the range `gpus`, in ascending order.
+    /// Returns the first `count` GPUs in the range `gpus` that no job holds, or fewer if there are not enough.
     fn lowest_free(&self, gpus: std::ops::Range<usize>, count: usize) -> Vec<usize> {
         gpus.filter(|gpu| !self.is_taken[*gpu]).take(count).collect()
     }

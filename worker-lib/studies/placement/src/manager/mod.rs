@@ -20,10 +20,10 @@ use crate::cluster::GPUS_MAX;
 use iswitch_study::StudyError;
 use iswitch_study::table::read;
 
-/// Whether a node takes jobs.
+/// Whether a node accepts jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// The node takes jobs.
+    /// The node accepts jobs.
     Up,
     /// The node's jobs keep running, but it gets no new ones.
     Draining,
@@ -41,7 +41,7 @@ pub struct ManagedNode {
     /// Number of GPUs that listed and unlisted jobs use according to the manager; `None` if the manager does not report
     /// this number.
     pub in_use: Option<usize>,
-    /// Whether the node takes jobs.
+    /// Whether the node accepts jobs.
     pub availability: Availability,
 }
 
@@ -61,7 +61,7 @@ pub struct Held {
 pub struct ManagedJob {
     /// Name of the job, unique among the jobs.
     pub id: String,
-    /// Number of GPUs.
+    /// Number of GPUs that the job holds or requests.
     pub gpus: usize,
     /// Time limit in seconds, used as the duration of the job; `None` if the job has no limit.
     pub limit: Option<f64>,

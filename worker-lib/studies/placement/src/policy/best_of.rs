@@ -13,7 +13,7 @@ use iswitch_study::StudyError;
 pub const SELECTION_DRAWS: usize = 8;
 
 /// Random placement that can be repeated under different failures. Each job has a separate random order of all GPUs and
-/// gets the first free ones in this order.
+/// gets the first free GPUs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     seed: u64,

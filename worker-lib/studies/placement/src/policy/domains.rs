@@ -53,7 +53,7 @@ impl Placer for DrainLemons {
     }
 }
 
-/// Returns, for each GPU, whether it should be out of service.
+/// Returns, for each GPU, whether [`DrainLemons`] takes it out of service.
 fn lemons(state: &State<'_>) -> Vec<bool> {
     let gpus = state.gpus.len();
     let rates: Vec<f64> = (0..gpus).map(|gpu| state.rate(gpu)).collect();

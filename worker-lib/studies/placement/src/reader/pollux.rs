@@ -72,7 +72,7 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
 fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -> Result<Job, StudyError> {
     let (seconds, synchronisation) = step_time(steps, gpus, batch as f64 / gpus as f64);
     let job = Job::new(arrival, gpus, iterations * seconds)?;
-    // A single GPU needs as much computation for a step as all GPUs together.
+    // The computation time of a step on a single GPU is the sum of the computation times on all GPUs.
     let computation = (seconds - synchronisation).max(f64::MIN_POSITIVE) * gpus as f64;
     let most = gpus.saturating_mul(MOST);
     job.with_scaling(Scaling { synchronisation: synchronisation / computation, least: 1, most })

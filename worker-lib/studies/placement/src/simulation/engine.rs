@@ -20,7 +20,7 @@ const LOOK_AGAIN_MIN: f64 = 1.0;
 /// several minutes to an hour.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
-/// Event of a job or a GPU. The state passed with it is the state after the event.
+/// Event of a job or a GPU. An observer receives it together with the state after the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A job started on the GPUs that it holds in the given state.
@@ -244,7 +244,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Returns the next job of this round that can be placed.
+    /// Returns the next job of this round that can be placed, and the number of GPUs that it should get.
     fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };
         while let Some(job) = self.state.queue.get(round.at).copied().filter(|_| self.state.free > 0) {

@@ -51,7 +51,7 @@ impl Lane {
         self.decisions.idle()
     }
 
-    /// Returns the packets that were assigned a link in this slot, in order.
+    /// Returns the packets that were assigned a link in this slot, in the order of assignment.
     pub fn hops(&self) -> &[Hop] {
         &self.hops
     }
