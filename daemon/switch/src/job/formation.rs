@@ -215,8 +215,8 @@ impl Job {
     }
 
     /// Returns whether the members that have rejoined may continue without the members that are still missing. If any
-    /// of these members is a switch that can change its parent, they must represent a majority of the workers, so that
-    /// two parts of the job never continue independently.
+    /// of the rejoined members is a switch that can change its parent, the rejoined members must represent a majority
+    /// of the workers, so that two parts of the job never continue independently.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
         self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)

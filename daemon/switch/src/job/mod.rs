@@ -80,8 +80,7 @@ pub(crate) struct Job {
     /// Members of the previous incarnation, if that incarnation gave way to the history of this one (M-9). Empty once
     /// the job is complete.
     dismissed: Dismissed,
-    /// Whether a sum that members supply is also sent to the parent. This is the case if other members of the parent
-    /// lack the sum.
+    /// Whether a sum that members supply is also sent to the parent, for other members of the parent that lack it.
     sends_replay_up: bool,
     /// Round at which the parent resumed this switch (H-5). At that time, the parent may already have had results of
     /// this round and of earlier rounds. `None` if the parent did not resume the switch.
@@ -309,8 +308,7 @@ impl Job {
     /// job's value of the field.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
-        // A mismatch of the flag `part` is reported as a mismatch of the length, because a whole vector is longer than
-        // each of its parts.
+        // A whole vector is longer than each of its parts, so a different `part` is reported as a different length.
         if join.gradient_len != layout.gradient_len() || join.part != self.is_part() {
             Some((Status::GradientLenMismatch, layout.gradient_len()))
         } else if join.segment_floats != layout.segment_floats() {
