@@ -446,7 +446,7 @@ pub enum ConfigError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not TOML, has an unknown key, or a value of the wrong type.
+    /// The file is not valid TOML, or it contains an unknown key or a value of the wrong type.
     #[error("{}: {source}", path.display())]
     Parse {
         /// Path of the file.

@@ -1,10 +1,10 @@
 //! Logging to standard error.
 //!
-//! Until [`detach`] is called, the calling thread writes each line. Afterwards a separate thread does, because standard
-//! error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is full, lines
-//! are dropped and counted, and the log states at that point how many are missing. The non-blocking writer of
-//! `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the daemon
-//! drops its privileges.
+//! Until [`detach`] is called, the calling thread writes each line. Afterwards, a separate thread writes the lines,
+//! because standard error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue
+//! is full, lines are dropped and counted, and the log states at that point how many are missing. The non-blocking
+//! writer of `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the
+//! daemon drops its privileges.
 
 use std::cell::Cell;
 use std::fmt;
@@ -127,7 +127,8 @@ pub fn detach() -> io::Result<()> {
         write_all(&lines, &mut io::stderr(), say_lost);
     };
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-    // If two calls race, the queue of the second one is dropped with its only sender, and its thread ends.
+    // If two calls race, the queue of the second call is dropped together with its only sender, so the thread of that
+    // call ends.
     let _ = QUEUE.set(queue);
     Ok(())
 }

@@ -40,7 +40,7 @@ pub enum MemoryError {
 /// Checks that the memory that the core will allocate is available.
 ///
 /// # Errors
-/// Fails if the machine has less memory, or if the process is not permitted to allocate it.
+/// Fails if the machine has less memory than the core needs, or if the process is not permitted to allocate it.
 pub fn check(config: &iswitch_switch::Config) -> Result<(), MemoryError> {
     let total_bytes = fs::read_to_string(MEMINFO).ok().and_then(|text| total_bytes(&text));
     check_with(config.memory_bytes, total_bytes.unwrap_or(u64::MAX))

@@ -57,7 +57,7 @@ enum Question {
 }
 
 impl Handle {
-    /// Returns a handle to all loops of a switch, the loop of the first thread first.
+    /// Returns a handle to all loops of a switch. The first of `handles` must be that of the first thread's loop.
     #[must_use]
     pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
         Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }

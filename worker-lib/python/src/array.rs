@@ -308,8 +308,8 @@ impl Tensor {
                 "the shape or strides of array are misaligned, expected addresses that are multiples of 8 bytes",
             ));
         }
-        // SAFETY: the pointers are not null and are aligned, and by the protocol each points to one number for each
-        // dimension. Null strides mean a contiguous tensor.
+        // SAFETY: the pointers are not null and are aligned, and the protocol guarantees that each points to one number
+        // per dimension. Null strides mean a contiguous tensor.
         unsafe {
             let shape = std::slice::from_raw_parts(self.shape, count);
             let strides = (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));

@@ -119,8 +119,7 @@ pub struct Summed {
 pub struct AnyLengthWorker {
     /// Options of the next job, except for its element types.
     options: JoinOptions,
-    /// Element types of the packets, regardless of the type of a vector; if `None`, each vector is sent in the type of
-    /// its floats.
+    /// Element types of the packets of all vectors; if `None`, each vector is sent in the type of its floats.
     elements: Option<ElementTypes>,
     /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,

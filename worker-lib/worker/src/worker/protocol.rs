@@ -257,8 +257,8 @@ impl WorkerProtocol {
         self.next_round
     }
 
-    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one. Returns `None` if it is not, or if the number is unknown.
+    /// If the vector is a part of a longer one, returns the number of sums that the job had before the next round,
+    /// modulo 2^24. Returns `None` if the vector is not such a part, or if the number is unknown.
     pub(super) fn turn(&self) -> Option<u32> {
         (self.chain == Chain::Part && self.history != 0).then(|| history::turn(self.history))
     }
@@ -607,7 +607,7 @@ impl WorkerProtocol {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
-            // The answer concerns a packet of an earlier round, whose refusal was reported before.
+            // The answer concerns a packet of an earlier round; the refusal of that round has already been reported.
             (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));

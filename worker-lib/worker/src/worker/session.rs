@@ -2,9 +2,9 @@
 //! the time, and its outputs are bytes, a deadline and outcomes.
 //!
 //! The session joins, waits until the job is complete, and takes part in rounds. If the switch no longer knows the
-//! worker, because it was restarted or the lease expired, the session rejoins and reports which sums it has. Usually
-//! the round in progress is then repeated, and the caller notices only the delay. If the other workers have continued
-//! in the meantime, the round ends with [`Failure::Missed`].
+//! worker, because the switch was restarted or the lease expired, the session rejoins and reports which sums it has.
+//! Usually the round in progress is then repeated, and the caller notices only the delay. If the other workers have
+//! continued in the meantime, the round ends with [`Failure::Missed`].
 
 use core::net::SocketAddrV4;
 use core::ops::Range;
@@ -120,9 +120,9 @@ impl Session {
         self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
     }
 
-    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one (requirement T-6). Returns `None` if it is not, or if the number is unknown. Parts for which this
-    /// number is equal are at the same vector.
+    /// If the vector is a part of a longer one, returns the number of sums that the job had before the next round,
+    /// modulo 2^24 (requirement T-6). Returns `None` if the vector is not such a part, or if the number is unknown.
+    /// Parts for which this number is equal are at the same vector.
     pub fn turn(&self) -> Option<u32> {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
     }
@@ -258,8 +258,8 @@ impl Session {
             && (ack.round, ack.standing) != (membership.start, membership.standing)
     }
 
-    /// Returns the part of the sums in which the floats of the next results are likely to belong, segment after
-    /// segment. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
+    /// Returns the part of the sums to which the floats of the next results are likely to belong, in the order of the
+    /// segments. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
     /// method.
     pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
         let range = self.receive_range()?;

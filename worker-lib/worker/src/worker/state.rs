@@ -128,7 +128,7 @@ impl Shared {
 }
 
 impl StateServer {
-    /// Begins to listen.
+    /// Starts a server that listens on `address` for newcomers of the job.
     ///
     /// A single thread handles all connections that have not sent their greeting yet; the number of these connections
     /// is limited. Each newcomer of the job is then served by a separate thread. At most four newcomers are served at a

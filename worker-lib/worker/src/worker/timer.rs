@@ -1,4 +1,4 @@
-//! The retransmission timer, which determines after how long a silence counts as a loss.
+//! The retransmission timer, which determines how long a silence must last to count as a loss.
 
 use core::time::Duration;
 

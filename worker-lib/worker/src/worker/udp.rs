@@ -23,7 +23,7 @@ const QUERIES_ADAPTED: u32 = 3;
 
 /// A worker that has joined a job.
 ///
-/// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
+/// A separate thread keeps the lease alive while the worker computes. When dropped, the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
 /// learns the number of parts when it joins. The calling thread drives the parts. If the machine has spare cores,
@@ -130,8 +130,8 @@ impl Worker {
     }
 
     /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
-    /// round. If another worker is about to join, `state` is called. It must return everything that a replica of the
-    /// learner needs before this round, and the result must not be empty.
+    /// round. If another worker is about to join, calls `state`, which must return everything that a replica of the
+    /// learner needs before this round. The result must not be empty.
     ///
     /// If no worker is about to join, the call costs practically nothing.
     pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
@@ -324,8 +324,8 @@ impl Worker {
     }
 }
 
-/// Converts an error of the alignment of the parts to the error of the round, which did not begin. Returns `Ok` if the
-/// alignment only timed out, because the next call tries again.
+/// Converts an error in aligning the parts to the error that the round reports. Returns `Ok` if the alignment only
+/// timed out; the next call then tries again.
 fn give_up_alignment(error: JoinError) -> Result<(), AggregateError> {
     Err(match error {
         JoinError::PartsApart { .. } => return Ok(()),

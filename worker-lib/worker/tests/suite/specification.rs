@@ -354,7 +354,7 @@ fn synchronous_segments_are_sent_in_ascending_order() {
         assert!(!fresh.is_empty(), "the member stopped after {} segments", sent.len());
         sent.extend(&fresh);
         in_flight.extend(fresh);
-        // Of the segments in flight, the latest and the middle one receive their results first.
+        // The latest segment in flight and the one in the middle are the first to receive their results.
         let middle = *in_flight.iter().nth(in_flight.len() / 2).unwrap();
         let results: BTreeSet<_> = [*in_flight.last().unwrap(), middle].into();
         in_flight.retain(|index| !results.contains(index));

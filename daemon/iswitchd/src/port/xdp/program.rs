@@ -47,7 +47,7 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
 
-// Offsets and values of the classic filter, in the types of this machine.
+// Offsets and values of the classic filter, converted to the types of eBPF instructions.
 const ETHERTYPE_AT: i16 = filter::ETHERTYPE_AT as i16;
 const IP_AT: i16 = filter::IP_AT as i16;
 const TOS_AT: i16 = filter::TOS_AT as i16;

@@ -60,7 +60,7 @@ pub enum Submission {
 /// A difference between the weights of two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// Number of the aggregate after whose application the weights differ.
+    /// Number of the aggregate after which the weights differ.
     pub aggregate: Round,
     /// Id of the member that sent the first digest for that aggregate.
     pub member: u16,
@@ -510,7 +510,8 @@ impl AsyncProtocol {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
-            // A late refusal of a Join that has been admitted since, such as a JobFull from before a lease expired.
+            // A late refusal of a Join that has been admitted since, such as a JobFull that the switch sent before
+            // another lease expired.
             (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }

@@ -48,7 +48,7 @@ pub(super) struct Sender {
 struct Progress {
     /// First segment that has never been sent.
     unsent: u32,
-    /// Number of segments sent that are neither confirmed nor reported missing.
+    /// Number of segments that were sent and are neither confirmed nor reported missing.
     in_flight: u32,
     /// Number of segments that wait to be retransmitted.
     resend: u32,
