@@ -34,7 +34,7 @@ const TAG_LEN_BYTES: usize = TRAILER_LEN_BYTES - COUNTER_LEN_BYTES;
 const DATA_KEY_LABEL: &[u8] = b"iswitch data";
 const TAG_KEY_LEN_BYTES: usize = 16;
 
-/// Context with which a packet that belongs to no membership is signed (requirement A-3).
+/// Context that is signed with a packet that does not belong to a session (requirement A-3).
 pub const NO_SESSION: u64 = 0;
 
 /// Direction of a packet. The tag covers it, so a packet that is reflected to its sender is not accepted as authentic.
@@ -189,7 +189,7 @@ pub struct Conversation {
     next: u64,
     /// Highest counter received from the switch in this session.
     heard: u64,
-    /// Highest counter of one of the member's own packets that the switch has repeated in an answer outside a session.
+    /// Highest of the member's own counters that the switch has repeated in an answer outside a session.
     answered: u64,
     /// Epoch of the packets that were received through a group, and the highest counter in these packets.
     grouped: (u64, u64),
@@ -219,8 +219,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the context and the counter of the next packet. A Join belongs to no session yet; all other packets
-    /// belong to one (requirement A-3).
+    /// Returns the context and the counter of the next packet. A Join does not belong to a session; every other packet
+    /// does (requirement A-3).
     #[inline]
     pub fn next(&mut self, action: Action) -> (u64, u64) {
         let counter = self.next;

@@ -40,7 +40,7 @@ impl ElementType {
         }
     }
 
-    /// Returns the name of the type in options and reports.
+    /// Returns the name by which options and reports refer to the type.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",

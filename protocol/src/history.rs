@@ -7,17 +7,17 @@
 use crate::limits::TURN_BITS;
 use crate::segment::Round;
 
-/// Mask of the bits in the history of a part that count its sums.
+/// Mask of the bits in which the history of a part counts the sums.
 const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
 
 /// Rule by which a history is computed from the preceding one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// For histories of a whole vector. These only identify the sums.
+    /// Rule for histories of a whole vector, which only identify its sums.
     Whole,
-    /// For histories of one part of a vector. Their low bits also count the sums of the job, so that a member can
-    /// determine whether all its parts have the same number of sums although each part numbers its rounds independently
-    /// (requirement T-6).
+    /// Rule for histories of one part of a vector. The low bits of such a history also count the sums of the part, so
+    /// that a member can determine whether all parts have the same number of sums although each part numbers its rounds
+    /// independently (requirement T-6).
     Part,
 }
 
@@ -50,7 +50,7 @@ impl Chain {
     }
 }
 
-/// Returns the number of sums that are included in the history of a part, modulo 2^24.
+/// Returns the number of sums in the history of a part, modulo 2^24.
 #[inline]
 pub const fn turn(history: u64) -> u32 {
     (history & TURN_MASK) as u32

@@ -92,8 +92,8 @@ impl<const N: usize> Label<N> {
     }
 
     /// Returns a label for a text from the environment, such as the name of the machine: every character that a label
-    /// may not contain is replaced by `?`, and the text is cut off after `N` bytes, or before the character that would
-    /// cross that limit.
+    /// may not contain is replaced by `?`, and the text is truncated to the longest sequence of whole characters that
+    /// fits in `N` bytes.
     pub fn lossy(text: &str) -> Self {
         let mut label = Self::EMPTY;
         for character in text.chars().map(|character| if is_permitted(character) { character } else { '?' }) {
@@ -144,7 +144,7 @@ impl<const N: usize> fmt::Debug for Label<N> {
 }
 
 /// Writes the label within a sentence. A label that could be mistaken for a part of the sentence, because it contains
-/// other characters than letters, digits and `._-/:+@=`, is quoted and escaped.
+/// characters other than letters, digits and `._-/:+@=`, is quoted and escaped.
 impl<const N: usize> fmt::Display for Label<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_plain = |character: char| character.is_alphanumeric() || PLAIN.contains(character);
@@ -226,7 +226,7 @@ mod tests {
             if let Ok(label) = label {
                 prop_assert_eq!(label.as_str(), &text);
             }
-            // A label that was made to fit is always a label, and printing it never gives a control character.
+            // The result of `lossy` is always a valid label, and printing it never produces a control character.
             let lossy = Short::lossy(&text);
             prop_assert_eq!(Short::new(lossy.as_str()), Ok(lossy));
             let shown: String = format!("{lossy}");

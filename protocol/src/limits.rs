@@ -43,7 +43,7 @@ pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
 pub const MAX_SHORT_SEGMENT_FLOATS: u16 = MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / SHORT_LEN_BYTES) as u16;
 /// Maximum length of the UDP payload of a data or control packet, in bytes.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
-/// Length of the trailer of an authenticated control packet, a counter and a tag, in bytes (requirement A-1).
+/// Length of the trailer (counter and tag) of an authenticated control packet, in bytes (requirement A-1).
 pub const TRAILER_LEN_BYTES: usize = 24;
 /// Length of the tag after the floats of a data packet in a job with tagged data, in bytes (requirement A-9).
 pub const DATA_TAG_LEN_BYTES: usize = 8;
@@ -78,7 +78,7 @@ pub const MAX_JOB_NAME_LEN_BYTES: usize = 32;
 pub const MAX_OWNER_LEN_BYTES: usize = 32;
 /// Maximum length of the host name of a member, in bytes of UTF-8: the length of a DNS label (RFC 1035 section 2.3.4).
 pub const MAX_HOST_LEN_BYTES: usize = 63;
-/// Maximum number of times that a member sends its Name without an answer of the switch (requirement N-3).
+/// Maximum number of times that a member sends its Name if the switch does not answer (requirement N-3).
 pub const MAX_NAME_TRIES: u8 = 8;
 
 /// Maximum number of members in one job; a set of contributors is stored as a bitmap in one 64-bit word.
@@ -90,7 +90,7 @@ pub const MAX_HEIGHT: u8 = 8;
 pub const MAX_PARENTS: usize = 8;
 /// Maximum number of segments that one Help, Confirm or FBcast may name.
 pub const MAX_RANGE_SEGMENTS: u32 = 1024;
-/// Maximum length of a segment bitmap, which has one bit for each segment of a range, in bytes.
+/// Maximum length of a segment bitmap, in bytes. The bitmap has one bit for each segment of a range.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
 /// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
@@ -98,13 +98,13 @@ pub const MAX_PARTS: usize = 16;
 /// Minimum number of segments in a part. A vector that is too short for this is divided into fewer parts (requirement
 /// T-3).
 pub const MIN_PART_SEGMENTS: u32 = 64;
-/// Number of bits in the history of a part that count its sums (requirement T-6).
+/// Number of bits in which the history of a part counts the sums (requirement T-6).
 pub const TURN_BITS: u32 = 24;
 
-/// Minimum number of aggregates of an asynchronous job for which the switch has memory.
+/// Minimum number of aggregates that the switch can store for an asynchronous job.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
-/// Maximum number of aggregates of an asynchronous job for which the switch has memory. Because aggregates of small
-/// vectors follow each other quickly, more of them must be kept; otherwise, a member that lost a result could not catch
+/// Maximum number of aggregates that the switch can store for an asynchronous job. Aggregates of small vectors follow
+/// each other so quickly that the switch must keep more of them; otherwise, a member that lost a result could not catch
 /// up.
 pub const MAX_ASYNC_GENERATIONS: usize = 64;
 /// Memory budget for the aggregates of an asynchronous job, in bytes. [`MIN_ASYNC_GENERATIONS`] aggregates are kept
@@ -118,7 +118,7 @@ pub const MAX_DIGESTS: usize = 8;
 /// IPv4 network of the group addresses of jobs. The network is part of the organization-local scope (RFC 2365 section
 /// 6.2), whose MAC addresses differ from those of the groups that a bridge always floods (requirement B-2).
 pub const GROUP_NETWORK: u32 = 0xefc0_0000;
-/// Number of bits of a group's address that distinguish groups.
+/// Number of low-order bits of a group's address that differ between groups.
 pub const GROUP_BITS: u32 = 18;
 /// First UDP port of groups. It lies above the range from which Linux assigns ephemeral ports by default.
 pub const FIRST_GROUP_PORT: u16 = 61_000;
@@ -135,13 +135,13 @@ pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
 /// Interval at which the members that hear a group must confirm that it still reaches them, in milliseconds
 /// (requirement B-6).
 pub const PROBE_INTERVAL_MS: u64 = 10_000;
-/// Time until a group is first offered again to a member that has not confirmed it, in milliseconds. The time doubles
-/// with each further offer.
+/// Time after which the switch first repeats the offer of a group to a member that has not confirmed the group, in
+/// milliseconds. The time doubles with each further offer.
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
-/// Maximum time between two offers of a group to a member that has not confirmed it, in milliseconds.
+/// Maximum time between two offers of a group to a member that has not confirmed the group, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of successive rounds of a synchronous job after which a member that has requested results of each of these
-/// rounds, although they were sent to the group, receives results by unicast (requirement B-6).
+/// Number of consecutive rounds of a synchronous job for which a member can request results that were also sent to the
+/// group before the switch returns the member to unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
@@ -158,8 +158,8 @@ pub const STRANGER_BURST_S: u64 = 4;
 /// Maximum number of control packets that one call into the switch may queue: at most one answer to each datagram of a
 /// super-frame, and one notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
-/// Maximum number of segment ranges of one job that are queued because a member or the parent requested their
-/// retransmission or their closing.
+/// Maximum number of segment ranges of one job that are queued because a member or the parent requested that they be
+/// retransmitted or closed.
 pub const MAX_PENDING_REQUESTS: usize = 128;
 /// Maximum number of vectors of one asynchronous job that wait to be added to an aggregate: at most one vector per
 /// member.
@@ -168,7 +168,7 @@ pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
 /// before enough vectors had been admitted. Each of them contains at least one vector that is still queued, except for
 /// the first one, all of whose vectors may already have been added.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
-/// Maximum number of queued segment ranges of one job, for all reasons together.
+/// Maximum number of queued segment ranges of one job: those of requests, vectors and aggregates together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
 /// Maximum number of events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
@@ -187,9 +187,9 @@ pub const MIN_STEP_COST: u32 = MAX_WORK_COST / 8;
 pub const WORK_COST_PER_DATAGRAM: u32 = 8;
 /// Number of floats that are added or copied at the cost of one unit.
 pub const WORK_FLOATS_PER_COST: usize = 16;
-/// Number of segments that each result of a job adds to every member's budget of repeated results (requirement F-3).
+/// Number of segments that each result of a job adds to every member's budget for repeated results (requirement F-3).
 pub const REPEATS_PER_RESULT: u64 = 8;
-/// Minimum capacity of a member's budget of repeated results, in segments, regardless of the length of the vector.
+/// Minimum capacity of a member's budget for repeated results, in segments, regardless of the length of the vector.
 pub const MIN_REPEATS: u64 = 256;
 /// Maximum UDP payload on a path with an MTU of 9,000 bytes, in bytes.
 pub const MAX_JUMBO_PAYLOAD_BYTES: usize = 9_000 - IPV4_HEADER_LEN_BYTES - UDP_HEADER_LEN_BYTES;
@@ -226,16 +226,16 @@ pub const fn segment_floats_for_mtu(mtu_bytes: u16) -> u16 {
     mtu_bytes.saturating_sub(overhead) / FLOAT_LEN_BYTES as u16
 }
 
-/// Returns the number of floats in a tagged segment whose packet is as long as that of an untagged segment of
+/// Returns the number of floats in a tagged segment whose packet is as long as the packet of an untagged segment of
 /// `segment_floats` floats.
 #[inline]
 pub const fn tagged_segment_floats(segment_floats: u16) -> u16 {
     segment_floats.saturating_sub((DATA_TAG_LEN_BYTES / FLOAT_LEN_BYTES) as u16)
 }
 
-/// Returns the number of aggregates of an asynchronous job for which the switch has memory: the one that is being
-/// filled, and the most recent finished ones, whose results are kept for members that lost them. The number is a power
-/// of two, so that aggregate numbers may wrap.
+/// Returns the number of aggregates that the switch can store for an asynchronous job: the one that is being filled,
+/// and the most recent finished ones, whose results are kept for members that lost them. The number is a power of two,
+/// so that aggregate numbers may wrap.
 pub const fn async_generations(gradient_len: u32) -> usize {
     // A vector has at least one float.
     let floats = if gradient_len == 0 { 1 } else { gradient_len as usize };
@@ -251,7 +251,7 @@ pub const fn async_generations(gradient_len: u32) -> usize {
 
 const _: () = {
     assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
-    // Different numbers of parts give first parts of different lengths.
+    // This ensures that the length of the first part determines the number of parts.
     assert!(MIN_PART_SEGMENTS as usize > MAX_PARTS);
     assert!(DEFAULT_SEGMENT_FLOATS == 366);
     assert!(DATA_TAG_LEN_BYTES.is_multiple_of(FLOAT_LEN_BYTES));
@@ -260,11 +260,11 @@ const _: () = {
     assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
     assert!(MIN_ASYNC_GENERATIONS.is_power_of_two() && MAX_ASYNC_GENERATIONS.is_power_of_two());
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
-    // When a job is complete, each member gets a notice and the offer of a group.
+    // When a job becomes complete, the switch sends each member a notice and the offer of a group.
     assert!(MAX_PENDING_CONTROL >= 2 * MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
     assert!(GROUP_NETWORK & ((1 << GROUP_BITS) - 1) == 0 && 1 << GROUP_BITS > MAX_JOBS);
     assert!(MIN_PROBE_INTERVAL_MS < FIRST_OFFER_RETRY_MS && FIRST_OFFER_RETRY_MS < LAST_OFFER_RETRY_MS);
-    // The queue has room for one request from each member and a super-frame of requests from one of them.
+    // The queue must have room for one request from each member and for a super-frame of requests from one member.
     assert!(MAX_PENDING_REQUESTS >= MAX_MEMBERS + MAX_SUPERFRAME_DATAGRAMS);
     // The set of jobs with queued work is one 64-bit word.
     assert!(MAX_JOBS <= u64::BITS as usize);
@@ -274,10 +274,10 @@ const _: () = {
     assert!(MAX_WORK_COST >= WORK_COST_PER_DATAGRAM * MAX_MEMBERS as u32);
     assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SHORT_SEGMENT_FLOATS as usize);
     assert!(KEYLESS_SHARE > 1 && KEYLESS_SHARE < MAX_JOBS);
-    // Each row uses its own bits of a 64-bit hash.
+    // Each row uses different bits of one 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));
     assert!(DEFAULT_CONTROL_TOS & !TOS_MASK == 0 && DEFAULT_DATA_TOS & !TOS_MASK == 0);
-    // A Name with the longest texts is a control packet of permitted length.
+    // A Name with the longest permitted texts must not exceed the maximum length of a control packet.
     assert!(
         crate::wire::control::NAME_LEN_BYTES
             + MAX_JOB_NAME_LEN_BYTES
@@ -286,7 +286,8 @@ const _: () = {
             + TRAILER_LEN_BYTES
             <= MAX_CONTROL_LEN_BYTES
     );
-    // The Ack of a Help has one bit for each segment of the range.
+    // The Ack of a Help contains one bit for each segment of the range, and must not exceed the maximum length of a
+    // control packet.
     assert!(
         crate::wire::control::ACK_LEN_BYTES
             + crate::wire::control::RANGE_LEN_BYTES

@@ -1,4 +1,5 @@
-//! Segments, into which a gradient vector is divided, and rounds, which state the aggregation that a packet belongs to.
+//! Segments, into which a gradient vector is divided, and rounds, which identify the aggregation that a packet belongs
+//! to.
 
 use core::fmt;
 use core::ops::Range;
@@ -56,14 +57,14 @@ impl Round {
         self.0
     }
 
-    /// Returns the round `distance` after this one.
+    /// Returns the round that is `distance` rounds after this one.
     #[must_use]
     #[inline]
     pub const fn plus(self, distance: u32) -> Self {
         Self::new(self.0.wrapping_add(distance))
     }
 
-    /// Returns the round `distance` before this one.
+    /// Returns the round that is `distance` rounds before this one.
     #[must_use]
     #[inline]
     pub const fn minus(self, distance: u32) -> Self {
@@ -166,7 +167,7 @@ pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
     elements: ElementTypes,
-    /// Number of segments. It is stored, because every packet is checked against it, and recomputing it would take a
+    /// Number of segments. It is stored because every packet is checked against it, and recomputing it would require a
     /// division, which costs as much as 40 additions.
     segment_count: u32,
 }

@@ -1,4 +1,4 @@
-//! Time in the sans-I/O cores, as read from the monotonic clock of their driver.
+//! Time for the sans-I/O cores, which do not read a clock: their driver passes in the time of its monotonic clock.
 
 use core::time::Duration;
 
@@ -19,7 +19,7 @@ impl Instant {
         self.0
     }
 
-    /// Returns the instant `duration` later.
+    /// Returns the instant that is `duration` later than this one.
     #[must_use]
     #[inline]
     pub const fn plus(self, duration: Duration) -> Self {

@@ -1,5 +1,5 @@
-//! Section 8, A-2: the comparison of tags takes constant time. The test counts the instructions of a verification under
-//! Valgrind, because other processes do not affect that count.
+//! Section 8, A-2: tags are compared in constant time. The test counts the instructions of a verification under
+//! Valgrind, because, unlike a duration, the count does not depend on other processes.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -33,8 +33,8 @@ fn refuse(altered: usize) {
     assert_eq!(watched_verification(&key, &packet), None);
 }
 
-/// Runs this test program again with one wrong tag byte, and returns the number of instructions that the verification
-/// executes.
+/// Runs this test program under Valgrind with one wrong tag byte, and returns the number of instructions that the
+/// verification executes.
 fn instructions(altered: usize) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("callgrind.out");

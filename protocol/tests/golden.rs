@@ -61,7 +61,7 @@ fn data_packet(index: u32, round: u32, contributions: u16, floats: &[f32]) -> Ve
 fn data_meaning(bytes: &[u8]) -> Value {
     let packet = DataPacket::new_checked(bytes).unwrap();
     let Seg { index, round, contributions } = packet.seg();
-    // As bits, because JSON has no NaN, and not every parser preserves a signed zero.
+    // The floats are written as bits, because JSON has no NaN, and not every parser preserves a signed zero.
     let bits: Vec<_> = packet.floats().map(|x| format!("{:08x}", x.to_bits())).collect();
     json!({
         "class": "data",
@@ -176,7 +176,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
     })
 }
 
-/// Adds the fields about parts, which packets of whole vectors do not have.
+/// Adds the fields that concern parts, which are omitted for packets of whole vectors.
 fn with_parts(mut value: Value, body: &ControlBody<'_>) -> Value {
     match body {
         ControlBody::Join(JoinRepr { part: true, .. }) => value["part"] = true.into(),

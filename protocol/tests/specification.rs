@@ -204,7 +204,7 @@ fn limits_match_the_specification() {
     let keys = (limits::MIN_KEY_LEN_BYTES, limits::MAX_KEY_LEN_BYTES, limits::MAX_TAGGED_SEGMENT_FLOATS);
     assert_eq!(keys, (16, 64, 2239), "section 8, A-9");
     assert_eq!((limits::MAX_SKIPPED_VECTORS, limits::MAX_DIGESTS), (64, 8), "V-2, V-5, G-1");
-    // One of the generations is the aggregate that is currently filled.
+    // One of the generations is the aggregate that is being filled.
     let kept = |gradient_len| limits::async_generations(gradient_len) - 1;
     assert_eq!((kept(1), kept(u32::MAX)), (63, 7), "V-6");
 }
@@ -223,15 +223,15 @@ fn a_name_that_is_not_printable_text_is_refused() {
         parse(&bytes).map(|_| ())
     };
     assert_eq!(with(job, "é1".as_bytes()), Ok(()));
-    // An escape sequence, a line break, DEL, a part of a character, a right-to-left override, a soft hyphen, the
-    // padding.
+    // Texts with an escape sequence, a line break, DEL, an incomplete character, a right-to-left override, a soft
+    // hyphen and a zero byte.
     let hostile: [&[u8]; 7] =
         [b"\x1b[m", b"a\nb", b"\x7f", b"\xc3(", "\u{202e}".as_bytes(), "\u{ad}a".as_bytes(), b"a\0b"];
     for text in hostile {
         assert_eq!(with(job, text), Err(WireError::BadValue), "{text:?}");
         assert_eq!(with(host, text), Err(WireError::BadValue), "{text:?}");
     }
-    // The reserved byte, and lengths beyond the limits and beyond the end of the packet.
+    // The reserved byte must be zero, and no length may exceed its limit or the end of the packet.
     assert_eq!(with(17, &[1]), Err(WireError::BadValue));
     let long = |at: usize, len: u8| {
         let mut bytes = emit(ControlBody::Name(NameRepr::UNKNOWN));

@@ -48,8 +48,8 @@ fn bench(criterion: &mut Criterion, group: &str, shapes: &[Shape]) {
     group.finish();
 }
 
-/// Returns the time for `packets` packets. It runs as many whole rounds as contain them and scales the measured time
-/// down.
+/// Returns the time for `packets` packets. Runs as many whole rounds as are needed for that number of packets, and
+/// scales the measured time down.
 fn time(packets: u64, shape: &Shape, mut round: impl FnMut() -> Duration) -> Duration {
     let rounds = packets.div_ceil(shape.contributions() as u64);
     let total: Duration = (0..rounds).map(|_| round()).sum();

@@ -16,7 +16,7 @@ use strum::IntoEnumIterator as _;
 pub const TABLE: &str = "docs/results/core.md";
 /// Line above the table.
 const HEADING: &str = "## Instructions";
-/// Maximum accepted difference between a count and the table, in percent. Such a difference may be due to another
+/// Maximum accepted difference between a count and the table, in percent. A small difference may be due to a different
 /// version of the compiler.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
@@ -24,7 +24,7 @@ pub const TOLERANCE_PERCENT: u64 = 10;
 /// the program.
 const ROUNDS: [u32; 2] = [4, 20];
 
-/// Instructions per packet of a member.
+/// Number of instructions that the core executes per packet, in one mode and for one packet length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Count {
     /// Mode of the job.
@@ -40,8 +40,8 @@ fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(mode.name())
 }
 
-/// Returns the requirement, if any, that this machine does not fulfil, so that its counts are not comparable with the
-/// table.
+/// Returns a requirement that this machine does not fulfil, or `None` if counts on this machine are comparable with
+/// those in the table.
 pub fn obstacle() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -98,7 +98,7 @@ pub fn table(counts: &[Count]) -> String {
     format!("| mode | floats | instructions |\n|---|---|---|\n{}", rows.collect::<String>())
 }
 
-/// Reads the table of a document.
+/// Reads the table of counts from a document.
 ///
 /// # Errors
 /// Fails if the document has no such table.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::lockstep;
 
-/// Step size through the adder's corner pairs: one pair in 37 is checked.
+/// Step between the checked pairs of corner-case operands of the adder: one pair in 37 is checked.
 const CORNER_STEP: u64 = 37;
 
 /// Effort of each check.
@@ -23,7 +23,7 @@ const CORNER_STEP: u64 = 37;
 pub struct Effort {
     /// Number of packets of the lock-step check.
     pub packets: u64,
-    /// Number of random pairs of the adder check, which also checks one in 37 corner pairs.
+    /// Number of random operand pairs of the adder check, which also checks one in 37 pairs of corner-case operands.
     pub pairs: u64,
     /// Number of cycles of a module check.
     pub cycles: usize,
@@ -144,8 +144,8 @@ impl Bench {
         Trial { outcome, seconds: begin.elapsed().as_secs_f64() }
     }
 
-    /// Runs the lock-step check with the fault number `number`, counted from 1; 0 activates no fault. Returns the
-    /// report of an error, if the check found one.
+    /// Runs the lock-step check with fault `number`, counted from 1; 0 activates no fault. Returns the report of an
+    /// error, if the check found one.
     fn run_lockstep(&self, number: usize) -> Result<Option<String>> {
         let program = self.board.as_ref().context("the board was not built")?;
         let mut device = Verilated::start_with(program, &[argument(number)])?;

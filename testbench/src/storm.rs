@@ -18,7 +18,7 @@ const ETHERTYPE_AT: usize = 12;
 const TICK: Duration = Duration::from_millis(1);
 /// MAC address of the sender. Only the IP address is forged, not the MAC address.
 pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
-/// Range of host IP addresses. It excludes 0.0.0.0/8, the loopback network and multicast groups.
+/// Range of the forged source addresses. It excludes 0.0.0.0/8, the loopback network and multicast groups.
 const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
 const MAX_GRADIENT_LEN: u32 = 4_000_000;
 
@@ -31,7 +31,7 @@ pub enum Kind {
     /// Forged Join packets.
     Join,
     /// Frames of Joins in which the EtherType is replaced by one that the switch's packet filter drops. They show how
-    /// much of the cost is that of the sender itself.
+    /// much of the cost is due to the sender itself.
     Decoy,
 }
 

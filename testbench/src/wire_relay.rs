@@ -30,9 +30,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use iswitch_harness::netns::{Cable, Namespace};
 use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
-/// The relay's end of the cable to the switch.
+/// Interface of the relay on the side of the switch.
 const SWITCH_SIDE: &str = "port";
-/// The relay's end of the cable that does not lead to the switch but to a worker or another endpoint.
+/// Interface of the relay on the other side, towards a worker or another endpoint.
 const FAR_SIDE: &str = "end";
 /// Offloads that create super-frames or leave checksums to a device.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
@@ -195,8 +195,8 @@ fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box
         // A socket without a protocol receives nothing until it is bound to the interface.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
             .expect("the process must own the network namespace to open a packet socket");
-        // Only root gets more than net.core.rmem_max. For others, a burst may lose frames that a longer buffer would
-        // hold.
+        // Only root gets more than net.core.rmem_max. For other users, a burst may lose frames that a longer buffer
+        // would hold.
         sockopt::set_socket_recv_buffer_size_force(&socket, RECV_BUFFER_BYTES)
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, RECV_BUFFER_BYTES))
             .expect("the receive buffer must be set");

@@ -7,7 +7,7 @@ use crate::Request;
 /// A command for a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Read the configuration again.
+    /// Reload the configuration file.
     Reload,
     /// Create no further jobs, and stop the daemon when its last job has ended.
     Drain,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// Time limit for a client to send its request and to read the answer.
+/// Time within which a client must send its request and read the answer.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns the default path of the control socket, on which the daemon listens and to which iswitchctl connects. For an
@@ -45,17 +45,17 @@ pub enum Request {
 }
 
 impl Request {
-    /// Parses a request line; returns `None` if it is not a request.
+    /// Parses a line as a request. Returns `None` if the line is not the name of a request.
     pub fn parse(line: &str) -> Option<Self> {
         <Self as ValueEnum>::from_str(line, false).ok()
     }
 
-    /// Returns the names of all requests. Each name is also the line that sends the request.
+    /// Returns the names of all requests. To make a request, a client sends its name as a line.
     pub(crate) fn names() -> Vec<String> {
         Self::value_variants().iter().copied().map(Self::name).collect()
     }
 
-    /// Returns the name of this request, which is also the line that sends it.
+    /// Returns the name of this request, which a client sends as a line to make the request.
     fn name(self) -> String {
         let value = self.to_possible_value().expect("every request should have a name");
         value.get_name().to_owned()
@@ -140,7 +140,7 @@ pub fn command(path: &Path, command: Command) -> io::Result<Value> {
 /// Sends one line to the daemon, and returns its answer.
 fn send(path: &Path, line: &str) -> io::Result<Value> {
     let mut stream = UnixStream::connect(path)?;
-    // The daemon serves one client at a time, so others may be served first.
+    // The daemon serves one client at a time, so this client may have to wait for others.
     stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
     stream.write_all(format!("{line}\n").as_bytes())?;
     let mut answer = String::new();

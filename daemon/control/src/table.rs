@@ -74,7 +74,8 @@ fn cell(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
-        // A line break or an escape sequence would change the table or the terminal.
+        // A line break would break the layout of the table, and an escape sequence could change the state of the
+        // terminal.
         Value::String(text) if text.chars().any(char::is_control) => text.escape_debug().to_string(),
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -446,7 +446,7 @@ pub enum ConfigError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not TOML, has an unknown key, or a value of the wrong type.
+    /// The file is not valid TOML, or it contains an unknown key or a value of the wrong type.
     #[error("{}: {source}", path.display())]
     Parse {
         /// Path of the file.
@@ -617,8 +617,8 @@ impl Settings {
         }
     }
 
-    /// Returns the UDP ports to the parent: the first port and the number of ports of each thread. Both are zero
-    /// without parents.
+    /// Returns the local UDP ports for packets to the parent: the first port, and the number of ports of each thread.
+    /// Both are zero without parents.
     fn uplink_ports(&self, threads: usize) -> Result<(u16, u8), ConfigError> {
         if self.parent.is_empty() {
             return Ok((0, 0));

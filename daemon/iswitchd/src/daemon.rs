@@ -41,8 +41,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };
     let outcome =
         source(monitor.as_mut()).and_then(|source| opened.serve(config, source, account.as_ref(), signals));
-    // Dropping waits until the monitor has finished, even after an error. By now, the daemon has closed everything that
-    // the monitor removes.
+    // Dropping the monitor waits until it has finished, even after an error. By now, the daemon has closed everything
+    // that the monitor removes.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())
@@ -157,7 +157,8 @@ impl Opened {
                 .context("cannot start the thread that reads standard input")?;
         }
         obey_signals(signals, handle, flight.dumps(), reloader)?;
-        // The filter below applies to all threads that are running.
+        // All threads are started first, because the system-call filter applies to the threads that are running when it
+        // is installed.
         let (first, others) = loops.start()?;
         if config.sandbox {
             sandbox::filter_system_calls();

@@ -173,8 +173,8 @@ pub struct FlightFile {
 }
 
 impl FlightFile {
-    /// Opens `path`, and `path` with `.1` appended, for appending. Without a path, dumps requested with SIGUSR1 go to
-    /// standard error.
+    /// Opens two files in append mode: `path`, and `path` with the suffix `.1`. Without a path, dumps requested with
+    /// SIGUSR1 go to standard error.
     ///
     /// # Errors
     /// Returns the errors of `open(2)`.

@@ -1,10 +1,10 @@
 //! Logging to standard error.
 //!
-//! Until [`detach`] is called, the calling thread writes each line. Afterwards a separate thread does, because standard
-//! error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is full, lines
-//! are dropped and counted, and the log states at that point how many are missing. The non-blocking writer of
-//! `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the daemon
-//! drops its privileges.
+//! Until [`detach`] is called, the calling thread writes each line. Afterwards, a separate thread writes the lines,
+//! because standard error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue
+//! is full, lines are dropped and counted, and the log states at that point how many are missing. The non-blocking
+//! writer of `tracing-appender` is not used, because it does not report dropped lines and starts its thread before the
+//! daemon drops its privileges.
 
 use std::cell::Cell;
 use std::fmt;
@@ -127,7 +127,8 @@ pub fn detach() -> io::Result<()> {
         write_all(&lines, &mut io::stderr(), say_lost);
     };
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-    // If two calls race, the queue of the second one is dropped with its only sender, and its thread ends.
+    // If two calls race, the queue of the second call is dropped together with its only sender, so the thread of that
+    // call ends.
     let _ = QUEUE.set(queue);
     Ok(())
 }
@@ -219,8 +220,8 @@ impl Queue {
     }
 }
 
-/// Writes lines until all senders are gone. If lines were dropped since the previous call of `say_lost`, calls it with
-/// their number.
+/// Writes lines until all senders are gone. If lines have been dropped since the previous call of `say_lost`, calls
+/// `say_lost` with the number of these lines.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;

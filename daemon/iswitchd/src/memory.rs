@@ -40,7 +40,7 @@ pub enum MemoryError {
 /// Checks that the memory that the core will allocate is available.
 ///
 /// # Errors
-/// Fails if the machine has less memory, or if the process may not allocate it.
+/// Fails if the machine has less memory than the core needs, or if the process is not permitted to allocate it.
 pub fn check(config: &iswitch_switch::Config) -> Result<(), MemoryError> {
     let total_bytes = fs::read_to_string(MEMINFO).ok().and_then(|text| total_bytes(&text));
     check_with(config.memory_bytes, total_bytes.unwrap_or(u64::MAX))
@@ -56,7 +56,7 @@ fn check_with(memory_bytes: usize, total_bytes: u64) -> Result<(), MemoryError> 
         let (most_mib, total_mib) = (most_mib as u64, total_bytes / MIB);
         return Err(MemoryError::Machine { value_mib, most_mib, needed_mib, total_mib });
     }
-    // The allocation is freed at once and its pages are never touched, so it costs nothing.
+    // The allocation is freed immediately and its pages are never touched, so it costs nothing.
     let outcome = Vec::<u8>::new().try_reserve_exact(needed_bytes);
     outcome.map_err(|_| MemoryError::Process { value_mib, needed_mib })
 }

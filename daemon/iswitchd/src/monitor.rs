@@ -215,7 +215,7 @@ impl Resources {
     fn answer_with_configuration(&self) {
         let answer: Answer = self.arguments.load().map_err(|error| iswitch_manual::describe(error.as_ref()));
         let line = serde_json::to_string(&answer).map(|line| zeroize::Zeroizing::new(line + "\n"));
-        // If the daemon has terminated, the input of the monitor ends as well.
+        // A failed write is ignored: if the daemon has terminated, the input of the monitor ends as well.
         let _ = line.map(|line| io::stdout().write_all(line.as_bytes()));
     }
 

@@ -1,4 +1,4 @@
-//! Standard input as the lifeline of a private switch: its end stops the daemon.
+//! Shutdown of a private switch when its standard input ends.
 
 use std::io;
 use std::thread;

@@ -1,8 +1,8 @@
 //! Questions to a running loop from any thread, and the rate at which the loop answers them.
 //!
 //! The packet loop itself computes the answers, and the answer for a large job takes milliseconds to compute. The loop
-//! therefore answers all pending questions with one snapshot. It then pauses for at least `ANSWER_INTERVAL`, and for at
-//! least `REST_FACTOR` times as long as the answer took. An answer is never older than its question.
+//! therefore answers all pending questions with one snapshot. It then pauses for `REST_FACTOR` times as long as the
+//! answer took, but for at least `ANSWER_INTERVAL` and at most `REST_MAX`. An answer is never older than its question.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,7 +21,8 @@ use crate::snapshot::Snapshot;
 
 /// Minimum time between two answers of the loop, however many questions arrive.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
-/// Ratio of a pause to the time that the preceding answer took: answers take at most 2 % of the loop's time.
+/// Ratio of a pause to the time that the preceding answer took. Unless [`REST_MAX`] limits the pause, answers take at
+/// most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
 /// Maximum pause, so that a question is answered before [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
@@ -56,7 +57,7 @@ enum Question {
 }
 
 impl Handle {
-    /// Returns a handle to all loops of a switch, the loop of the first thread first.
+    /// Returns a handle to all loops of a switch. The first of `handles` must be that of the first thread's loop.
     #[must_use]
     pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
         Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }
@@ -139,7 +140,7 @@ impl Handle {
     }
 }
 
-/// Answer to [`Handle::ask_snapshot`] that may not have arrived yet.
+/// Answer to [`Handle::ask_snapshot`] that might not have arrived yet.
 #[derive(Debug)]
 pub struct PendingSnapshot {
     awaited: Vec<Receiver<Arc<Snapshot>>>,

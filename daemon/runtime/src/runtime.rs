@@ -116,7 +116,7 @@ impl Runtime {
                 self.maintain(now);
             }
             let spins = self.spin.goes_on(now.since(last_packet));
-            // While spinning, try all ports at once: asking first which of them are ready costs another system call.
+            // While spinning, try all ports directly: asking first which of them are ready costs another system call.
             let tries_all = spins && turns_since_poll < TURNS_WITHOUT_POLL;
             turns_since_poll = if tries_all { turns_since_poll + 1 } else { 0 };
             if !tries_all {

@@ -102,8 +102,8 @@ impl PortSnapshot {
 }
 
 impl Snapshot {
-    /// Merges the snapshots of the loops of one switch, the loop of the first thread first. Ports with the same name
-    /// and parts of the same job are combined, and their counters are added.
+    /// Merges the snapshots of the loops of one switch, of which the first must be that of the first thread's loop.
+    /// Ports with the same name and parts of the same job are combined, and their counters are added.
     pub(crate) fn merged(mut all: Vec<Arc<Self>>) -> Arc<Self> {
         if all.len() == 1 {
             return all.remove(0);

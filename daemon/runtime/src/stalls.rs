@@ -98,7 +98,7 @@ mod tests {
             })
             .collect();
         assert_eq!(dumped, [0, 1, 3, 7, 15, 31, 63]);
-        // Another kind of stall and another job are dumped at once; the same stall is dumped once it has been quiet
+        // Another kind of stall and another job are dumped immediately; the same stall is dumped once it has been quiet
         // for long enough.
         stalls.refill();
         assert_eq!(stalls.admit(at(100), &Event::JobForgotten { job: 7 }), Some(7));

@@ -45,8 +45,8 @@ pub fn divided(config: Config, threads: usize) -> Config {
 }
 
 /// Returns the configuration of one of the cores. Only the first core announces the parts, so that workers that use the
-/// address of another core are served by that core alone. A nonzero boot id is modified, because each core needs its
-/// own boot id.
+/// address of another core are served by that core alone. If the boot id is not zero, each core gets a different boot
+/// id derived from it.
 #[must_use]
 pub fn of_thread(divided: Config, at: usize) -> Config {
     let parts = if at == 0 { divided.parts } else { 1 };
@@ -128,7 +128,8 @@ impl OtherThreads {
     }
 }
 
-/// Stops all loops when one of them ends, because a job cannot continue without the part that this loop sums.
+/// Guard that stops all loops when one of them ends, because a job cannot continue without the part that this loop
+/// sums.
 struct StopOnExit(Handle);
 
 impl Drop for StopOnExit {

@@ -11,8 +11,8 @@ use landlock::{
 /// it supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// Files and TCP ports that a process may still use. By default, the process may not open files, bind or connect TCP
-/// sockets, connect to abstract Unix sockets of other processes, or send signals to other processes.
+/// Files and TCP ports that a restricted process may use. By default, the process may not open files, bind or connect
+/// TCP sockets, connect to abstract Unix sockets of other processes, or send signals to other processes.
 #[derive(Clone, Debug, Default)]
 pub struct FileRules {
     paths: Vec<(PathBuf, BitFlags<AccessFs>)>,
@@ -28,7 +28,7 @@ pub enum Landlock {
         /// State of Landlock in the kernel.
         kernel: landlock::LandlockStatus,
     },
-    /// Landlock is not available: the process can open files as before.
+    /// Landlock is not available, so access to files and TCP ports is not restricted.
     Missing {
         /// Reason why the restrictions are not in force.
         reason: String,
@@ -78,8 +78,8 @@ impl FileRules {
         self
     }
 
-    /// Restricts the calling thread and the threads that it starts later. On a kernel without Landlock nothing
-    /// changes, and the outcome says so.
+    /// Restricts the calling thread and the threads that it starts later. On a kernel without Landlock, this changes
+    /// nothing and returns [`Landlock::Missing`].
     pub fn restrict(&self) -> Landlock {
         match self.try_restrict() {
             Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {

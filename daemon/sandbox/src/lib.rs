@@ -1,6 +1,6 @@
 //! The sandbox of iSwitch's daemons: `iswitchd`, `replayd` and `iswitch-models`.
 //!
-//! A daemon enters the sandbox once it has opened everything that needs privileges, in three steps:
+//! Once a daemon has opened everything that needs privileges, it enters the sandbox in three steps:
 //!
 //! 1. [`drop_privileges`] drops all capabilities and sets `no_new_privs`;
 //! 2. [`FileRules::restrict`] limits access to the given files and directories (Landlock);

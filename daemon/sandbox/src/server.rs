@@ -151,10 +151,10 @@ pub fn server_calls() -> SystemCalls {
         .refuse(OLD_PROBES, libc::EACCES)
 }
 
-/// `prctl(2)` option that names a mapping, from `linux/prctl.h`. glibc uses it since version 2.39.
+/// `prctl(2)` option that names a memory mapping, from `linux/prctl.h`. glibc has used it since version 2.39.
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
-/// Older system calls of this architecture that have newer equivalents.
+/// Older system calls of this architecture that have newer equivalents in [`SERVER_CALLS`].
 #[cfg(target_arch = "x86_64")]
 const OLD_SERVER_CALLS: &[libc::c_long] = &[
     libc::SYS_epoll_wait,
@@ -167,7 +167,7 @@ const OLD_SERVER_CALLS: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_SERVER_CALLS: &[libc::c_long] = &[libc::SYS_fstat];
 
-/// Older equivalents of the system calls that the filter makes fail.
+/// Older equivalents of the system calls that fail with an error instead of ending the process.
 #[cfg(target_arch = "x86_64")]
 const OLD_PROBES: &[libc::c_long] = &[libc::SYS_readlink, libc::SYS_access];
 #[cfg(not(target_arch = "x86_64"))]

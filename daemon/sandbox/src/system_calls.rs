@@ -11,7 +11,8 @@ use seccompiler::{
 
 use crate::violation;
 
-/// System calls that a process may make or that fail with an error; any other system call ends the process.
+/// System calls that a process may make, and system calls that fail with an error instead of being executed. Any other
+/// system call ends the process.
 ///
 /// Only the lower 32 bits of arguments are compared.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +63,7 @@ impl SystemCalls {
         self.allow_values(libc::SYS_ioctl, 1, &requests)
     }
 
-    /// Allows a call if the argument at this index has all of these bits.
+    /// Allows a call if all of these bits are set in the argument at this index, counted from 0.
     #[must_use]
     pub fn allow_with_bits(mut self, call: c_long, argument: u8, bits: u64) -> Self {
         let comparison = Comparison::Masked(bits, bits);
@@ -117,9 +118,9 @@ impl SystemCalls {
         Ok(self.allowed.len())
     }
 
-    /// Returns the filters in their order of installation; the last one must come last because it forbids installing
-    /// filters. If several filters apply, the kernel applies the strictest result. The last filter therefore lets pass
-    /// the calls that an earlier filter makes fail.
+    /// Returns the filters in the order in which they must be installed: first those that make calls fail, then the
+    /// list of allowed calls, which forbids installing further filters. The kernel applies the strictest result of all
+    /// filters, so the list must also allow the calls that an earlier filter makes fail.
     fn compile(&self) -> Result<Vec<BpfProgram>, BackendError> {
         let arch = std::env::consts::ARCH.try_into()?;
         let mut filters = Vec::new();

@@ -1,7 +1,7 @@
-//! Error message of a process that made a system call that is not allowed.
+//! Error message that a process prints before it ends because of a system call that the sandbox does not allow.
 //!
-//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and only the kernel log names the
-//! call.
+//! If the thread that makes the call has blocked SIGSYS, the kernel kills the process before it can print the message,
+//! and only the kernel log names the call.
 #![allow(unsafe_code)]
 
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use libc::{c_int, c_uint, c_void, siginfo_t};
 const STATUS: c_int = 128 + libc::SIGSYS;
 /// Maximum length of the message, in bytes.
 const MESSAGE_LEN_BYTES: usize = 240;
-/// The name of the program in the message. Reading it in a signal handler is one atomic load.
+/// Name of the program for the message. A signal handler may read it, because that takes only one atomic load.
 static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 
 /// Layout of `siginfo_t` for SIGSYS, from `asm-generic/siginfo.h`.
@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<SigsysInfo>() <= size_of::<siginfo_t>());
 /// Installs a handler for SIGSYS, which the kernel sends for a trapped system call. The handler prints the name of
 /// the program and the number of the call, and ends the process.
 pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
-    // A second call keeps the first name.
+    // If the name has already been set, it does not change.
     let _ = PROGRAM.set(program);
     // SAFETY: a sigaction consists of integers and pointers, for which zero is a valid value.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
@@ -47,7 +47,8 @@ pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
 }
 
 extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_void) {
-    // SAFETY: the kernel passes a siginfo_t to a handler with SA_SIGINFO, and for SIGSYS it has this layout.
+    // SAFETY: the kernel passes a siginfo_t to a handler with SA_SIGINFO, and the siginfo_t of SIGSYS has the layout of
+    // `SigsysInfo`.
     let system_call = unsafe { (*info.cast::<SigsysInfo>()).system_call };
     let program = PROGRAM.get().copied().unwrap_or("iswitch");
     let mut message = [0; MESSAGE_LEN_BYTES];

@@ -7,8 +7,7 @@ use std::ptr;
 
 use libc::{c_int, cmsghdr, in_addr, in_pktinfo};
 
-/// Capacity for the ancillary data of one sent or received message, in bytes. The capacity exceeds what this crate
-/// needs.
+/// Capacity for the ancillary data of one sent or received message, in bytes; more than this crate needs.
 const CAPACITY_BYTES: usize = 128;
 
 /// Types that may be copied to and from ancillary data.
@@ -16,11 +15,11 @@ const CAPACITY_BYTES: usize = 128;
 /// # Safety
 /// The type consists of integers without padding, so any sequence of bytes is a valid value.
 unsafe trait Plain: Copy {}
-// SAFETY: one integer.
+// SAFETY: the type is an integer.
 unsafe impl Plain for u16 {}
-// SAFETY: one integer.
+// SAFETY: the type is an integer.
 unsafe impl Plain for c_int {}
-// SAFETY: three 32-bit integers: one `c_int` and two `in_addr`.
+// SAFETY: the type consists of three 32-bit integers (one `c_int` and two `in_addr`), so it has no padding.
 unsafe impl Plain for in_pktinfo {}
 
 /// Buffer of ancillary data, aligned as its headers require.
@@ -151,7 +150,7 @@ fn header_space() -> usize {
 
 /// Returns the length of a header and `data_len` bytes of data, including padding, in bytes.
 fn space(data_len: usize) -> usize {
-    // SAFETY: pure arithmetic on its argument.
+    // SAFETY: CMSG_SPACE only does arithmetic on its argument.
     unsafe { libc::CMSG_SPACE(data_len as u32) as usize }
 }
 

@@ -11,7 +11,7 @@ use libc::{c_int, sockaddr_ll, socklen_t};
 
 use crate::option;
 
-/// Request for the arrival time of the last packet, from `linux/sockios.h`.
+/// `ioctl(2)` request that returns the arrival time of the packet received last, from `linux/sockios.h`.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
 /// Instruction of classic BPF: code, number of instructions to skip if the condition is true, number to skip if it is
@@ -82,7 +82,7 @@ impl CaptureSocket {
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = interface as c_int;
         let len = size_of::<sockaddr_ll>() as socklen_t;
-        // SAFETY: the pointer is to a live address of that length.
+        // SAFETY: the pointer points to a live address of `len` bytes.
         let outcome = unsafe { libc::bind(self.fd.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
         if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -95,7 +95,8 @@ impl CaptureSocket {
         // SAFETY: a sockaddr_ll consists of integers, for which zero is a valid value.
         let mut from: sockaddr_ll = unsafe { zeroed() };
         let mut from_len = size_of::<sockaddr_ll>() as socklen_t;
-        // SAFETY: the pointers are to the caller's bytes and to a live address, each with its length.
+        // SAFETY: the pointers point to the caller's buffer and to a live address, each of which has the length that is
+        // passed.
         let len = unsafe {
             libc::recvfrom(
                 self.fd.as_raw_fd(),
@@ -117,7 +118,7 @@ impl CaptureSocket {
 
     fn stamp(&self) -> io::Result<Duration> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the pointer is to a live timespec, which SIOCGSTAMPNS fills.
+        // SAFETY: SIOCGSTAMPNS writes a timespec, and the pointer points to a live one.
         let outcome = unsafe { libc::ioctl(self.fd.as_raw_fd(), SIOCGSTAMPNS, &raw mut time) };
         if outcome != 0 {
             return Err(io::Error::last_os_error());
@@ -125,8 +126,8 @@ impl CaptureSocket {
         Ok(Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0)))
     }
 
-    /// Returns the number of frames that matched the filter but were lost since the socket was opened, because the
-    /// receive buffer was full.
+    /// Returns the number of frames that matched the filter but that the kernel has dropped since the socket was
+    /// opened, because the receive buffer was full.
     ///
     /// # Errors
     /// Returns the errors of `getsockopt(2)`.

@@ -60,7 +60,8 @@ fn feature(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<bool
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request has a name that ends with a zero and points to a live ethtool_value, as SIOCETHTOOL requires.
+    // SAFETY: as SIOCETHTOOL requires, the name in the request ends with a zero, and the request points to a live
+    // ethtool_value.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if outcome == 0 { Ok(value.data != 0) } else { Err(io::Error::last_os_error()) }
 }

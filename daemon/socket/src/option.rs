@@ -8,8 +8,8 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
-/// Number of 32-bit values that `SO_MEMINFO` returns. The two constants below are indices of such values. All three are
-/// from `linux/sock_diag.h`.
+/// Number of 32-bit values that `SO_MEMINFO` returns. The two constants below are indices into these values. All three
+/// constants are from `linux/sock_diag.h`.
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;
@@ -17,7 +17,7 @@ const SK_MEMINFO_DROPS: usize = 8;
 /// Sets an integer option; `level` and `name` have the same meaning as in `setsockopt(2)`.
 pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let value = ptr::from_ref(&value).cast();
-    // SAFETY: the pointer is to a live c_int, and its length is given.
+    // SAFETY: `value` points to a live c_int, and the length that is passed is the size of a c_int.
     let outcome =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value, size_of::<c_int>() as socklen_t) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -26,7 +26,7 @@ pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> i
 /// Reads an option that consists of one or more integers into `values`.
 fn get(socket: BorrowedFd<'_>, level: c_int, name: c_int, values: &mut [u32]) -> io::Result<()> {
     let mut len = size_of_val(values) as socklen_t;
-    // SAFETY: the pointer is to `len` writable bytes of integers, for which all bytes are valid.
+    // SAFETY: the pointer to `values` is valid for writes of `len` bytes, and any sequence of bytes is a valid `u32`.
     let outcome = unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, name, values.as_mut_ptr().cast(), &raw mut len)
     };
@@ -60,21 +60,20 @@ pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(value[0] as usize)
 }
 
-/// Returns the path MTU of a connected socket, as far as the kernel knows it (`IP_MTU`), in bytes.
+/// Returns the kernel's current estimate of the path MTU of a connected socket (`IP_MTU`), in bytes.
 pub fn path_mtu_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     let mut value = [0];
     get(socket, libc::IPPROTO_IP, libc::IP_MTU, &mut value)?;
     Ok(value[0] as usize)
 }
 
-/// Returns the number of datagrams that the socket has lost since it was opened because its receive buffer was full.
-/// Wraps at 2^32.
+/// Returns the number of datagrams that the kernel has dropped since the socket was opened, because the receive buffer
+/// was full. The count wraps at 2^32.
 pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     memory_info(socket).map(|values| values[SK_MEMINFO_DROPS])
 }
 
-/// Returns the number of bytes of the receive buffer that the data waiting in it occupies, as the kernel accounts for
-/// it.
+/// Returns the number of bytes that the kernel charges to the receive buffer for data that has not been read yet.
 pub fn recv_charged_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     memory_info(socket).map(|values| values[SK_MEMINFO_RMEM_ALLOC] as usize)
 }

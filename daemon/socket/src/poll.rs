@@ -24,28 +24,29 @@ impl PollSet {
     }
 
     /// Adds a descriptor that counts as ready once it is readable, and returns its index. The descriptor must stay open
-    /// until after the next wait.
+    /// until the next wait has returned.
     pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
         self.push_for(fd, true, false)
     }
 
     /// Adds a descriptor that counts as ready once it is readable (if `to_read`) or writable (if `to_write`), and
-    /// returns its index. The descriptor must stay open until after the next wait.
+    /// returns its index. The descriptor must stay open until the next wait has returned.
     pub fn push_for(&mut self, fd: BorrowedFd<'_>, to_read: bool, to_write: bool) -> usize {
         let events = if to_read { libc::POLLIN } else { 0 } | if to_write { libc::POLLOUT } else { 0 };
         self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
         self.fds.len() - 1
     }
 
-    /// Waits until a descriptor is ready or has failed. Returns `false` after `timeout` or a signal.
+    /// Waits until a descriptor is ready or has failed. Returns `false` if `timeout` expires or a signal arrives first.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. With `None`, the wait has no
-    /// timeout.
+    /// The timeout has the resolution of the kernel's timers (about 50 us) rather than of a millisecond. With `None`,
+    /// the wait has no timeout.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         wait(&mut self.fds, timeout)
     }
 
-    /// Returns whether the descriptor with this index was ready, failed, or reached its end in the last wait.
+    /// Returns whether the last wait found that the descriptor with this index was ready, had failed or had been closed
+    /// by the peer.
     pub fn is_ready(&self, index: usize) -> bool {
         self.fds.get(index).is_some_and(|fd| fd.revents != 0)
     }
@@ -70,8 +71,8 @@ fn wait(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<bool>
         tv_nsec: timeout.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the first pointer is to as many live pollfds as stated, the timeout is a live timespec or null, and
-    // there is no signal mask.
+    // SAFETY: `fds` is a live slice of the length that is passed, `timeout` is null or points to a live timespec, and
+    // the signal mask is null.
     match unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, ptr::null()) } {
         -1 => {
             let error = io::Error::last_os_error();

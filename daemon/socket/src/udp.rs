@@ -39,8 +39,8 @@ impl Default for Options {
 pub struct Received {
     /// Number of bytes in the buffer.
     pub len: usize,
-    /// Length of each datagram in bytes, at least 1; the last datagram may be shorter. For a single datagram, at
-    /// least `len`.
+    /// Length in bytes of each datagram except the last, which may be shorter. The value is at least 1 and, if there is
+    /// only one datagram, at least `len`.
     pub stride: usize,
     /// ToS byte, including the ECN bits, if the kernel reported it.
     pub tos: Option<u8>,
@@ -52,7 +52,7 @@ pub struct Received {
     pub truncated: bool,
 }
 
-/// UDP socket for tagged datagrams. See the documentation of the crate.
+/// UDP socket that supports super-frames and gives access to the ToS byte and the local address of each datagram.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Socket,
@@ -72,7 +72,7 @@ impl UdpSocket {
     }
 
     /// Opens a socket that receives the datagrams that `source` sends to a multicast group, through the interface with
-    /// the IPv4 address `interface`. Several processes may receive the same group.
+    /// the IPv4 address `interface`. Several processes can subscribe to the same group.
     ///
     /// # Errors
     /// Returns the errors of `bind(2)` and of `IP_ADD_MEMBERSHIP`.
@@ -84,7 +84,8 @@ impl UdpSocket {
     ) -> io::Result<Self> {
         let socket = open(options)?;
         socket.set_reuse_address(true)?;
-        // Without this, the socket would also receive the group on interfaces that another socket has chosen.
+        // By default, the socket would also receive the packets to the group that arrive on interfaces chosen by other
+        // sockets.
         option::set(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
         socket.bind(&SocketAddr::V4(group).into())?;
         socket.connect(&SocketAddr::V4(source).into())?;
@@ -92,8 +93,8 @@ impl UdpSocket {
         Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
     }
 
-    /// Connects the socket to a peer: it no longer receives datagrams from other addresses, and the next call returns
-    /// a pending ICMP error.
+    /// Connects the socket to a peer. The socket then receives only datagrams from that peer, and reports a pending
+    /// ICMP error in the next call.
     pub fn connect(&self, peer: SocketAddrV4) -> io::Result<()> {
         self.socket.connect(&SocketAddr::V4(peer).into())
     }
@@ -117,7 +118,7 @@ impl UdpSocket {
         option::recv_buffer_bytes(self.as_fd())
     }
 
-    /// Returns the path MTU to the connected peer, as far as the kernel knows it, in bytes.
+    /// Returns the kernel's current estimate of the path MTU to the connected peer, in bytes.
     ///
     /// # Errors
     /// Returns `NotConnected` if the socket is not connected.
@@ -125,14 +126,14 @@ impl UdpSocket {
         option::path_mtu_bytes(self.as_fd())
     }
 
-    /// Returns the number of datagrams lost since the socket was opened because the receive buffer was full. Wraps at
-    /// 2^32.
+    /// Returns the number of datagrams that the kernel has dropped since the socket was opened, because the receive
+    /// buffer was full. The count wraps at 2^32.
     pub fn recv_drops(&self) -> io::Result<u32> {
         option::recv_drops(self.as_fd())
     }
 
-    /// Returns the number of bytes of the receive buffer that the datagrams waiting in it occupy, as the kernel
-    /// accounts for them.
+    /// Returns the number of bytes that the kernel charges to the receive buffer for datagrams that have not been read
+    /// yet.
     pub fn recv_charged_bytes(&self) -> io::Result<usize> {
         option::recv_charged_bytes(self.as_fd())
     }
@@ -266,8 +267,8 @@ impl UdpSocket {
         message.msg_control = ancillary.as_ptr().cast_mut().cast();
         message.msg_controllen = ancillary.len() as _;
         retry(|| {
-            // SAFETY: every pointer in `message` is to a live local or to `parts`, with its length beside it;
-            // sendmsg only reads through them.
+            // SAFETY: every pointer in `message` points to a live local variable or to `parts` and is accompanied by
+            // the correct length. sendmsg only reads through these pointers.
             unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) }
         })
     }
@@ -297,8 +298,8 @@ impl UdpSocket {
         message.msg_control = ancillary.as_mut_ptr().cast();
         message.msg_controllen = Ancillary::capacity() as _;
         let len = retry(|| {
-            // SAFETY: every pointer in `message` is to a live local or to `buffers`, all writable, with its
-            // length beside it.
+            // SAFETY: every pointer in `message` points to a live local variable or to `buffers`, is valid for writes,
+            // and is accompanied by the correct length.
             unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) }
         })?;
         // The type of the length depends on the C library: 64 bits with glibc, 32 bits with musl.
@@ -314,10 +315,11 @@ impl UdpSocket {
         })
     }
 
-    /// Waits until a datagram or an error can be received. Returns `false` after `timeout` or a signal.
+    /// Waits until a datagram or an error can be received. Returns `false` if `timeout` expires or a signal arrives
+    /// first.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. With `None`, the wait has no
-    /// timeout.
+    /// The timeout has the resolution of the kernel's timers (about 50 us) rather than of a millisecond. With `None`,
+    /// the wait has no timeout.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
         self.wait_readable_with(None, timeout)
     }
@@ -351,13 +353,13 @@ fn open(options: &Options) -> io::Result<Socket> {
     option::set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
     option::set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
     if options.offload {
-        // Kernels before Linux 5.0 have no UDP_GRO; they deliver datagrams one by one.
+        // Kernels before Linux 5.0 lack UDP_GRO and deliver datagrams one by one.
         let _ = option::set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
     }
     Ok(socket)
 }
 
-/// Repeats a call that a signal interrupted.
+/// Makes a system call, and repeats it whenever a signal interrupts it.
 fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         if let Ok(len) = usize::try_from(call()) {
@@ -375,8 +377,8 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Returns whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have returned this error because it does not
-/// accept super-frames.
+/// Returns whether the error can mean that the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) does not accept
+/// super-frames.
 fn refuses_offload(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }

@@ -22,8 +22,8 @@ fn socket(offload: bool) -> UdpSocket {
     UdpSocket::bind(localhost(0), &options).unwrap()
 }
 
-/// Receives until `len` bytes have arrived. Returns them and the number of calls that returned more than one
-/// datagram.
+/// Receives until `len` bytes have arrived. Returns these bytes, and the number of receive calls that returned more
+/// than one datagram.
 fn gather(socket: &UdpSocket, len: usize) -> (Vec<u8>, usize) {
     let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
     let (mut all, mut superframes) = (Vec::new(), 0);
@@ -49,7 +49,8 @@ fn pattern(len: usize) -> Vec<u8> {
 
 #[test]
 fn superframes_of_any_size_arrive_whole() {
-    // One datagram; less than one; 44; more than 64; more than 65,507 bytes, with a shorter last datagram.
+    // Payloads of one full datagram, of one short datagram, of 44 datagrams, of more than 64 datagrams, and of more
+    // than 65,507 bytes with a short last datagram.
     for len in [STRIDE, 9, 44 * STRIDE, 70 * STRIDE, 100 * STRIDE + 5] {
         let (here, there) = (socket(true), socket(true));
         let payload = pattern(len);
@@ -94,7 +95,7 @@ fn gathered_sends_and_scattered_receives_preserve_datagrams() {
     for offload in [true, false] {
         let (here, there) = (socket(offload), socket(offload));
         here.connect(there.local_addr().unwrap()).unwrap();
-        // More than one call is needed, and the last datagram is shorter.
+        // The payload needs more than one call, and its last datagram is shorter than the others.
         let payload = pattern(70 * STRIDE - 100);
         let in_two = |datagram| <[u8]>::split_at(datagram, 8).into();
         let datagrams: Vec<_> =
@@ -212,7 +213,7 @@ fn the_reported_receive_buffer_is_the_size_granted_by_the_kernel() {
 /// Runs an ignored test of this file in a network namespace whose loopback interface is set up by a shell script.
 ///
 /// The namespace is needed because an ordinary loopback interface does not show the behaviour under test: its MTU
-/// exceeds every datagram, and it releases the sender's buffer at once.
+/// exceeds every datagram, and it releases the sender's buffer immediately.
 fn in_namespace(test: &str, setup: &str) {
     let run = |script: &str| {
         let exe = std::env::current_exe().unwrap();

@@ -1,6 +1,6 @@
 //! Partial sums of asynchronous jobs while they are transferred to the parent (requirements V-11 and V-12).
 //!
-//! This switch is a member of the parent like a worker: it sends a vector, confirms what it has sent, and learns which
+//! This switch is a member of the parent like a worker: it sends a vector and a Confirm of the vector, and learns which
 //! aggregate contains the vector. It passes this information on to the members whose vectors are in the partial sum.
 
 use iswitch_protocol::Round;
@@ -42,7 +42,7 @@ pub(crate) fn advance(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Confirms a batch of segments that has just been sent, and queues the next one.
+/// Sends a Confirm for a batch of segments that has just been sent, and queues the next batch.
 pub(crate) fn confirm_batch(state: &mut State, at: JobIndex, range: RangeRepr) {
     let Some(transfer) = state.uplink_mut(at).and_then(Uplink::transfer_mut) else { return };
     // The parent may have admitted the partial sum in the meantime, in response to an earlier Confirm.
@@ -94,7 +94,8 @@ pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_
     advance(state, at);
 }
 
-/// Sends the number of the aggregate that contains the partial sum to the members whose vectors are in that sum.
+/// Handles the admission of the partial sum to an aggregate: answers the pending Confirms of the members whose vectors
+/// are in the partial sum with the number of the aggregate.
 fn land(state: &mut State, at: JobIndex, aggregate: Round) {
     let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) else { return };
     for member in aggregates.land(aggregate).iter() {

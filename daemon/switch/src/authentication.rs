@@ -23,7 +23,7 @@ enum Denial {
     /// The job has a key and the trailer is missing or invalid, or the packet has a trailer although the job has no
     /// key.
     NotAuthentic { has_key: bool },
-    /// The counter is not above that of an earlier packet from the same sender.
+    /// The counter is not greater than that of an earlier packet from the same sender.
     Replayed,
     /// The session is not known, so the packet cannot be verified.
     UnknownMember { counter: u64 },
@@ -64,7 +64,7 @@ fn check_authentic(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_
         // differently.
         return Ok(Seal::Bare);
     }
-    // A Join opens a session; everything else is part of one.
+    // A Join opens a session; every other packet belongs to an existing session.
     let member = if is_join(packet) { None } else { state.jobs.find_member(from) };
     let joined = member.and_then(|at| Some((at, state.jobs.get(at.job)?)));
     let job = joined.map_or(packet.job(), |(_, job)| job.id());
@@ -135,8 +135,8 @@ pub(crate) fn check_fresh(
         if session_of(state, at) == join.nonce {
             return Freshness::Repeated;
         }
-        // The member has answered a late challenge of an earlier run, and does not accept answers in its present
-        // session.
+        // The member has answered a delayed challenge of an earlier run and therefore does not accept answers in its
+        // current session.
     }
     if is_proven || state.nonces.redeem(from, join.nonce) {
         return Freshness::Proven { counter };
@@ -144,8 +144,8 @@ pub(crate) fn check_fresh(
     Freshness::Unproven { nonce: state.nonces.of(from) }
 }
 
-/// Returns whether a Join contains the nonce that was issued to its address. If so, the nonce is used up, whatever else
-/// the Join contains, so that a challenge exempts only one packet from the rate limit on non-members.
+/// Returns whether a Join contains the nonce that was issued to its address. If so, the nonce is used up, regardless of
+/// the other contents of the Join, so that a challenge exempts only one packet from the rate limit on non-members.
 pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> bool {
     let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))

@@ -73,8 +73,8 @@ impl Work {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }
 
-    /// Advances the range so that it begins at the segment `stopped_at`, or completes it if that is `None`. Returns
-    /// true if no segment is left.
+    /// Advances the range to the segment `stopped_at` or, if `stopped_at` is `None`, to its end. Returns true if no
+    /// segment is left.
     fn advance(&mut self, stopped_at: Option<u32>) -> bool {
         let (Self::Repeat { next, end, .. }
         | Self::Resend { next, end, .. }
@@ -142,7 +142,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Returns whether the budget of the step is not used up, so that the step may continue.
+    /// Returns whether the step may continue, that is, whether its budget has not been used up.
     pub(crate) fn has_left(&self) -> bool {
         self.spent < self.limit
     }
@@ -173,8 +173,8 @@ pub(crate) enum Purpose {
     Close,
 }
 
-/// Maximum number of sweeps of a job: one that asks for results, and one for each of the two rounds that can be open,
-/// which closes segments.
+/// Maximum number of sweeps of a job: one that requests results from the parent, and one that closes segments for each
+/// of the two rounds that can be open.
 const SWEEPS: usize = 3;
 
 /// A pass over all segments of a round, one after the other.
@@ -198,12 +198,13 @@ impl Sweep {
         }
     }
 
-    /// Returns the next range of segments to process. It ends at the end of the vector at the latest.
+    /// Returns the next range of segments to process, which never extends beyond the end of the vector.
     pub(crate) fn range(&self) -> Range<u32> {
         self.next..self.segments.min(self.next.saturating_add(self.left))
     }
 
-    /// Returns the rest of the sweep after a step that stopped at a segment, or `None` if no segment is left.
+    /// Returns the rest of the sweep after a step that stopped at the segment `stopped_at`, or `None` if no segment is
+    /// left.
     fn after(self, stopped_at: Option<u32>) -> Option<Self> {
         let stopped_at = stopped_at?;
         let left = self.left.saturating_sub(stopped_at - self.next);
@@ -220,7 +221,7 @@ struct JobWork {
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,
-    /// Whether the last turn of the job was a step of a sweep. Sweeps and the queue take alternate turns.
+    /// Whether the job's most recent step belonged to a sweep. Steps of sweeps and steps of the queue alternate.
     swept: bool,
 }
 
@@ -278,7 +279,8 @@ impl JobWork {
         self.queue.push(work).is_ok()
     }
 
-    /// Records that the first range in the queue was processed up to a segment, or completely.
+    /// Records that the first range in the queue was processed up to the segment `stopped_at` or, if it is `None`,
+    /// completely.
     fn advance(&mut self, stopped_at: Option<u32>) {
         let Some(work) = self.queue.front_mut() else { return };
         if work.advance(stopped_at) {
@@ -324,8 +326,8 @@ impl Backlog {
         self.waiting &= !(1 << job.get());
     }
 
-    /// Schedules a sweep over all segments of a round. If a sweep of that round is already under way, it starts over
-    /// from its current segment, not from the first one. Frequent requests therefore cannot keep the sweep from
+    /// Schedules a sweep over all segments of a round. If a sweep of that round is already under way, it starts over at
+    /// its current segment rather than at the first segment. Frequent requests therefore cannot keep the sweep from
     /// reaching any segment.
     pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
         let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];
@@ -367,7 +369,7 @@ impl Backlog {
         Some(JobIndex::new(self.last as usize))
     }
 
-    /// Records that a step of a job stopped at the segment `stopped_at`, or that the step has completed its work.
+    /// Records that a step of a job stopped at the segment `stopped_at` or, if it is `None`, has completed its work.
     pub(crate) fn advance(&mut self, job: JobIndex, step: &Step, stopped_at: Option<u32>, meter: &Meter) {
         self.spent += meter.spent.max(MIN_STEP_COST);
         let own = &mut self.jobs[job.get()];

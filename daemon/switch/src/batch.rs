@@ -97,7 +97,7 @@ impl Batch {
         }
     }
 
-    /// Returns the packets, one after the other.
+    /// Returns the concatenated packets.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.room[..self.len]
     }

@@ -84,7 +84,7 @@ mod tests {
         let mut budget = RepeatBudget::new(&income(5, 0));
         assert!(budget.take(most, &income(5, 0)) && !budget.take(1, &income(5, 0)));
         assert!(budget.take(3 * REPEATS_PER_RESULT, &income(8, 0)) && !budget.take(1, &income(8, 0)));
-        // Time is credited only once, however often the budget is used.
+        // Elapsed time is credited only once, regardless of how often the budget is used.
         (0..5000).for_each(|ms| assert!(!budget.take(most / 2 + 1, &income(8, ms))));
         assert!(budget.take(most / 2 - 1, &income(8, 5000)));
         assert!(

@@ -20,7 +20,7 @@ pub struct LimitStatus {
     pub limit: &'static str,
     /// Current use. If the limit applies to each job or to each address, this is the highest use by any one of them.
     pub used: u64,
-    /// Value of the limit: a number, or bytes if the name ends in `_bytes`.
+    /// Value of the limit: a number of bytes if the name ends in `_bytes`, otherwise a count.
     pub value: u64,
     /// Option of iswitchd that raises the limit; `None` if the limit is fixed.
     pub option: Option<&'static str>,
@@ -31,8 +31,7 @@ impl LimitStatus {
         Self { limit: limit.name(), used: used as u64, value: value as u64, option: limit.option() }
     }
 
-    /// Returns whether the switch has divided the limit among its threads, so that the values of all threads must be
-    /// added.
+    /// Returns whether the switch divides the limit among its threads. If so, the values of all threads must be added.
     pub fn is_divided(&self) -> bool {
         [Limit::Memory, Limit::JobMemory, Limit::KeylessMemory, Limit::Slots]
             .iter()

@@ -36,8 +36,8 @@ pub struct Config {
     /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,
     /// Number of parts into which members divide long vectors, between 1 and
-    /// [`MAX_PARTS`](iswitch_protocol::limits::MAX_PARTS). This switch sums the first of them; members find the others
-    /// at the following UDP ports.
+    /// [`MAX_PARTS`](iswitch_protocol::limits::MAX_PARTS). This switch sums the first part; members reach the switches
+    /// for the other parts at the following UDP ports.
     pub parts: u8,
     /// Parents of this switch and the ports that lead to them, if it has any.
     pub uplinks: Option<Uplinks>,
@@ -86,8 +86,8 @@ impl Config {
     }
 }
 
-/// Amount of memory for sums, in bytes, for which one slot is allocated. Jobs with much smaller segments run out of
-/// slots before they run out of memory for sums.
+/// Number of bytes of memory for sums per allocated slot. Jobs with much smaller segments run out of slots before they
+/// run out of memory for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
 /// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for

@@ -53,7 +53,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
     }
 }
 
-/// Drops data packets of a non-member, and informs the sender as far as its rate limit allows.
+/// Drops data packets of a non-member, and informs the sender if the rate limit permits.
 fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagrams: u64) {
     if state.is_stray(from) {
         return state.counters.count_drops(DropReason::OtherPort, datagrams);

@@ -136,8 +136,8 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
 /// Evaluates a Help as a sign of lost multicast packets: if the switch has already sent the requested results to the
 /// group, the group may no longer reach the member.
 ///
-/// A Help for a single segment does not count if the vector has several segments. A member sends such a Help only to
-/// find out whether results are still in flight (F-2), which is common on a busy machine.
+/// A Help for a single segment is not evidence of loss if the vector has several segments. A member sends such a Help
+/// only to find out whether results are still in flight (F-2), which is common on a busy machine.
 pub(crate) fn note_help(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) {
     if !state.jobs.get(at.job).is_some_and(|job| job.hears_group(at.member)) {
         return;

@@ -152,7 +152,7 @@ pub enum Event {
         /// Number of segments in the vector.
         segments: u32,
     },
-    /// Rounds no longer have to wait for a member that was reported as slow.
+    /// No round waits any longer for a member that was reported as slow.
     Recovered {
         /// The job's number.
         job: u32,
@@ -347,7 +347,7 @@ impl Event {
         }
     }
 
-    /// Returns whether the event indicates a stalled job or diverged replicas, so that the driver dumps the flight
+    /// Returns whether the event indicates a stalled job or diverged replicas. If so, the driver dumps the flight
     /// recorder.
     pub const fn is_stall(&self) -> bool {
         matches!(
@@ -457,8 +457,8 @@ impl fmt::Display for JobText<'_> {
     }
 }
 
-/// A member in a sentence: its id, and, in parentheses, its rank and its host as far as they are known, and its address
-/// if it is given.
+/// A member in a sentence: its id, followed in parentheses by its rank, its host name and its address, each if it is
+/// known.
 struct MemberText<'a>(u16, &'a NameRepr, Option<SocketAddrV4>);
 
 impl fmt::Display for MemberText<'_> {

@@ -1,7 +1,7 @@
 //! The flight recorder: the latest incidents of each job, for the analysis of a stall.
 //!
 //! A log has two rings of fixed size, so that frequent records of rounds do not displace joins and departures. No
-//! record is written for a packet that is summed: a round writes two records, and repetitions of an incident only
+//! record is written for a packet that is summed. Each round adds two records, and repetitions of an incident only
 //! increase the count in its record.
 
 use alloc::collections::VecDeque;

@@ -23,9 +23,9 @@ pub struct GroupPorts {
 }
 
 impl GroupPorts {
-    /// Every port sends to the groups of its own members.
+    /// Assignment in which every port sends to the groups of its own members.
     pub const ALL: Self = Self::all();
-    /// No port sends to groups.
+    /// Assignment in which no port sends to groups.
     pub const NONE: Self = Self { through: [None; PORTS] };
 
     const fn all() -> Self {
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(group.ip().to_bits() >> GROUP_BITS, GROUP_NETWORK >> GROUP_BITS);
             assert!(group.port() >= FIRST_GROUP_PORT && group.port() != taken);
         }
-        // The MAC address of a group has the lower 23 bits of its IPv4 address.
+        // The MAC address of a group contains the lower 23 bits of its IPv4 address.
         drawn.sort_unstable_by_key(|group| group.ip().to_bits() & 0x7f_ffff);
         assert!(drawn.windows(2).all(|pair| pair[0].ip() != pair[1].ip()));
     }

@@ -38,7 +38,7 @@ impl MemberId {
         self.0 as usize
     }
 
-    /// Returns the id that Acks and events state as `number`, if there can be such a member.
+    /// Converts the number in an Ack or event to an id. Returns `None` if no member can have this id.
     pub(crate) fn from_wire(number: u16) -> Option<Self> {
         (usize::from(number) < MAX_MEMBERS).then(|| Self::new(number.into()))
     }
@@ -93,7 +93,7 @@ impl MemberSet {
         Self(self.0 & other.0)
     }
 
-    /// Returns the members of this set that are not in the other.
+    /// Returns the members of this set that are not in `other`.
     #[must_use]
     pub(crate) const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)

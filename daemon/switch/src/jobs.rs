@@ -16,7 +16,7 @@ use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::{Aggregation, Generations, Granted, Job, Member, Memory, Slot};
 use crate::origin::{Origins, Position};
 
-/// Number of items of each arena that a job needs.
+/// Number of items that a job needs in each arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footprint {
     pub(crate) slots: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Footprint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     All,
-    /// The upper part. Jobs without a key may use no other part, so such jobs cannot fragment the lower part.
+    /// The upper part. Jobs without a key may use only this part, so they cannot fragment the lower part.
     Keyless,
 }
 
@@ -38,7 +38,7 @@ impl Share {
     }
 }
 
-/// All jobs. The directory lists exactly their members.
+/// All jobs of the switch. The directory lists the members of these jobs and no other addresses.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     table: Vec<Option<Job>>,
@@ -148,19 +148,19 @@ impl Jobs {
         job.and_then(|job| job.members().get(at.member)).is_some_and(|own| own.instance == instance)
     }
 
-    /// Returns the membership of the same process on another port of the switch.
+    /// Returns the membership that the sender of a Join already has on another port of the switch, if any.
     pub(crate) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
         self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
     }
 
-    /// Returns whether a packet belongs to a member that is active on another port: this happens if a second cable or a
-    /// loop delivers each packet twice.
+    /// Returns whether the sender of a packet is a member that is active on another port of the switch. This is the
+    /// case if a second cable or a loop delivers each packet twice.
     pub(crate) fn is_stray(&self, from: &Endpoint, now: Instant, lease: Duration) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
     }
 
-    /// Returns whether a member was heard from within the last half of a lease. Heartbeats arrive every quarter of a
-    /// lease.
+    /// Returns whether a packet of a member has arrived within the last half of a lease. Heartbeats arrive every
+    /// quarter of a lease.
     pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
         self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)
     }

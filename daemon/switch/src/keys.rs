@@ -44,15 +44,15 @@ impl Keys {
         Self { secret, ..Self::default() }
     }
 
-    /// Replaces the secret. Each thread of a switch needs its own secret, because a nonce that one thread has given to
+    /// Replaces the secret. Each thread of a switch needs its own secret, because a nonce that one thread has issued to
     /// an address must not admit that address at another thread.
     #[must_use]
     pub fn with_secret(self, secret: [u8; SECRET_LEN_BYTES]) -> Self {
         Self { secret, ..self }
     }
 
-    /// Sets the key of a job or, without a job, of all jobs that have no key of their own. Returns false if that key
-    /// was already set.
+    /// Sets the key of a job or, if `job` is `None`, the key of all jobs that have no key of their own. Returns false
+    /// if that key was already set.
     pub fn insert(&mut self, job: Option<u32>, key: Key) -> bool {
         match job {
             Some(job) if self.jobs.iter().all(|(other, _)| *other != job) => self.jobs.push((job, key)),
@@ -104,7 +104,7 @@ impl fmt::Debug for Keys {
 /// Authentication of a control packet that the switch sends (requirements ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// No trailer: the job has no key, or the receiver cannot verify one.
+    /// No trailer, because the job has no key or the receiver cannot verify a trailer.
     Bare,
     /// A trailer in the session of the member that receives the packet.
     Session { job: u32, session: u64 },

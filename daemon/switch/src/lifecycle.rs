@@ -37,7 +37,7 @@ pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, 
         state.report(Event::JobFormed { job: id, members });
     }
     reply::announce_formed(state, at, last);
-    // The contributions of the others may have arrived before the last worker joined.
+    // The contributions of the other workers may have arrived before the last worker joined.
     close_finished(state, at);
     // The group is offered by the next timer: the last member's session is opened only after its Join.
     state.expect_by(state.now);
@@ -80,7 +80,7 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
         return forget_members(state, at.job);
     }
     if members > 0 && !is_formed {
-        // The job may have waited for members that only the departed member had named.
+        // The job may have waited for members that only the departed member knew of.
         gather(state, at.job, None);
     } else {
         parent::declare_weight(state, at.job);
@@ -105,7 +105,7 @@ pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
             remove_member(state, at, Departure::Forgotten);
         }
     }
-    // The job may have no members at all, if its last one was a process that is being replaced.
+    // The job may already have no members, if its last member was a process that is being replaced.
     if state.jobs.get(job_at).is_some_and(|job| job.members().count() == 0) {
         end_job(state, job_at, Departure::Forgotten);
     }
@@ -113,7 +113,7 @@ pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
 
 fn end_job(state: &mut State, at: JobIndex, why: Departure) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
-    // Reported first, because the report contains the name of the job.
+    // Report this before the job is removed, because the report contains the name of the job.
     state.report(Event::JobEnded { job });
     state.jobs.remove(at);
     state.backlog.clear(at);

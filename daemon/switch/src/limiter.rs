@@ -7,9 +7,9 @@
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
 //! Measurement and Accounting", SIGCOMM 2002). An address has one cell in each row, and its bucket is as full as the
-//! fullest of these cells, so no address ever exceeds its rate. An address gets less than its rate only if others have
-//! emptied its cells in all rows, and a sender that does not know the secret cannot target specific cells. A cell is a
-//! single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+//! fullest of these cells, so no address ever exceeds its rate. An address gets less than its rate only if other
+//! addresses have emptied its cells in all rows, and a sender that does not know the secret cannot target specific
+//! cells. A cell is a single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
 
 use core::net::Ipv4Addr;
 
@@ -196,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        /// Checks that no source gets more than its burst and its rate, whichever sources share its cells.
+        /// Checks that no source exceeds its burst and its rate, regardless of which sources share its cells.
         #[test]
         fn no_source_exceeds_its_rate(steps in proptest::collection::vec((0u32..20_000, 0u64..20), 1..3000)) {
             let mut limiter = Limiter::new(&StrangerLimits { total_rate: 1_000_000, ..LIMITS });

@@ -12,8 +12,8 @@ pub(crate) struct Names {
     job: NameRepr,
     /// Member that stated the name of the job, if it is still a member. Only this member can change the name.
     author: Option<MemberId>,
-    /// Names of the members, without that of the job. The entry of a departed member is kept until its id is assigned
-    /// again, because the departure is reported after the removal.
+    /// Names of the members, without the name and the owner of the job. The entry of a departed member is kept until
+    /// its id is assigned again, because the departure is reported after the removal.
     members: [Option<NameRepr>; MAX_MEMBERS],
 }
 
@@ -28,9 +28,9 @@ impl Names {
         NameRepr { host: own.host, rank: own.rank, ..self.job }
     }
 
-    /// Records what a member has stated. The job has the name and the owner that the first of its members to state any
-    /// of them has stated; statements of other members about the job have no effect while that member belongs to the
-    /// job (requirement N-4). Returns whether this is the first statement of the member.
+    /// Records the names that a member has stated. The first member to state a name or an owner of the job determines
+    /// both; while that member belongs to the job, no other member can change them (requirement N-4). Returns whether
+    /// this is the member's first statement.
     pub(crate) fn state(&mut self, id: MemberId, name: &NameRepr) -> bool {
         let own = NameRepr { host: name.host, rank: name.rank, ..NameRepr::UNKNOWN };
         let job = NameRepr { job: name.job, owner: name.owner, ..NameRepr::UNKNOWN };
@@ -40,7 +40,7 @@ impl Names {
         self.members[id.get()].replace(own).is_none()
     }
 
-    /// Forgets the name of the previous member with the id of a new member.
+    /// Forgets the names of the departed member whose id a new member gets.
     pub(crate) fn admit(&mut self, id: MemberId) {
         self.members[id.get()] = None;
     }

@@ -27,7 +27,7 @@ pub struct Limits {
     pub slow_ms: u32,
     /// Maximum memory for the sums of one new job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs that count for one IPv4 address.
+    /// Maximum number of jobs that count towards the quota of one IPv4 address.
     pub max_jobs_per_source: usize,
     /// Maximum rate of packets from one non-member address, in packets per second.
     pub source_rate: u32,
@@ -167,7 +167,7 @@ fn set_limits(state: &mut State, limits: &Limits) {
     state.limiter.set_rates(&strangers);
     state.config =
         Config { slow_ms, job_memory_bytes, max_jobs_per_source, strangers, non_finite, ..state.config };
-    // A shorter limit must be checked earlier.
+    // If a limit has become shorter, the next check must take place earlier.
     state.expect_tick();
 }
 

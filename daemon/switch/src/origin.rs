@@ -2,9 +2,9 @@
 //! flight can name.
 //!
 //! The keys of tagged results are derived from the epoch, so a recorded result is never valid in a later
-//! incarnation, whichever rounds that incarnation has. The first round protects against late packets of honest senders.
-//! Because round numbers wrap after 2^24 and can be compared only if they are less than half of that range apart,
-//! rounds are also counted in 64 bits.
+//! incarnation, regardless of the round numbers of that incarnation. The first round protects against late packets of
+//! honest senders. Because round numbers wrap after 2^24 and can be compared only if they are less than half of that
+//! range apart, rounds are also counted in 64 bits.
 
 use core::hash::Hasher;
 

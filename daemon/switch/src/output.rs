@@ -24,7 +24,7 @@ use crate::ring::Ring;
 pub struct Transmit<'a> {
     /// Traffic class: control or data.
     pub class: Class,
-    /// UDP payloads, one after the other.
+    /// Concatenated UDP payloads.
     pub payload: &'a [u8],
     /// Length of each payload except the last, in bytes.
     pub stride: usize,
@@ -134,7 +134,7 @@ pub(crate) struct Outbox {
     /// Control packet that is being sent. Its destination is `sending_to`.
     sending: Vec<u8>,
     sending_to: Endpoint,
-    /// Counter in the last trailer that was sent in the session of any member.
+    /// Counter of the last trailer that the switch has sent in the session of any member.
     counter: u64,
     /// Results for all members of a job.
     pub(crate) results: AddressedBatch,

@@ -12,8 +12,8 @@ use crate::reply::{Request, bitmap_of};
 use crate::state::State;
 use crate::uplink::Uplink;
 
-/// Asks the parent to admit this switch once all members that the job waits for have joined, or sends an updated Join.
-/// Call this when members have joined or left.
+/// Asks the parent to admit this switch once all members that the job waits for have joined or the job is overdue. If
+/// the uplink is already in use, sends an updated Join instead. Call this when members have joined or left.
 pub(crate) fn declare(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get(at) else { return };
@@ -73,12 +73,12 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         updates: is_member,
         // A child switch receives results by unicast.
         groups: false,
-        // The resume statements of the members are no longer valid once this switch is a member.
+        // The resume states of the members are no longer valid once this switch is a member.
         resume: job.resume_of_all(uplink.members()).filter(|_| !is_member),
         padding_len: 0,
     };
     let packet = ControlRepr { job: job.id(), request: uplink.join_request(), body: ControlBody::Join(join) };
-    // Partial sums have the longest packets.
+    // The longest data packets to the parent are those of partial sums.
     let packet_len = job.layout().full_packet_len(ElementType::F32);
     let padding_len = JoinRepr::padding_to(packet_len, job.is_tagged(), job.has_key());
     send(state, at, &packet, padding_len);
@@ -124,8 +124,8 @@ pub(crate) fn pass_on_for(state: &mut State, at: MemberAt, request: Request, bod
 pub(crate) fn ask(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
     let last = wanted.range.round.previous();
     if state.jobs.get(at).is_some_and(|job| job.is_taken_up(last)) {
-        // Also ask for the round before: some members may have received its result from an earlier run of this switch,
-        // and those will not ask for it again.
+        // Also ask for the preceding round: some members may have received its result from an earlier run of this
+        // switch and will not ask for it again.
         let range = RangeRepr { round: last, ..wanted.range };
         ask_in_round(state, at, SegmentSetRepr { range, ..wanted });
     }
@@ -155,7 +155,7 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
 }
 
 /// Checks whether the parent has stopped answering. If so, reports the parent as lost; from then on, every Ack to a
-/// member carries the corresponding flag.
+/// member carries the flag `orphaned`.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

@@ -1,10 +1,10 @@
-//! Creation of jobs within the quotas of jobs and hosts.
+//! Creation of jobs, within the limits of the switch and the quota of each address.
 //!
-//! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The number of
-//! jobs that count for one address is limited: these are the jobs that the address created and that still wait for
-//! workers, and the jobs all of whose members have this address. If the switch has any keys, all jobs without a key
-//! together may use at most half of its indexes, of its slots and of its sums, so that they never lock out jobs with a
-//! key (M-13).
+//! Only a sender with a proven return path can create a job, so forged Joins consume no resources. Each address
+//! has a quota of jobs. The jobs that count towards this quota are those that the address created and that still wait
+//! for workers, and those all of whose members have this address. If the switch has any keys, all jobs without a key
+//! together may use at most half of its indexes, of its slots and of its sums, so that jobs without a key never lock
+//! out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -35,9 +35,8 @@ impl Footprint {
     }
 
     /// Returns the memory, in bytes, that the sums of a job with `slots` slots would take if the ratio of sums to slots
-    /// was the same as in this footprint.
+    /// were the same as in this footprint.
     fn memory_bytes_for(&self, slots: usize) -> usize {
-        // Scale in proportion to the slots.
         let bytes = self.memory_bytes() as u128 * slots as u128 / self.slots.max(1) as u128;
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
@@ -136,7 +135,7 @@ fn may_take_index(state: &State, id: u32) -> bool {
     share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
 }
 
-/// Returns which limit bounds the number of jobs. Its value is [`State::job_capacity`].
+/// Returns the kind of the limit on the number of jobs. The value of this limit is [`State::job_capacity`].
 pub(crate) fn limit_on_jobs(state: &State) -> Limit {
     if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs }
 }
@@ -183,15 +182,15 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
     (room / 1024) as u32
 }
 
-/// Returns the number of jobs that count for an address: those that the address created and that still wait for
-/// workers, and those all of whose members have this address. Jobs with a key and jobs without one are counted
+/// Returns the number of jobs that count towards the quota of an address: those that the address created and that still
+/// wait for workers, and those all of whose members have this address. Jobs with a key and jobs without one are counted
 /// separately, so that jobs without a key cannot prevent another user of the same host from creating jobs with a key.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     jobs_of_source(state, source, state.keys.of(id).is_some())
 }
 
-/// Returns the number of jobs that count for an address: those with a key if `has_key` is true, otherwise those without
-/// one.
+/// Returns the number of jobs that count towards the quota of an address: jobs with a key if `has_key` is true,
+/// otherwise jobs without a key.
 pub(crate) fn jobs_of_source(state: &State, source: Ipv4Addr, has_key: bool) -> usize {
     let is_alone = |job: &Job| {
         job.members().endpoints(job.members().present()).all(|member| *member.peer.ip() == source)

@@ -167,8 +167,8 @@ pub struct Counters {
     pub control_sent: u64,
     /// Data packets handed to the ports, counted once for each recipient.
     pub data_sent: u64,
-    /// Data packets handed to the ports to be sent to a group. Each is counted once, whatever the number of members
-    /// that hear the group, and is also counted in `data_sent`.
+    /// Data packets handed to the ports to be sent to a group. Each is counted once, regardless of the number of
+    /// members that hear the group, and is also counted in `data_sent`.
     pub group_sent: u64,
     /// Members expelled because their lease expired.
     pub expelled: u64,

@@ -90,7 +90,7 @@ pub(crate) fn grant(state: &mut State, to: &Endpoint, request: Request, at: Memb
     acknowledge(state, to, request, at, None);
 }
 
-/// Acknowledges a request. The Ack names the segments that the switch is missing from the member.
+/// Acknowledges a request. The Ack names the segments for which the switch lacks the member's contribution.
 pub(crate) fn acknowledge(
     state: &mut State,
     to: &Endpoint,
@@ -151,7 +151,7 @@ pub(crate) fn grant_join(
         let Some(job) = state.jobs.get(at) else { return };
         let (round, peer) = (job.start_round(), job.members().peer_of(None));
         let nobody = MemberAt { job: at, member: MemberId::new(0) };
-        // The history of a part counts its sums, so it shows the sender of a query which vector the part has reached.
+        // The history of a part counts its sums, so it shows the sender of a query how many vectors have been summed.
         let history = if join.part { job.history_before(round) } else { 0 };
         let parts = parts_for(state, join.part);
         AckRepr { round, peer, history, parts, ..job_ack(state, nobody, job, Action::Join) }
@@ -343,7 +343,7 @@ fn join_ack_padding(join: &JoinRepr) -> u16 {
     (JOIN_LEN_BYTES as u16).saturating_add(join.padding_len).saturating_sub(ACK_LEN_BYTES as u16)
 }
 
-/// Returns the bitmap of some segments of a range.
+/// Returns a bitmap of the given segments of a range.
 pub(crate) fn bitmap_of(
     range: RangeRepr,
     indices: impl Iterator<Item = SegmentIndex>,

@@ -1,4 +1,4 @@
-//! State of a switch: its components, and the operations on them that all modules above share.
+//! State of a switch: its components, and the operations on them that the modules of the layers above share.
 //!
 //! Each component maintains its own invariants. The modules above this one in the list of layers are functions on the
 //! whole state.
@@ -28,8 +28,8 @@ use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
-/// Minimum number of calls that a running driver makes within a lease, and likewise within the time after which a
-/// member counts as slow. A longer pause between calls therefore means that the driver itself was asleep.
+/// Minimum number of calls that a running driver makes within a lease, and also within the time after which a member
+/// counts as slow. A pause that is longer than these intervals therefore means that the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
 /// Minimum length of a pause of the driver that is taken into account. Shorter pauses do not matter for any limit, so a
 /// busy switch does not have to check them.
@@ -92,7 +92,7 @@ impl State {
     /// of a lease, the switch could not hear its members in the meantime. The leases of the members, and the times for
     /// which rounds and uplinks may wait, are therefore extended by the duration of the pause.
     pub(crate) fn advance(&mut self, now: Instant) {
-        // The driver has sent everything since the last call.
+        // The driver has sent all earlier output by now.
         self.keys.forget_released();
         let slept = now.since(self.now);
         if slept > self.config.lease() / 2 {
@@ -121,8 +121,8 @@ impl State {
         self.deadline = Some(self.deadline.map_or(at, |deadline| deadline.min(at)));
     }
 
-    /// Returns the port through which packets to the groups of a port's members are sent, if group delivery is possible
-    /// there.
+    /// Returns the port through which packets to the groups of a port's members are sent, or `None` if these members
+    /// cannot receive results through a group.
     pub(crate) fn group_port(&self, port: PortId) -> Option<PortId> {
         self.group_ports.of(port).filter(|_| self.config.group_delivery)
     }

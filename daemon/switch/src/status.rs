@@ -56,9 +56,9 @@ pub struct JobStatus {
     pub mode: &'static str,
     /// Declared number of workers; zero if the job does not wait for workers.
     pub workers: u16,
-    /// Whether the job is complete, so that rounds can finish.
+    /// Whether the job is complete. Rounds can finish only if it is.
     pub formed: bool,
-    /// Whether the job has a key, so that its control packets are authenticated.
+    /// Whether the job has a key, with which its control packets are authenticated.
     pub authenticated: bool,
     /// Whether the data packets of the job are tagged as well.
     pub tagged: bool,
@@ -68,7 +68,7 @@ pub struct JobStatus {
     pub threshold_pinned: bool,
     /// Whether the job is suspended.
     pub halted: bool,
-    /// Address and UDP port of the group to which results are sent, if the group may reach any members.
+    /// Address and UDP port of the multicast group of the job, if it has one.
     pub group: Option<SocketAddrV4>,
     /// Latest round, if any has begun.
     pub round: Option<u32>,
@@ -76,7 +76,7 @@ pub struct JobStatus {
     pub parent: Option<SocketAddrV4>,
     /// Time since the last packet of the parent, in milliseconds, if the uplink is in use.
     pub parent_silent_ms: Option<u64>,
-    /// Whether the parent is lost: until it answers again, no sums are delivered.
+    /// Whether the parent is lost. Until it answers again, no sums are delivered.
     pub parent_lost: bool,
     /// Reason why the parent refuses this switch, if it does.
     pub parent_refusal: Option<String>,

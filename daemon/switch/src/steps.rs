@@ -105,7 +105,8 @@ fn close_segments(
         if let Some(summed) = aggregation.close(round, index, force, batch) {
             let floats = aggregation.job().layout().float_count(index);
             if is_ordered {
-                // In an ordered job, the contributions are added only when the segment closes.
+                // In an ordered job, the contributions are added only when the segment closes, so their cost is charged
+                // here.
                 meter.add(floats * usize::from(summed));
             }
             meter.send(floats, recipients);

@@ -60,7 +60,7 @@ fn watch_rounds(state: &mut State) {
     let (now, limit) = (state.now, state.config.slow_after());
     for (job, slots) in state.jobs.iter_with_slots() {
         let overdue = Waiting::overdue(job, slots, now, limit);
-        // Compute this once for all members, and only if needed: it scans the whole vector.
+        // Computed only if needed and only once for all members, because the computation scans the whole vector.
         let mut missing = None;
         let (number_of_job, newest) = (job.id(), job.rounds().numbers().newest());
         for id in job.members().present().iter() {
@@ -151,7 +151,7 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
     parent::send(state, at, &ControlRepr { job, request, body: ControlBody::HEARTBEAT }, 0);
     parent::state_name(state, at);
     if state.jobs.get(at).is_some_and(Job::passes_on) {
-        // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or overtaken.
+        // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or reordered.
         parent::declare_weight(state, at);
     }
     tend_deserted_round(state, at);

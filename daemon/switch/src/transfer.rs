@@ -16,7 +16,7 @@ const BATCHES_PER_WINDOW: u32 = 4;
 const MIN_WINDOW: u32 = 8;
 /// Maximum time between two Confirms while the parent confirms no further segments.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// Number of doublings after which a timeout has reached [`LONGEST_WAIT`] in any case.
+/// Number of doublings after which every timeout has reached [`LONGEST_WAIT`].
 const MAX_DOUBLINGS: u32 = 8;
 const WORDS: usize = MAX_RANGE_SEGMENTS as usize / u64::BITS as usize;
 
@@ -239,7 +239,7 @@ mod tests {
         Transfer::new(Round::new(7), segments, 1, NOW, WAIT)
     }
 
-    /// Returns the indices of the next batch, whose Confirm is sent at once.
+    /// Returns the indices of the segments in the next batch. The Confirm of the batch is sent immediately.
     fn next(transfer: &mut Transfer, window: u16) -> Option<Vec<u32>> {
         let (range, bitmap) = transfer.next_batch(window)?;
         transfer.end_batch();

@@ -101,7 +101,7 @@ pub(crate) enum Due {
     Heartbeat,
 }
 
-/// Meaning of the answer to a Join for the job.
+/// Meaning of the parent's answer to a Join.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JoinAnswer {
     /// The answer has no effect, or no effect yet.
@@ -127,7 +127,7 @@ pub(crate) struct Errand {
     pub(crate) action: Action,
 }
 
-/// Meaning of any other Ack of the parent for the job.
+/// Meaning of an Ack of the parent that does not answer a Join.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
     /// The Ack does not belong to this membership, or has no effect.
@@ -141,8 +141,8 @@ pub(crate) enum ParentState {
     Refused,
 }
 
-/// The Name of this switch at the parent: the name that was stated last, the id of the request, and the number of
-/// further attempts.
+/// State of the Name that this switch sends to the parent: the names that were stated last, the id of the request, and
+/// the number of attempts that are left.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stated {
     name: NameRepr,
@@ -156,7 +156,7 @@ pub(crate) struct Uplink {
     parent: Endpoint,
     /// Index of the parent among the candidates.
     choice: usize,
-    /// Job that used this uplink last, so that a returning job gets the same port.
+    /// Job that used this uplink last. If the job returns, it gets the same port.
     job: Option<u32>,
     phase: Phase,
     join_request: u32,
@@ -201,7 +201,7 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    /// Creates the uplink of the port with the index `at` among those that lead to parents. `lease` applies until a
+    /// Creates the uplink of the port with the index `at` among the ports that lead to parents. `lease` applies until a
     /// parent states its own lease.
     pub(crate) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
@@ -265,7 +265,7 @@ impl Uplink {
         self.phase == Phase::Member
     }
 
-    /// Returns whether the parent is lost: it does not answer, and so no sums are delivered.
+    /// Returns whether the parent is lost, that is, has stopped answering. While it is lost, no sums are delivered.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -356,8 +356,8 @@ impl Uplink {
         now.since(self.last_heard)
     }
 
-    /// Returns the duration of silence after which the parent counts as lost, because it has left several packets
-    /// unanswered.
+    /// Returns the duration of silence after which the parent counts as lost. By then, the parent has left several
+    /// packets unanswered.
     fn timeout(&self) -> Duration {
         let interval = match self.phase {
             Phase::Joining { .. } => self.heartbeat_interval().max(LAST_JOIN_RETRY),
@@ -366,9 +366,9 @@ impl Uplink {
         interval * MISSED_HEARTBEATS
     }
 
-    /// Accounts for a pause of this switch, during which it could not hear the parent.
+    /// Accounts for a pause of duration `slept`, during which this switch could not hear the parent.
     pub(crate) fn oversleep(&mut self, slept: Duration) {
-        // A running switch sends packets to the parent more often than that.
+        // The intervals at which a running switch sends packets to the parent are shorter than half of the timeout.
         if slept > self.timeout() / 2 {
             self.last_heard = self.last_heard.plus(slept);
             self.since = self.since.plus(slept);
@@ -393,15 +393,15 @@ impl Uplink {
         (self.is_lost, self.refusal) = (false, None);
     }
 
-    /// Selects the next of the parents.
+    /// Selects the next candidate parent.
     pub(crate) fn choose_next(&mut self, uplinks: &Uplinks, now: Instant) {
         self.choose(uplinks, self.choice + 1, now);
     }
 
     /// Starts joining a parent on behalf of a job.
     pub(crate) fn begin(&mut self, uplinks: &Uplinks, job: u32, is_resumed: bool, now: Instant) {
-        // All switches of a new job start with the first parent. Those of a resumed job keep their present choice,
-        // which the others share.
+        // All switches of a new job start with the first parent. A switch of a resumed job keeps its current choice,
+        // which the other switches share.
         let choice = if is_resumed { self.choice } else { 0 };
         self.choose(uplinks, choice, now);
         self.job = Some(job);
@@ -525,9 +525,9 @@ impl Uplink {
         JoinAnswer::Refused(refused)
     }
 
-    /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; in an
-    /// asynchronous job, aggregates may finish without a contribution of this switch. `taken_up` is the last round of
-    /// which the parent may already have had results when it resumed the job.
+    /// Processes the Ack of a request other than a Join. `at` is the earliest unfinished round of a synchronous job; in
+    /// an asynchronous job, aggregates may finish without a contribution of this switch. `taken_up` is the last round
+    /// of which the parent may already have had results when it resumed the job.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,
@@ -601,7 +601,8 @@ impl Uplink {
         upward
     }
 
-    /// Removes and returns the request of a member to which this Ack of the parent is the answer, if there is one.
+    /// Removes and returns the member's request that the parent has answered, if `request` is the id with which it was
+    /// passed on.
     pub(crate) fn take_errand(&mut self, request: u32) -> Option<Errand> {
         self.errand.take_if(|errand| errand.upward == request)
     }
@@ -643,8 +644,8 @@ impl Uplink {
         Some(request)
     }
 
-    /// Ends the membership because the job has ended. Returns whether the parent must be informed. This is not the case
-    /// if `comes_back` states that the same members are about to rejoin.
+    /// Ends the membership because the job has ended. Returns whether the parent must be informed. The parent need not
+    /// be informed if `comes_back` states that the same members are about to rejoin.
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);

@@ -224,8 +224,8 @@ fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &
     match ack.action {
         Action::Confirm if is_granted => ascent::handle_confirmed(state, at, ack),
         Action::Confirm => {
-            // The parent no longer expects the partial sum, so its fate is unknown, and so is that of its vectors. The
-            // members report them as lost when they join again.
+            // The parent no longer expects the partial sum, so it is not known whether the vectors in it were admitted.
+            // The members report these vectors as lost when they rejoin.
             let transfer = state.uplink(at).and_then(Uplink::transfer);
             if transfer.is_some_and(|transfer| transfer.may_concern(request)) {
                 lifecycle::forget_members(state, at);

@@ -63,7 +63,8 @@ impl<'a> Waiting<'a> {
         now.since(self.open.opened).as_millis() as u64
     }
 
-    /// Returns, for each member, the number of segments to which others have contributed and that member has not.
+    /// Returns, for each member, the number of segments to which other members have contributed and that member has
+    /// not.
     pub(crate) fn missing_segments(&self) -> [u32; MAX_MEMBERS] {
         let missing = |slot: &Slot| slot.missing(&self.open, self.generation);
         let mut segments = [0; MAX_MEMBERS];

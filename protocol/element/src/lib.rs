@@ -1,8 +1,9 @@
-//! Conversion between floats and the elements of data packets. If the CPU has AVX2, code compiled for AVX2 runs;
-//! otherwise, code compiled for the baseline of the architecture. The results are bit-identical.
+//! Conversion between floats and the elements of data packets. If the CPU has AVX2, code that was compiled for AVX2 is
+//! used; otherwise, code that was compiled for the baseline of the architecture is used. The results are bit-identical.
 
 #![no_std]
-// A function that is not inlined is compiled for the baseline CPU.
+// The loops must be inlined into the functions that are compiled for AVX2; otherwise, the compiler targets the baseline
+// CPU.
 #![expect(clippy::inline_always)]
 
 #[cfg(test)]
@@ -105,11 +106,11 @@ fn round_bf16(x: f32) -> u16 {
 
 #[inline(always)]
 fn widen_f16(element: u16) -> f32 {
-    /// 2^112: the ratio of the two types' exponent biases.
+    /// 2^112: two to the power of the difference between the exponent biases of the two types.
     const REBIAS: f32 = f32::from_bits((112 + 127) << 23);
     let sign = u32::from(element & 0x8000) << 16;
     let magnitude = u32::from(element & 0x7FFF);
-    // The product is exact, for subnormals too.
+    // The product is exact, even for subnormals.
     let finite = (f32::from_bits(magnitude << 13) * REBIAS).to_bits();
     let bits = if magnitude >= 0x7C00 { 0x7F80_0000 | magnitude << 13 } else { finite };
     canonical(f32::from_bits(sign | bits))
@@ -119,11 +120,12 @@ fn widen_f16(element: u16) -> f32 {
 fn round_f16(x: f32) -> u16 {
     const SMALLEST_NORMAL: u32 = 0x3880_0000;
     const OVERFLOW: u32 = F16_OVERFLOW.to_bits();
-    /// Difference of the exponent biases, in the exponent of binary32.
+    /// Difference between the exponent biases of the two types, shifted to the exponent field of binary32.
     const REBIAS: u32 = 112 << 23;
     let sign = (x.to_bits() >> 16 & 0x8000) as u16;
     let magnitude = x.to_bits() & 0x7FFF_FFFF;
-    // Numbers near 0.5 have the spacing of binary16 subnormals, so the addition rounds to one of those.
+    // The spacing of binary32 numbers from 0.5 up to 1 equals that of binary16 subnormals, so adding 0.5 rounds to such
+    // a subnormal.
     let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
     let normal = magnitude.wrapping_sub(REBIAS).wrapping_add(0xFFF + (magnitude >> 13 & 1)) >> 13;
     let finite = if magnitude < SMALLEST_NORMAL { subnormal } else { normal };
@@ -235,12 +237,14 @@ mod tests {
         }
     }
 
-    /// Returns the element closest to a float by search, as the definition of rounding to nearest even asks.
+    /// Finds the element that is closest to a float by binary search, following the definition of rounding to nearest
+    /// even.
     fn nearest(element: ElementType, x: f32) -> u16 {
         let sign = u16::from(x.is_sign_negative()) << 15;
         let infinity = rounded_bits(element, f32::INFINITY);
         let magnitude = f64::from(x.abs());
-        // Magnitudes grow with their bits. The value after the largest is the next power of two.
+        // A magnitude increases with its bits. For rounding, the largest finite value is followed by the next power of
+        // two.
         let finite = |bits: u16| f64::from(widened(element, bits));
         let value = |bits: u16| {
             if bits == infinity { 2.0 * finite(bits - 1) - finite(bits - 2) } else { finite(bits) }
@@ -260,7 +264,7 @@ mod tests {
         fn floats_are_rounded_to_nearest_even(
             bits in any::<u32>(), exponent in 0x3000_0000u32..0x4800_0000, low in any::<u16>(),
         ) {
-            // Any float, one in the range of binary16, and ties and near ties.
+            // Any float, a float in the range of binary16, and floats at and near ties.
             let near = |bits: u32| [bits & 0xFFFF_0000, bits & 0xFFFF_0000 | 0x8000, bits & 0xFFFF_E000 | 0x1000];
             let candidates = [bits, exponent ^ u32::from(low), exponent | 0x8000_0000];
             for bits in candidates.into_iter().chain(near(bits)).chain(near(exponent)) {

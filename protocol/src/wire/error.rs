@@ -12,7 +12,7 @@ pub enum WireError {
     Overlong,
     /// The payload of a data packet does not consist of a whole number of elements.
     MisalignedPayload,
-    /// A control packet has another protocol version.
+    /// The protocol version of a control packet is not supported.
     WrongVersion,
     /// A control packet has an action code that the specification does not assign.
     UnknownAction,

@@ -37,7 +37,7 @@ pub struct FrameView<'a> {
     pub class: Class,
     /// Addresses of the sender and the receiver.
     pub addresses: FrameAddresses,
-    /// UDP payload. In a super-frame, the payloads of all datagrams, one after the other.
+    /// UDP payload; for a super-frame, the concatenated payloads of all datagrams.
     pub payload: &'a [u8],
     udp: &'a [u8],
 }
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// Returns a frame in the first `len` bytes of the array, and `len`.
+    /// Builds a frame. Returns an array that begins with the frame, and the length of the frame in bytes.
     fn frame(class: Class, payload: &[u8]) -> ([u8; 2048], usize) {
         let mut frame = [0; 2048];
         let headers = Classifier::default().emit_headers(class, &addresses(), payload.len());
@@ -260,7 +260,7 @@ mod tests {
             prop_assert!(view.has_unfinished_checksum());
             complete_udp_checksum(&mut frame);
             let view = Classifier::default().classify(&frame).unwrap().unwrap();
-            // One in 65,536 completed checksums looks like an unfinished one.
+            // On average, one in 65,536 completed checksums equals an unfinished one.
             prop_assert_eq!(view.has_unfinished_checksum(), frame[40..42] == headers[40..42]);
         }
 

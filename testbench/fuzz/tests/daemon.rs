@@ -87,7 +87,7 @@ fn control_socket_request() {
     bolero::check!().with_iterations(1000).for_each(|asked: &[u8]| {
         // The request is cut to the length that the daemon reads, because unread bytes would reset the connection.
         let asked = &asked[..asked.len().min(REQUEST_LEN_MAX_BYTES)];
-        // The daemon would stop, as it has no jobs.
+        // A Drain request would stop the daemon, because it has no jobs.
         if std::str::from_utf8(asked).is_ok_and(|line| Command::parse(line.trim()) == Ok(Command::Drain)) {
             return;
         }
@@ -109,7 +109,7 @@ fn control_socket_request() {
     let _ = running.join();
 }
 
-/// Whatever a daemon answers, the client prints the answer without a panic, even if the daemon has another version.
+/// Whatever a daemon answers, the client prints the answer without a panic, even if the daemon has a different version.
 #[test]
 fn control_socket_answer() {
     bolero::check!().with_iterations(1000).for_each(|text: &[u8]| {

@@ -87,7 +87,8 @@ fn control_packet() {
 fn data_packet() {
     bolero::check!().with_iterations(10_000).for_each(|bytes: &[u8]| {
         check_data(bytes);
-        // A fuzzer that observes comparisons could otherwise construct a valid tag.
+        // A fuzzer that observes comparisons can construct a packet with a valid tag. Signing its content again must
+        // yield the same tag.
         let key = key().result_key(1, 2);
         if let Some(content) = key.verify(bytes) {
             let mut again = [content, &[0; DATA_TAG_LEN_BYTES]].concat();
@@ -119,7 +120,7 @@ fn frame() {
             }
         };
         classify(bytes);
-        // The code behind the checksum would hardly ever be reached by chance.
+        // By chance, the fuzzer would hardly ever reach the code that runs after the checksum has been verified.
         classify(&with_header_checksum(bytes));
     });
 }

@@ -184,12 +184,12 @@ fn build() -> Paths {
 }
 
 fn cargo(subcommand: &str) -> Command {
-    // rustup's proxy is preferred if present: a toolchain's own cargo lets the directories of dependencies select
-    // their toolchain.
+    // rustup's proxy is preferred if present: with a toolchain's own cargo, the directories of dependencies would
+    // select their own toolchains.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // Cargo describes its package to a test program. If the build below inherited that, build scripts that depend on
-    // these variables, such as ring's, would run again, and cargo would compile again what depends on them.
+    // Cargo describes the package of a test program in environment variables. If the build below inherited them, cargo
+    // would rerun build scripts that depend on them, such as ring's, and would recompile all dependents.
     let is_about_package = |name: &OsString| {
         let name = name.as_encoded_bytes();
         name.starts_with(b"CARGO_MANIFEST_") || name.starts_with(b"CARGO_PKG_")

@@ -328,9 +328,9 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// Waits until none of the daemons sums or delivers any more segments, and returns the number of results of each. The
-/// wait is necessary after a process that feeds them was stopped: on a busy machine, a daemon may have to wait for a
-/// CPU before it can read its packets.
+/// Waits until none of the daemons sums or delivers any more segments, and returns the number of results of each. Call
+/// it after a process that sends packets to the daemons was stopped: on a busy machine, a daemon may have to wait for a
+/// CPU before it can read these packets.
 ///
 /// # Panics
 /// Panics if the numbers still change after [`SOON`].
@@ -408,7 +408,8 @@ impl Group {
         Self::start(commands, workers, switch, arguments)
     }
 
-    /// Starts the workers with the given ranks of a job in the namespace of the test.
+    /// Starts only the workers with the given ranks, in the namespace of the test. `workers` is the number of workers
+    /// of the whole job.
     ///
     /// # Panics
     /// Panics if a worker cannot be started.

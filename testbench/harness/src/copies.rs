@@ -27,7 +27,7 @@ impl Copies {
         let own = std::env::temp_dir();
         let candidates = [own.as_path(), Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
         let mut copies = candidates.into_iter().filter_map(|parent| Self::in_directory(parent, programs));
-        // If the tests do not switch to that user, the first directory is sufficient.
+        // If the tests do not switch to the user nobody, the first directory is sufficient.
         let is_for_nobody = has_nobody_namespaces();
         let found = copies.find(|copies| !is_for_nobody || copies.may_nobody_run(programs[0].0));
         found.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Faults that the kernel injects into tagged packets between a worker and its bridge port.
+//! Faults that the kernel injects into iSwitch packets between a worker and its bridge port.
 //!
 //! Faults are applied to packets for the switch as they leave the worker, because a daemon's packet socket receives
 //! frames before any netfilter hook. Netfilter treats an offloaded super-frame as one packet, so up to 64 datagrams
@@ -13,11 +13,11 @@ const TABLE: &str = "iswitch_faults";
 /// packet's fourth float.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
-/// Faults of tagged packets. All rates are in thousandths of the packets. Unless a field says otherwise, the rates
-/// apply in each direction.
+/// Rates of faults of iSwitch packets, in thousandths of the packets. Unless a field says otherwise, the rates apply in
+/// each direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Packets lost.
+    /// Rate at which packets are lost.
     pub loss_permille: u32,
     /// Rate at which packets are duplicated, in the direction of the switch only.
     pub duplication_permille: u32,
@@ -49,7 +49,8 @@ impl Faults {
         let random = |permille: u32| format!("numgen random mod 1000 < {permille}");
         let (lose, duplicate, corrupt) =
             (random(self.loss_permille), random(self.duplication_permille), random(self.corruption_permille));
-        // A copy passes the hook too and may be duplicated again; this ends because the probability is less than one.
+        // A duplicate passes this hook too and may be duplicated again; this ends because the probability is less than
+        // one.
         worker.nft(&format!(
             "table netdev {TABLE} {{
                 counter lost {{ }}

@@ -164,7 +164,7 @@ impl Process {
     pub fn wait_for(&mut self, needle: &str, timeout: Duration) {
         let what = format!("{} to print {needle:?}", self.name);
         wait::until(&what, timeout, || {
-            // This is queried first, so that output printed just before the end counts.
+            // The state is queried before the output, so that output printed just before the end is still found.
             let is_running = self.is_running();
             let is_printed = self.stdout().contains(needle) || self.stderr().contains(needle);
             assert!(is_running || is_printed, "{} ended before it printed {needle:?}", self.name);

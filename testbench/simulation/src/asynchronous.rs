@@ -42,8 +42,7 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 /// Time limit for the delivery of [`UPDATES_AFTER_HEAL`] aggregates, in virtual time, in addition to two leases.
 /// Retries are at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// Time for which the operator waits, after the length of a lease has passed, before it restarts the workers that a job
-/// waits for.
+/// Time for which the operator waits, in addition to one lease, before it restarts the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 /// Port on which a switch serves its members. The next constant is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
@@ -85,11 +84,12 @@ struct Packet {
 struct Aggregate {
     /// Number of contributions that the switch's results state.
     sent: Option<u16>,
-    /// Sum that the first worker received, and the number of contributions in it.
+    /// Sum that the first worker received, and the number of contributions in it. All other workers must receive the
+    /// same sum.
     sum: Option<(Vec<f32>, u16)>,
-    /// Model of the first worker after it applied the aggregate.
+    /// Model of the first worker that applied the aggregate, after that update.
     model: Vec<f32>,
-    /// Vectors in the aggregate, by worker and number.
+    /// Vectors in the aggregate, each identified by its worker and its number.
     vectors: Vec<(usize, u64)>,
 }
 
@@ -107,7 +107,7 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it.
     switches: Vec<Switch>,
-    /// Time at which the last turn of each switch ended.
+    /// Time at which the current or, between two turns, the last turn of each switch ends.
     turn_ends: Vec<Instant>,
     /// Members, thresholds and sent aggregates of each switch, as the checker knows them.
     censuses: Vec<Census>,
@@ -190,7 +190,7 @@ impl<'a> Simulation<'a> {
         self.start_stopped(false);
         let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
-        // In each level of a tree, a switch may wait for a lease for members that do not return.
+        // At each level of a tree, a switch may have to wait for one lease before it expels members that do not return.
         let levels = 1 + self.scenario.racks.len() as u32;
         let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels);
         while !self.has_made_progress() {
@@ -487,7 +487,8 @@ impl Simulation<'_> {
             for event in events {
                 self.hear_event(at, event, is_open)?;
             }
-            // Members that resume a job may not know whether H was pinned.
+            // The pinned H is taken from the switch, because members that resume a job might not know whether H was
+            // pinned.
             self.censuses[at].pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
         }
         finished.map_or(Ok(()), |finished| self.censuses[at].finish(finished, begun_with))
@@ -592,7 +593,7 @@ impl Simulation<'_> {
         violated(Rule::Agreement, detail)
     }
 
-    /// Follows the current incarnation of the job at the root; if there is none, keeps the last one.
+    /// Records the epoch of the root's current job. If the root has no job, the recorded epoch stays unchanged.
     pub(super) fn follow_epoch(&mut self) {
         if let Some(epoch) = self.switches[0].epoch_of(JOB) {
             self.censuses[0].enter(epoch);

@@ -169,7 +169,7 @@ struct Slot {
     count: usize,
     /// Workers in the sum: bit i stands for worker i.
     seen: u64,
-    /// Last result.
+    /// Result of the last round that was completed in this slot.
     result: Option<u64>,
 }
 
@@ -303,7 +303,7 @@ impl Model {
         let bit = 1 << packet.worker;
         let slot = &mut self.slots[this][packet.segment];
         if slot.seen & bit != 0 {
-            // This is a retransmission; if the sum is complete, the worker has lost the result.
+            // This is a retransmission. If the sum is complete, the result did not reach the worker.
             if let Some(value) = slot.result.filter(|_| slot.count == 0) {
                 self.send_down(Packet { value, ..packet });
             }

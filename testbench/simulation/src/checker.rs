@@ -219,7 +219,7 @@ pub(super) fn mix(x: u64) -> u64 {
 /// A packet that a switch sent.
 struct Segment {
     seg: Seg,
-    /// Elements, widened.
+    /// Elements, converted to f32.
     floats: Vec<f32>,
     element: ElementType,
 }
@@ -275,7 +275,7 @@ struct Record {
     /// Round in which the sum of `delivered` was computed. It differs from `delivered` if that round replayed an
     /// earlier sum.
     has: Option<Key>,
-    /// Whether the life may lack sums that others have received, because it was notified that it missed some.
+    /// Whether the life was notified that it missed sums, so that it may lack sums that other lives have received.
     may_lack: bool,
 }
 
@@ -626,7 +626,8 @@ pub(super) struct Delivered<'a> {
     pub(super) round: Round,
     pub(super) vector: &'a [f32],
     pub(super) contributions: &'a [u16],
-    /// Whether every round waits for all its members, because the scenario contains no SetH and no FBcast.
+    /// Whether every round waits for all its members, which is the case if the scenario contains neither SetH nor
+    /// FBcast.
     pub(super) waits_for_all: bool,
 }
 

@@ -58,7 +58,7 @@ impl FromStr for LoadMode {
     }
 }
 
-/// Shape of a job on the core.
+/// Mode and size of a job on the switch core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Mode in which the core processes the packets.
@@ -149,7 +149,7 @@ fn endpoint(port: PortId, peer: SocketAddrV4) -> Endpoint {
     Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
 }
 
-/// Returns the super-frames of a vector of small numbers, with zero bytes in place of the Segs.
+/// Returns the super-frames of a vector of small numbers, with zero bytes in place of the segment headers.
 fn frames(shape: Shape) -> Vec<Vec<u8>> {
     let float = |at: usize| (at * 37 % 1_009) as f32 / 1_009.0 - 0.5;
     let frame = |first: usize| {

@@ -79,7 +79,7 @@ impl LinkModel {
         rate: None,
     };
 
-    /// A link with about 5 % loss, duplication, corruption and reordering.
+    /// A link that loses 5 %, duplicates 5 % and corrupts 5 % of the packets, and reorders packets.
     pub const ALL_FAULTS: Self = Self {
         delay: Duration::from_micros(100),
         jitter: Duration::from_millis(2),

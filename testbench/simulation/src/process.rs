@@ -153,9 +153,10 @@ pub(super) struct Training {
     pub(super) rounds: Option<u32>,
     /// One gradient in `poison_one_in`, on average, contains a NaN when it is first contributed; zero disables NaNs.
     pub(super) poison_one_in: u64,
-    /// Whether segments may be refused through no fault of the worker, because corruption can pass the checksums.
+    /// Whether the switch may refuse correct segments, which is possible if corruption can pass the checksums.
     pub(super) excuses_refusals: bool,
-    /// Whether every round waits for all its members, because the scenario contains no SetH and no FBcast.
+    /// Whether every round waits for all its members, which is the case if the scenario contains neither SetH nor
+    /// FBcast.
     pub(super) waits_for_all: bool,
 }
 

@@ -396,7 +396,7 @@ impl Draw {
         self.0.random_range(range)
     }
 
-    /// Draws a random set.
+    /// Draws a random bit mask.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0.random()
     }

@@ -15,18 +15,18 @@ use iswitch_harness::binaries;
 use iswitch_harness::process::{self, Process};
 use iswitch_harness::{scratch, wait};
 
-/// Kind of process.
+/// Kind of process that the benchmark kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Actors; they have recovered once they have stored items.
+    /// Process of actors. It has recovered once the shard stores new items.
     #[strum(to_string = "process of actors")]
     Actors,
-    /// Cell; it has recovered once it reports the latest policy.
+    /// Cell (model cache). It has recovered once it reports the latest policy.
     Cell,
-    /// Shard; it has recovered once it has restored its items and answers requests.
+    /// Replay shard. It has recovered once it has restored its items and answers requests.
     Shard,
-    /// Learner; it has recovered once it has published a policy newer than the last one before the kill.
+    /// Learner. It has recovered once it has published a policy newer than the last one before the kill.
     Learner,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Timeout of a step. Even a slow machine needs less time.
+/// Timeout of each wait, which even a slow machine does not reach.
 const HANGS: Duration = Duration::from_secs(120);
 /// Pause between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -54,8 +54,8 @@ pub struct Table {
     malformed: u64,
 }
 
-/// Kills one process of each kind in turn, during one open-ended training run of DQN on `CartPole-v1`, with a shard
-/// whose items survive a restart of its process.
+/// Kills a process of each kind `kills` times, during one open-ended training run of DQN on `CartPole-v1`. The items of
+/// the shard survive a restart of its process.
 ///
 /// # Panics
 /// Panics if a process does not recover, or if an item differs from what an actor inserted.
@@ -142,7 +142,7 @@ impl Run {
         wait("another process", || Some(ids(self)).filter(|now| now.len() == 1 && *now != before));
         match kind {
             Kind::Actors => {
-                // By now, the shard has received what the killed process had in flight.
+                // By now, the shard has received everything that the killed process had sent.
                 let (_, inserts) = wait("a shard", || self.items());
                 wait("more items", || self.items().filter(|(_, now)| *now > inserts));
             }
@@ -155,8 +155,8 @@ impl Run {
                 wait("the cell", || client.latest().ok());
             }
             Kind::Shard => {
-                // The shard must have restored the acknowledged items, up to its capacity. Items that have arrived
-                // since count too.
+                // The shard must have restored the acknowledged items, up to its capacity. The count may also include
+                // items that have arrived since the restart.
                 let (restored, _) = wait("the shard", || self.items());
                 assert!(restored >= size, "only {restored} of {size} items were restored");
             }
@@ -170,7 +170,7 @@ fn wait<T>(what: &str, find: impl FnMut() -> Option<T>) -> T {
     wait::until_some(what, HANGS, find)
 }
 
-/// Returns the processes of a kind that `parent` has started, with their command lines.
+/// Returns the process id and the command line of each process of a kind that `parent` has started.
 fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());

@@ -34,7 +34,7 @@ pub struct Run {
 pub struct Outcome {
     /// Time from the learner's start to the end of its training, in seconds.
     pub seconds: f64,
-    /// Number of gradients.
+    /// Number of gradients that the learner computed.
     pub iterations: f64,
     /// Part of `seconds` during which the learner waited for experience.
     pub waited_s: f64,
@@ -45,7 +45,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the gradients per second, from the first gradient on.
+    /// Returns the number of gradients per second, not counting the time before the first gradient.
     pub fn gradients_per_s(&self) -> f64 {
         self.iterations / self.learned_s()
     }
@@ -60,7 +60,7 @@ impl Outcome {
     }
 }
 
-/// Number of actors in one process.
+/// Maximum number of actors in one process.
 const PER_PROCESS: usize = 64;
 
 impl Run {
@@ -94,12 +94,12 @@ impl Run {
             arguments.extend(["--first", &first, "--actors", &count]);
             services.push(spawn(1, "actors", &arguments));
         }
-        // Timeout of a run: the time that a single actor takes in real time, plus a margin.
+        // Timeout of a run: the time that a single actor would need in real time, plus a margin.
         let patience = Duration::from_secs_f64(self.steps as f64 / self.rate) + 20 * SOON;
         let printed = learner.wait_success(patience);
         let result: Value = serde_json::from_str(&printed).expect(&printed);
         for service in services {
-            // The actors have ended on their own.
+            // The exit status is ignored, because the actors have already exited by themselves.
             let _ = service.stop(Signal::TERM, SOON);
         }
         let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);

@@ -36,7 +36,7 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
     }
 }
 
-/// Puts the frames that the worker of this namespace sends to the switch into a channel.
+/// Copies the frames that the worker of this namespace sends to the switch, and passes the copies to `frames`.
 fn copy_from(is_over: &AtomicBool, frames: &SyncSender<Vec<u8>>) {
     watch(is_over, |frame| {
         if is_for_switch(frame) {

@@ -24,7 +24,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let silent = testbed.attacker().enter(|| {
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS {
-            // A refused connection serves the same purpose.
+            // Once the daemon has reached its maximum number of connections, it may refuse others.
             if let Ok(mut stream) = TcpStream::connect_timeout(&metrics, Duration::from_millis(100)) {
                 let _ = stream.write_all(b"GET /met");
                 silent.push(stream);
@@ -37,7 +37,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let open = (silent.len(), questions.len());
     drop((silent, questions));
     let answered = testbed.attacker().enter(|| wait_for_page(metrics));
-    // Panics if the daemon does not answer.
+    // This call panics if the daemon no longer answers on its control socket.
     daemon.counters();
     daemon.stop();
     answered.map(|()| {

@@ -20,7 +20,7 @@ use crate::neighbour::member::{ALL, first};
 use crate::storm::{SENDER_MAC, Storm, frame};
 use iswitch_harness::cluster::{Daemon, PortKind};
 
-/// UDP port of the forged senders.
+/// UDP source port of the forged packets.
 const PORT: u16 = 5000;
 /// Number of packets of each kind. It exceeds the number of answers that a switch gives to a non-member.
 const REPEATS: usize = 50;
@@ -232,7 +232,7 @@ pub(super) fn acks(effort: &Effort) -> Verdict {
     let testbed = Testbed::new();
     let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
     let frames = (0..effort.packets / 5).map(|_| {
-        // From a host, or from the port of another switch.
+        // The Ack appears to come from an ordinary host or from the port of another switch.
         let port = if random.random_bool(0.5) { PORT } else { DEFAULT_PORT };
         let sender = SocketAddrV4::new(testbed.bystander().address, port);
         let job = if random.random_bool(0.5) { JOB } else { random.next_u32() };
@@ -291,7 +291,7 @@ pub(super) fn orders(effort: &Effort) -> Verdict {
     let testbed = Testbed::new();
     against_members(&testbed, effort, "", |random| {
         let round = Round::new(random.next_u32() & 0xff_ffff);
-        // Without tags, data is protected by port and address alone.
+        // Only control packets are forged: without tags, data is protected by port and address alone.
         of_kind(random.random_range(0..CONTROL_KINDS), JOB, round)
     })
 }

@@ -8,8 +8,8 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, Star, WORKER_INTERFACE};
 
-/// Records the frames that one worker sends or receives while a job aggregates. Replays them later in the same job, and
-/// then in the next job.
+/// Records the frames that one worker sends or, if `are_results` is set, receives while a job aggregates. Replays these
+/// frames later in the same job, and then in the next job.
 fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let testbed = Testbed::new();
     let daemon = testbed.daemon_with_key();

@@ -143,7 +143,8 @@ fn main() -> ExitCode {
 }
 
 impl World {
-    /// Takes the rank and the number of workers from the command line, or from the environment of the launcher.
+    /// Takes the rank and the number of workers from the command line, or from the environment variables that the
+    /// launcher sets.
     fn of(cli: &Cli) -> anyhow::Result<Self> {
         let rank = cli.rank.map_or_else(|| from_launcher(["OMPI_COMM_WORLD_RANK", "RANK"], "--rank"), Ok)?;
         let workers = cli
@@ -319,7 +320,8 @@ impl Outcome {
     }
 
     fn render(&self, cli: &Cli, world: World) -> String {
-        // The first round includes the time until this worker learns that all others have joined.
+        // The first round is excluded, because it includes the time until this worker learns that all others have
+        // joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
         sorted.sort_unstable();
         let quantile = |q: f64| {

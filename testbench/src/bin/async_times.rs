@@ -3,7 +3,7 @@
 //! namespace.
 //!
 //! To compute a gradient, the worker sleeps for a fixed time; the update is a real step of plain gradient descent. Runs
-//! with the switch and runs with the server use the same two halves of the learner.
+//! with the switch and runs with the server use the same learner.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;

@@ -105,11 +105,12 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let star = Star::new(StarOptions { workers: WORKERS + 1, ..StarOptions::default() });
     let (workers, attacker) = (&star.workers[..WORKERS], &star.workers[WORKERS]);
     let daemon = Daemon::on_ports(&star, &[]);
-    // A sender that cannot reach its rate may take twice the time.
+    // All turns together take `2 * joins / rate` seconds, or twice as long if the sender cannot reach its rate.
     let seconds = 4.0 * cli.joins as f64 / cli.rate as f64 + MARGIN.as_secs_f64();
     let arguments = format!("--floats {} --rounds 100000000 --seconds {seconds}", cli.floats);
     let group = Group::of(workers, daemon.address(), &arguments);
-    // After this number of results, the switch has touched the memory of both rounds.
+    // After this number of results, the switch has used the memory of two consecutive rounds, so that its memory does
+    // not grow further without forged Joins.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
     let calm = BackgroundTraffic::Calm(cli.decoy.then_some(Kind::Decoy));

@@ -42,7 +42,7 @@ struct Cli {
 #[derive(Clone, Copy, Debug)]
 struct Load {
     floats: u32,
-    /// Rounds in one run.
+    /// Number of rounds in one run.
     rounds: u32,
     /// Whether offload is on. With offload, a super-frame is lost as a whole; without it, each packet is lost
     /// independently.
@@ -81,7 +81,7 @@ struct Cost {
     load: Load,
     lossless_us: Spread,
     lossy_us: Spread,
-    /// p50 with loss divided by the p50 without loss of the same turn.
+    /// Median round time with loss, divided by the median round time without loss in the same turn.
     ratio: Spread,
     /// Time by which a lossy round exceeds [`PROMISED_RATIO`] times the lossless round of the same turn, in
     /// microseconds.
@@ -158,7 +158,7 @@ fn run(star: &Star, daemon: &Daemon, load: Load, job: usize) -> Run {
 }
 
 impl Cost {
-    /// Returns whether the medians keep the promise.
+    /// Returns whether the medians over all turns keep the promise about packet loss.
     fn is_kept(&self) -> bool {
         self.excess_us.median <= MIN_TIMEOUT.as_secs_f64() * 1e6 && self.packets.median <= PROMISED_PACKETS
     }

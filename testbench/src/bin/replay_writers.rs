@@ -77,7 +77,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let runtime = match cli.threads {
         1 => tokio::runtime::Builder::new_current_thread().enable_all().build()?,
-        // The current thread only waits.
+        // The worker threads run the actors; the current thread only waits.
         threads => {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(usize::from(threads)).enable_all().build()?

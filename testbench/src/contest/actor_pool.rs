@@ -9,9 +9,10 @@ use iswitch_harness::process::Process;
 
 use super::Latencies;
 
-/// What a process prints on its standard error once its actors are ready.
+/// Line that a process prints on standard error once its actors are ready.
 const READY: &str = "ready";
-/// Time that the start time needs to reach all processes.
+/// Time between the announcement of the start time and the start, so that all processes learn the start time before it
+/// has passed.
 const HEAD_START: Duration = Duration::from_millis(200);
 
 /// Actors, and the processes that run them.
@@ -19,7 +20,7 @@ const HEAD_START: Duration = Duration::from_millis(200);
 pub(crate) struct ActorPool {
     /// Number of actors.
     pub(crate) actors: usize,
-    /// Number of processes that the actors are divided among.
+    /// Timeout of the phase in which the actors get ready, and again of the rest of the run.
     pub(crate) processes: usize,
     /// Timeout for the actors to get ready, and again for the rest of the run.
     pub(crate) timeout: Duration,

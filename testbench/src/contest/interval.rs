@@ -21,7 +21,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the mean and the interval of at least one value.
+    /// Returns the mean and the confidence interval of the values.
     ///
     /// # Panics
     /// Panics if there are no values.

@@ -28,7 +28,7 @@ impl Progress {
         Self(Shown::Bar(bar))
     }
 
-    /// Returns a progress that displays nothing.
+    /// Returns a progress display that shows nothing.
     pub fn silent() -> Self {
         Self(Shown::Nothing)
     }

@@ -14,7 +14,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of at least one value.
+    /// Returns the median, the minimum and the maximum of the values.
     ///
     /// # Panics
     /// Panics if there are no values.

@@ -57,7 +57,7 @@ impl<T, R> Standings<T, R> {
         &self.rows[0]
     }
 
-    /// Returns, among the contenders that `is_meant` selects, the one whose median of `value` is smallest.
+    /// Returns the row with the smallest median of `value` among the contenders that `is_meant` selects.
     pub fn least(&self, is_meant: impl Fn(&T) -> bool, value: impl Fn(&R) -> f64) -> Option<&Row<T, R>> {
         let rows = self.rows.iter().filter(|row| is_meant(&row.contender));
         rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))

@@ -35,7 +35,7 @@ pub struct Outcome {
     /// Number of contributions that the accelerator and the core dropped for the same reason, and malformed
     /// contributions, which never reach the core.
     pub dropped: u64,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
     /// Number of resets of the board in the middle of a frame.
     pub resets: u64,

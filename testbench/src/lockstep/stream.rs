@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 
-/// Maximum number of packets in a job. The next constant is the maximum for a job whose segments must reuse slots.
+/// Maximum number of packets in a job. The next constant is the maximum for a job with more segments than slots.
 const JOB_PACKETS: usize = 400;
 const LARGE_JOB_PACKETS: usize = 1_200;
 /// Number of segments that are in flight at once. The next constant is the maximum distance of a stray packet from
@@ -86,9 +86,9 @@ pub(super) struct Stream {
     random: ChaCha8Rng,
     setup: JobSetup,
     round: Round,
-    /// First of the segments in flight.
+    /// Index of the first segment in flight.
     position: u32,
-    /// Whether segments share slots.
+    /// Whether the job has more segments than slots, so that segments share slots.
     is_large: bool,
     requests: u32,
     malformed: u64,
@@ -101,7 +101,8 @@ impl Stream {
         // need padding.
         let longest = if random.random_range(0..3) == 0 { 12 } else { MAX_FLOATS };
         let segment_floats = random.random_range(1..=longest);
-        // One job in eight may fill the buffer, and one has more segments than slots.
+        // One job in eight has up to as many segments as there are slots; another one in eight has more segments than
+        // slots.
         let kind = random.random_range(0..8);
         let slots = build.slots();
         let segments = match kind {
@@ -186,7 +187,7 @@ impl Stream {
                 let disturbance = self.disturb(oracle);
                 sent.push(disturbance);
             }
-            // The core receives exactly the packets that are sent.
+            // The core receives a contribution only if the contribution is also sent to the accelerator.
             if sent.len() < count {
                 let contributed = self.contribute(worker, index, self.round, oracle);
                 sent.push(contributed);
@@ -202,7 +203,7 @@ impl Stream {
         self.data(worker, &payload, oracle)
     }
 
-    /// Returns a weight of 0 or 1 for a contribution; both values mean one contribution.
+    /// Returns a weight of 0 or 1 for a contribution. Both weights stand for a single contribution.
     fn weight(&self) -> u16 {
         u16::from(self.requests % 2 == 1)
     }

@@ -35,7 +35,7 @@ impl Run {
     }
 }
 
-/// Number of actors, size of the model and number of turns of a measurement.
+/// Parameters of one measurement: the number of actors, the size of the model and the number of turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Number of actors that read at the same moment.

@@ -28,7 +28,7 @@ impl Nginx {
     /// Panics if nginx does not become ready.
     pub fn start(listen: &str, upstream: &[Endpoint], command: impl FnOnce(&Path) -> Command) -> Self {
         let directory = scratch::directory();
-        // The workers of nginx run as `nobody` if this process runs as root.
+        // If this process runs as root, the workers of nginx run as `nobody` and must be able to enter the directory.
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open).expect("the permissions must be set");
         let config = NginxCell {

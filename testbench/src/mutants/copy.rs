@@ -89,7 +89,7 @@ fn list(workspace: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(files)
 }
 
-/// Removes files that an earlier copy has left, because cargo finds programs and tests by their paths.
+/// Removes files that an earlier copy has left, because cargo would build the programs and tests among them.
 fn remove_others(root: &Path, directory: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
         let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();

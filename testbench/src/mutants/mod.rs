@@ -61,7 +61,8 @@ pub struct Bug {
 }
 
 impl Mutant {
-    /// Reads all mutants of a workspace. The mutants of one file are adjacent, so that little is rebuilt between them.
+    /// Reads all mutants of a workspace. Mutants of the same source file are adjacent, so that little is rebuilt
+    /// between them.
     ///
     /// # Errors
     /// Fails if a file is not a valid mutant. The error names the file and the reason.

@@ -78,7 +78,7 @@ impl Seeds {
 /// Result of testing a mutant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// Whether the mutant was found.
+    /// Outcome of the trial.
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Time to build, in seconds.
@@ -167,8 +167,8 @@ impl Bench {
         Ok(Self { sources, target: scratch.join("target"), output, control, seeds, time_limit })
     }
 
-    /// Builds the simulation with the unchanged sources. A seed that reveals a bug must not violate a rule in this
-    /// build; otherwise, the violation does not show that the bug was found. Returns the build time in seconds.
+    /// Builds the simulation with the unchanged sources, and returns the build time in seconds. A seed that violates a
+    /// rule both with a bug and in this build does not show that the bug was found.
     ///
     /// # Errors
     /// Fails if the simulation does not build.
@@ -291,7 +291,7 @@ impl Search {
     }
 }
 
-/// Returns a command for the cargo that runs this program, or for the one in the search path.
+/// Returns a command for the cargo that started this program or, if no cargo did, for the one in the search path.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

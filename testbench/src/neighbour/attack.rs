@@ -36,11 +36,12 @@ const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
 const SEGMENT_FLOATS: u16 = 366;
 /// Number of forged frames that are sent between two checks of the stop flag.
 const FORGED_AT_ONCE: u64 = 1000;
-/// Number of packets after which received answers are discarded.
+/// Number of packets after which the attacker discards the answers that it has received.
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum number of open connections to the daemon. If it is exceeded, the oldest connection is closed.
+/// Maximum number of connections to the daemon that the attacker keeps open. Beyond it, the attacker closes the oldest
+/// connection.
 const CONNECTIONS: usize = 49;
 /// Time that a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -49,7 +50,7 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Attack {
-    /// Joins with new instances to a large job. Each Join restarts the member.
+    /// Joins of one member to a large job, each with a new instance number, so that each restarts the member.
     Rejoins,
     /// Short packets to a large asynchronous job. Each packet begins a new vector.
     AsyncVectors,
@@ -63,7 +64,7 @@ pub enum Attack {
     Log,
     /// Joins from many forged addresses, sent once the victim aggregates.
     ForgedJoins,
-    /// Joins from many forged addresses before the victim has joined, while the victim itself is a non-member.
+    /// Joins from many forged addresses, sent before the victim joins, while the victim is still a non-member.
     ForgedJoinsFirst,
     /// Contributions to a large job, alternating with Resets of that job.
     Resets,
@@ -120,7 +121,8 @@ impl fmt::Display for Attack {
     }
 }
 
-/// Calls `act` with 0, 1, 2, ... at `rate`, and returns the number of calls per second.
+/// Calls `act` with 0, 1, 2, ... at `rate` calls per second until `stop` is set. Returns the achieved number of calls
+/// per second.
 fn pace(rate: u64, stop: &AtomicBool, act: &mut dyn FnMut(u64)) -> f64 {
     let begin = Instant::now();
     let mut done = 0;
@@ -135,7 +137,7 @@ fn pace(rate: u64, stop: &AtomicBool, act: &mut dyn FnMut(u64)) -> f64 {
     done as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// Returns the Join of an instance to a large job that waits for no other members.
+/// Returns a Join, with the given instance number, to a large job that waits for no other members.
 fn large_join(instance: u32) -> JoinRepr {
     let gradient_len = LARGE_SEGMENTS * u32::from(LARGE_SEGMENT_FLOATS);
     JoinRepr { instance, ..JoinRepr::worker(gradient_len, LARGE_SEGMENT_FLOATS, 0) }
@@ -163,7 +165,7 @@ fn rejoins(target: &Target) -> Result<Act, String> {
     let (other, round) = joined(target, large_join(1))?;
     other.contribute(round, 0, LARGE_SEGMENT_FLOATS);
     Ok(Box::new(move |number| {
-        // The other instance must stay a member.
+        // The closure owns `other`, so that the socket of the second member stays open.
         let _ = &other;
         // A Join that is refused or rate-limited has already cost the switch time.
         let _ = member.join(large_join(2 + number as u32));
@@ -189,7 +191,7 @@ fn async_vectors(target: &Target) -> Result<Act, String> {
     }))
 }
 
-/// Returns the members of a large job, of which one has contributed.
+/// Returns the members of a large job, one of which has contributed.
 fn waiting_members(target: &Target) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     let mut last = Round::default();

@@ -62,8 +62,8 @@ impl Member {
         Err(Status::UnknownMember)
     }
 
-    /// Returns the status, the round and the history of the next packet if it is an Ack of the latest request, or
-    /// `None` if it is not or if none arrives in [`REPEAT_AFTER`].
+    /// Returns the status, the round and the history of the next packet, or `None` if no packet arrives within
+    /// [`REPEAT_AFTER`] or the packet is not an Ack of the latest request.
     fn answer(&mut self) -> Option<(Status, Round, u64)> {
         let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
         let received = self.socket.recv(&mut self.buffer).ok()?;
@@ -118,7 +118,7 @@ impl Member {
     }
 }
 
-/// Bitmap of all segments of a range.
+/// Bitmap that selects all segments of a range.
 pub(crate) const ALL: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
 
 /// Returns the range of the first `count` segments of a round.

@@ -54,7 +54,7 @@ pub struct Run {
     pub rounds_per_s: f64,
     /// Whether every delivered sum was exact.
     pub is_exact: bool,
-    /// Packets or requests of the attacker per second.
+    /// Number of packets or requests that the attacker sent per second.
     pub attacks_per_s: f64,
     /// Reason why the victim did not finish, if it did not.
     pub failure: Option<String>,

@@ -16,7 +16,7 @@ pub struct Table {
     pub rows: Vec<(Attack, Standings<Condition, Run>)>,
 }
 
-/// Figures of one row.
+/// Measurements that the table shows in one row.
 struct Figures {
     alone: Spread,
     attacked: Spread,

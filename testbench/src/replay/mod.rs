@@ -57,7 +57,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// Numbers of actors, size of the items, links and turns of a measurement.
+/// Parameters of one measurement: the numbers of actors, the size of the items, the rate of the links, and the number
+/// and the duration of the turns.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Numbers of actors, each measured separately, in ascending order.

@@ -33,7 +33,7 @@ pub enum Pair {
     Reverb,
 }
 
-/// Load of actors that insert without a pause.
+/// Parameters of a measurement with actors that insert without a pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Length of an item in bytes.

@@ -29,7 +29,7 @@ struct Node {
 struct Nodes {
     all: Vec<Node>,
     children: Vec<Vec<usize>>,
-    /// Nodes without children, by rank.
+    /// Indices of the workers in `all`, by rank.
     workers: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Nodes {
 /// Event of the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A worker may send.
+    /// A worker is ready to send.
     Ready(usize),
     /// A worker's processor has handed a super-frame to its network card.
     Sent(usize, usize),
@@ -290,7 +290,7 @@ impl Simulation<'_> {
         node * threads + part % threads
     }
 
-    /// Passes a sum on at a switch below the root.
+    /// Passes a sum from the parent of a switch on to the children of the switch.
     fn pass_on(&mut self, node: usize, part: usize, now: Picos) {
         let done = self.take_in(node, part, now, |_, pass| pass, 1);
         self.fan_out(node, part, done);

@@ -298,7 +298,7 @@ fn contribution(round: u32, first: u32, segments: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the cost of a contribution, and the additional cost of a sum beyond its last contribution.
+/// Returns the core's cost of adding a contribution, and the additional cost of the contribution that completes a sum.
 fn switch_core() -> (Line, Line) {
     let now = iswitch_protocol::Instant::from_nanos(1);
     let mut switch = formed(now);
@@ -323,7 +323,7 @@ fn switch_core() -> (Line, Line) {
                     if sent > 0 { emitted.push(ns) } else { added.push(ns) }
                 }
             }
-            // The last segments complete the round.
+            // The segments that did not fill a super-frame complete the round.
             finish(&mut switch, now, round, frames * of_frame);
             round += 1;
         }

@@ -59,8 +59,8 @@ pub struct Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// Costs of UDP super-frames of tagged packets at a worker, which reads their floats from its vector or writes them
-    /// to the sum.
+    /// Costs of UDP super-frames at a worker, which copies floats from its vector into packets and from packets into
+    /// the sum.
     pub superframe: EndCosts,
     /// Costs of UDP super-frames at the switch daemon, which sends them from one buffer and receives them into one
     /// buffer.

@@ -92,7 +92,7 @@ pub enum Detail {
     Lockstep,
 }
 
-/// Vector, workers and network of a sum.
+/// Parameters of a simulated sum: the vector, the workers, the network and the processing costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scenario {
     /// Number of workers.

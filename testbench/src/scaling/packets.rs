@@ -1,4 +1,4 @@
-//! Simulates a plan: every packet of every message on the links, every super-frame on the processors of both ends.
+//! Simulates a plan: every packet of every message on the links, and every super-frame on the processors of both ends.
 //!
 //! The network between the hosts has no bottleneck: a packet competes with others only on the first and on the last
 //! link, and each switch between them receives the whole packet before it forwards it.

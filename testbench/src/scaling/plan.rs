@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
         let Exchange { first_pairs, steps } = Exchange::of(self.scenario.workers, is_halved);
         let bytes = self.scenario.bytes();
         let power = self.scenario.workers - first_pairs;
-        // Gate that opens when a worker has completed a step.
+        // For each worker of the exchange, the gate that opens when the worker has completed a step.
         let mut done: Vec<_> = (0..power).map(|index| rank_of(index, first_pairs)).collect();
         for (index, gate) in done.iter_mut().enumerate().take(first_pairs) {
             let folded = self.gate(1);

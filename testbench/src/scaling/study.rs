@@ -21,7 +21,7 @@ pub struct Study {
     pub packets_up_to: usize,
 }
 
-/// Calculated all-reduce time of one algorithm and number of workers.
+/// Calculated all-reduce time of one algorithm with one number of workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Algorithm.

@@ -4,8 +4,8 @@ use std::iter;
 
 use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES};
 
-/// Overhead of a tagged packet, in bytes: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP (8)
-/// and iSwitch segment header (8).
+/// Overhead of an iSwitch data packet, in bytes: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP
+/// (8) and iSwitch segment header (8).
 const UDP_OVERHEAD_BYTES: usize = 74;
 /// Overhead of a TCP segment, in bytes: Ethernet (38), IPv4 (20), and TCP with timestamps (32).
 const TCP_OVERHEAD_BYTES: usize = 90;
@@ -27,7 +27,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// Returns the framing of tagged packets that carry 366 floats each, in super-frames of `packets` packets.
+    /// Returns the framing of iSwitch data packets that carry 366 floats each, in super-frames of `packets` packets.
     pub fn segments(packets: usize) -> Self {
         let payload_bytes = usize::from(DEFAULT_SEGMENT_FLOATS) * FLOAT_LEN_BYTES;
         Self { payload_bytes, overhead_bytes: UDP_OVERHEAD_BYTES, packets: packets.max(1) }

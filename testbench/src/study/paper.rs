@@ -2,14 +2,14 @@
 //!
 //! The text of the paper states the maximum and the minimum speed-up. According to the text, aggregation takes 49.9 to
 //! 83.2 % of an iteration with the parameter server or the ring, and the switch reduces the aggregation time by 81.6 to
-//! 85.8 %. The other speed-ups and the iteration times were reproduced from memory of the paper's tables 3 to 5; the
+//! 85.8 %. The other speed-ups and the iteration times are quoted from memory of the paper's tables 3 to 5; the
 //! iteration times agree with the speed-ups to about 1 %.
 
 use std::fmt;
 
 use crate::contest::Markdown;
 
-/// Aggregation time as a fraction of an iteration with the parameter server, minimum and maximum.
+/// Minimum and maximum of the aggregation time, as a fraction of an iteration with the parameter server.
 pub const AGGREGATION_SHARE: (f64, f64) = (0.499, 0.832);
 /// Fraction by which the switch reduces the aggregation time: the midpoint of the paper's range.
 pub const AGGREGATION_CUT: f64 = f64::midpoint(0.816, 0.858);

@@ -25,7 +25,7 @@ struct State {
 }
 
 impl State {
-    /// Adds the time since the last change to the innermost phase.
+    /// Charges the time since the last charge to the innermost open phase.
     fn charge(&mut self) {
         let now = Instant::now();
         let place = self.open.last().copied().unwrap_or(Phase::VARIANTS.len());

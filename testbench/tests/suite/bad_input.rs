@@ -25,7 +25,7 @@ const MTU_BYTES: u32 = 9100;
 
 /// One invalid packet, and its expected handling.
 struct Case {
-    /// Name of its counter.
+    /// Name of the counter of packets that are dropped for this reason.
     reason: &'static str,
     /// Whether the sender is a member of [`JOB`].
     is_member: bool,

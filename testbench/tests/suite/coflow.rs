@@ -150,7 +150,7 @@ fn searched_priorities_beat_the_initial_priorities() {
     assert!(jct >= mean("bound_isolated") && jct >= mean("bound_port"), "{results}");
 }
 
-/// Two racks of two ports. Their links are half as fast as their ports together.
+/// Two racks of two ports. The link of each rack has half the total rate of the rack's ports.
 const RACKS: &str =
     "ports = 4\n[[rack]]\nports = [0, 1]\noversubscription = 2\n[[rack]]\nports = [2, 3]\nuplink_gbit = 1\n";
 
@@ -197,13 +197,15 @@ fn racks_slow_the_jobs_of_a_trace_down() {
     let plain = files.write("plain.toml", "ports = 4\ngbit = 1\n");
     let evaluate = |more: &[&str]| COFLOW.json(&[&["evaluate", "sebf", "--trace", &trace], more].concat());
     let mean = |result: &Value| result["cct"]["mean"]["mean"].as_f64().unwrap();
-    // Each of four flows has 0.5 s of bytes. All of them leave the rack, so its link needs 2 s, and each port 1 s.
+    // Each of the four flows takes 0.5 s at the full rate of a port. All of them leave the rack, so its link needs 2 s,
+    // and each port needs 1 s.
     let result = evaluate(&["--fabric", &fabric]);
     assert!(
         near(mean(&result), 2.0) && near(result["bound_port"]["mean"].as_f64().unwrap(), 2.0),
         "{result}"
     );
-    // Ports and the link of the first rack are twice as fast, but the file states the rate of the other link.
+    // With `--capacity 2`, the ports and the link of the first rack are twice as fast, but the file states the rate of
+    // the other link.
     assert!(near(mean(&evaluate(&["--fabric", &fabric, "--capacity", "2"])), 2.0));
     let equal = evaluate(&["--fabric", &plain]);
     assert!(near(mean(&equal), 1.0), "{equal}");

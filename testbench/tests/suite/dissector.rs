@@ -307,7 +307,7 @@ fn golden_packets_are_dissected_as_in_the_fixtures() {
     for packet in golden() {
         groups.entry(preferences(&packet.0, &packet.2)).or_default().push(packet);
     }
-    // Without tags: f32, bf16 and f16. With tags: f32.
+    // The four groups are untagged packets with f32, bf16 and f16 elements, and tagged packets with f32 elements.
     assert!(groups.len() == 4 && groups.values().map(Vec::len).sum::<usize>() >= 40);
     for ([tagged, elements], packets) in groups {
         let frames: Vec<_> = packets.iter().map(|(_, frame, _)| frame.clone()).collect();

@@ -43,7 +43,7 @@ impl Testbed {
             end.ip(&format!(
                 "addr add {address}/24 dev e0\nlink set e0 up\nroute add default via {gateway}\n"
             ));
-            // GRO is off by default on such links, and doctor rightly reports that.
+            // GRO is off by default on veth interfaces, and doctor would report that.
             end.run(["ethtool", "-K", "e0", "gro", "on"]);
         }
         testbed.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
@@ -164,7 +164,7 @@ fn a_working_setup_has_no_problems() {
             &format!("--socket {}", socket.display()),
         );
         assert_eq!(local.wrong(), [""; 0], "{local:#?}");
-        // The questions of doctor are not faults of the switch.
+        // The requests of doctor must not appear as refused Joins of workers.
         assert_eq!(daemon.drops("join_refused"), 0);
         let log = daemon.stop().stderr;
         assert!(!log.contains("refused"), "{log}");
@@ -368,8 +368,8 @@ fn a_too_small_receive_buffer_is_detected() {
         return;
     }
     let testbed = Testbed::new();
-    // Root gets the buffer that it requests. Without the capability the system's limit applies, which is never that
-    // high.
+    // Root gets any buffer that it requests. Without root's capabilities, the limit of the system applies, which is
+    // never that high.
     let mut command = testbed.worker.command("setpriv");
     command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--ambient-caps", "-all"]);
     if is_root() {

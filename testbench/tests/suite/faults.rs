@@ -316,7 +316,7 @@ fn the_others_continue_without_a_worker_killed_in_mid_round() {
         job.group.kill(VICTIM);
         job.wait_for_expulsion();
     });
-    // The part of its contribution that had arrived remains in the sums.
+    // The part of the victim's contribution that had arrived remains in the sums.
     assert_eq!(total(&results, "mixed_rounds"), results.len() as u64);
     assert!(total(&results, "partial_rounds") > total(&results, "mixed_rounds"));
     report_recovery(&format!("a worker killed in mid-round, lease {SHORT_LEASE_MS} ms"), &results);
@@ -334,7 +334,7 @@ fn a_pause_of_the_switch_expels_no_worker() {
             job.daemon.process.signal(Signal::STOP);
             sleep(Duration::from_millis(pause_ms));
             job.daemon.process.signal(Signal::CONT);
-            // By then, all leases that would expire have expired.
+            // This loop runs for two leases, so every lease that is going to expire does so within it.
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_millis(2 * SHORT_LEASE_MS) {
                 job.daemon.wait_for_results();
@@ -358,7 +358,8 @@ fn killing_and_restarting_the_switch_costs_only_time() {
                 job.daemon.wait_for_results();
                 job.restart_switch();
             }
-            // A worker that is asked to stop while it rejoins may join once more.
+            // All workers must have rejoined before they are stopped: a worker that is asked to stop while it rejoins
+            // may join once more.
             job.daemon.wait_for_results();
         });
         assert_complete(&results);

@@ -178,7 +178,8 @@ fn a_snooping_bridge_keeps_the_group_of_a_job_from_other_hosts() {
     }
     let _together = together();
     let star = Star::new(StarOptions { workers: 5, ..StarOptions::default() });
-    // A bridge floods groups until its queries have been out for the response interval, which is 10 s by default.
+    // A bridge floods the packets of groups until the response interval after its first query has passed. The default
+    // is 10 s.
     star.switch.ip("link set br0 type bridge mcast_snooping 1 mcast_query_response_interval 10\n");
     star.switch.ip("link set br0 type bridge mcast_querier 1 mcast_startup_query_interval 10\n");
     let daemon = Daemon::on_ports(&star, &["--group-delivery", "auto"]);
@@ -191,7 +192,7 @@ fn a_snooping_bridge_keeps_the_group_of_a_job_from_other_hosts() {
     await_hearing(&daemon, 2, &[2, 3]);
     first.end();
     first.results(SOON);
-    // Only the second job is left, and the host of the first one that still counts hears nothing of it.
+    // Only the second job is left. Host 0, a worker of the first job, must not receive the results of the second.
     [0, 3, 4].into_iter().for_each(|host| count_groups(&star.workers[host]));
     daemon.wait_until_results(daemon.results() + 1000);
     let [left, member, stranger] = [0, 3, 4].map(|host| counted(&star.workers[host]));

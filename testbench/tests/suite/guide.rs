@@ -25,7 +25,7 @@ use crate::documentation::fenced_blocks;
 /// Timeout of a training run on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
-/// Held by the chapter that is running.
+/// Lock that the running chapter holds.
 static CHAPTER: Mutex<()> = Mutex::new(());
 
 /// Command block of a chapter.
@@ -81,7 +81,7 @@ impl Chapter {
             return;
         }
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
-        // Chapters use the same ports of the loopback interface.
+        // Chapters use the same ports of the loopback interface, so only one of them runs at a time.
         let _chapter = CHAPTER.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sensitive = changes_host || needs_rack;
         let _alone = is_sensitive.then(alone);
@@ -126,7 +126,7 @@ impl Chapter {
     fn spawn(&self, text: &str, namespace: Option<&Namespace>, rank: usize) -> Process {
         // All programs have been built already.
         let text = text.replace("cargo build --release", "true");
-        // The namespace has a different interface name.
+        // In the namespace, the interface has a different name than in the guide.
         let text = text.replace("eth0", WORKER_INTERFACE);
         let text =
             (1..=4).fold(text, |text, port| text.replace(&format!("eth{port}"), &Star::port(port - 1)));
@@ -135,7 +135,7 @@ impl Chapter {
         let programs = binaries::iswitch().parent().expect("a directory").display();
         let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
         command.args(["-ec", &format!("RANK={rank}; exec 2>&1; {text}")]).env("PATH", path);
-        // The ranks must come from the command itself, not from a launcher of the tests.
+        // The rank must come from the command itself, not from a launcher that runs the tests.
         command.current_dir(self.directory.path()).env_remove("RANK").env_remove("WORLD_SIZE");
         // Directory in which daemons of ordinary users create their control sockets.
         command.env("XDG_RUNTIME_DIR", self.directory.path());

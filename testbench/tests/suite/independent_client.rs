@@ -163,7 +163,7 @@ fn a_client_built_from_the_specification_is_authenticated() {
         let result = result(&format!("{mode}, with a key"), job.run(&format!("--mode {mode} --loss 0.02")));
         assert!(number(&result, "challenges") >= WORKERS, "{result}");
     }
-    // Tags take the client a long time.
+    // The client computes tags slowly, so these vectors are short.
     for options in ["--floats 800", "--floats 1600 --elements bf16"] {
         let mut client = job.run(&format!("--tagged {options} --loss 0.02"));
         client.wait_for("step 10\n", TIMEOUT);

@@ -183,7 +183,7 @@ fn missing_requirements_are_reported_by_name() {
         assert!(error.contains("[switch] error: unexpected argument '--no-such-option'"), "{error}");
         assert!(error.contains("iswitch-lab: iswitchd has ended; see its error message above"), "{error}");
     }
-    // A kernel that forbids namespaces is simulated.
+    // This script simulates a kernel that forbids namespaces.
     let unshare = programs.0.path("unshare");
     fs::write(&unshare, "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2; exit 1\n")
         .unwrap();
@@ -209,7 +209,8 @@ fn a_kernel_without_delay_support_is_reported() {
         let Output { status, stdout, stderr } = lab.output().expect("the program was built");
         let (stdout, stderr) = (text(&stdout), text(&stderr));
         if status.success() {
-            // Minimum of both directions, of each of three packets: rtt min/avg/max/mdev = 10.1/10.2/10.3/0.1 ms.
+            // Minimum round-trip time of three packets, from a line such as rtt min/avg/max/mdev = 10.1/10.2/10.3/0.1
+            // ms.
             let least =
                 stdout.split(" = ").nth(1).and_then(|times| times.split('/').next()?.parse::<f64>().ok());
             assert!(least.is_some_and(|ms| ms >= 10.0), "{stdout}");

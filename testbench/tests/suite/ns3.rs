@@ -91,7 +91,7 @@ fn a_refusal_by_the_agent_is_reported() {
         return;
     }
     let directory = scratch::directory();
-    // The agent is for a network of another size and refuses the first request.
+    // The agent serves a network of a different size, so it refuses the first request.
     let agent = Agent::start(directory.path(), "jsq", &["--switches", "4"]);
     let output = agent.ns3().args(["--switches", "5"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

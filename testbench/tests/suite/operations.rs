@@ -62,7 +62,7 @@ fn the_flight_recorder_shows_the_events_that_led_to_a_stall() {
     let opened = records.iter().rev().find(|record| record["what"] == "round_opened").expect("checked above");
     assert_eq!(opened["round"], head["status"]["round"]);
     assert!(records.is_sorted_by_key(|record| record["at_ms"].as_f64().expect("a time")));
-    // A request dumps all records again, through the control socket as well.
+    // A request, by a signal or through the control socket, dumps all records again.
     group.signal(1, Signal::CONT);
     daemon.wait_for_results();
     daemon.process.signal(Signal::USR1);
@@ -115,7 +115,7 @@ fn tshark_reads_packets_captured_on_the_ports_of_a_daemon() {
     capture.wait_for("capturing on s1, s2", SOON);
     let results = Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
     assert_eq!(results.len(), 2);
-    // These packets have a ToS that is not that of the protocol.
+    // The capture must not contain these packets, because their ToS is not that of the protocol.
     star.workers[0].run(["ping", "-q", "-c", "3", "-i", "0.01", "10.9.0.254"]);
     let finished = capture.stop(Signal::INT, SOON);
     assert!(

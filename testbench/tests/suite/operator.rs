@@ -1,4 +1,4 @@
-//! Tests of changes that an operator makes through `iswitchctl` and signals while jobs run. The changes concern
+//! Tests of the changes that an operator can make with `iswitchctl` and with signals while jobs are running: changes of
 //! settings, keys, jobs and members.
 
 use std::fs;
@@ -67,7 +67,8 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     assert_eq!(setting(&daemon, "lease_ms")["from"], "command line");
     assert_eq!(setting(&daemon, "join_rate")["from"], "default");
 
-    // A file with an error, and a setting that cannot change, are refused by name.
+    // If a file contains an error or a setting that cannot change at run time, the daemon rejects the file and names
+    // the setting.
     fs::write(&path, "slow_ms = 5\n").unwrap();
     let error = refused(&daemon, "reload");
     assert!(error.contains("slow_ms is 5, expected 100 to 3600000"), "{error}");
@@ -83,7 +84,7 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     daemon.process.wait_for("has been waiting for member", SOON);
     group.signal(1, Signal::CONT);
 
-    // A signal does the same, and the job has not been interrupted.
+    // SIGHUP also reloads the file, and the job is not interrupted.
     fs::write(&path, "slow_ms = 300\nlog_level = 'debug'\n").unwrap();
     daemon.process.signal(Signal::HUP);
     daemon.process.wait_for("setting=\"log_level\"", SOON);
@@ -115,7 +116,7 @@ fn a_key_is_rotated_without_interrupting_the_job_that_has_it() {
     assert!(running.is_running(), "the job should keep its key");
     drop(running);
     obeyed(&daemon, "job remove 0");
-    // Another job has the new key; the old one no longer admits anybody.
+    // Another job has the new key. Workers with the old key are no longer admitted.
     let of_another_job = |key: &Path| format!("{} --job 2", with(key, 20));
     let results = Group::here(2, daemon.address(), &of_another_job(&new)).results(SOON);
     assert_eq!(results.len(), 2);

@@ -74,8 +74,8 @@ fn a_root_pause_is_reported_and_costs_only_time() {
             assert_complete(&results);
             assert_eq!(total(&results, "rejoins"), 0);
             let are_notified = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
-            // Of a shorter pause, perhaps 200 ms remain for the notification. A worker asks less and less often, and a
-            // busy machine may run it too late.
+            // If the pause is shorter than a lease, only about 200 ms of it remain for the notification. The intervals
+            // between a worker's queries grow, so on a busy machine, its query may come too late.
             let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
             assert!(all_are_notified, "each worker must be notified: {results:?}");
             let reported =
@@ -104,7 +104,7 @@ impl<'a> Parents<'a> {
 
     /// Starts a job whose racks use the first parent, and waits until the job aggregates.
     fn start_job(&self, kind: PortKind) -> TreeJob {
-        // The order on the command line does not matter: the lower address comes first.
+        // The order on the command line does not matter: racks try the parent with the lower address first.
         let parents = [self.second.1, self.first.1];
         let start_rack = |rack| self.tree.start_rack_below(&parents, rack, kind, &LEASE);
         let racks = (0..RACKS.len()).map(start_rack).collect();
@@ -208,7 +208,7 @@ fn switches_in_a_cycle_refuse_each_other_with_a_specific_error() {
         assert!(text.contains(" 0% packet loss"), "{text}");
     }
     assert_eq!(racks.each_ref().map(Daemon::results), [0, 0]);
-    // Once one of them is the root, the waiting workers continue.
+    // Once one of the switches is the root, the waiting workers continue.
     racks.into_iter().for_each(|rack| drop(rack.stop()));
     let arguments = ["--udp", &services[1], LEASE[0], LEASE[1]];
     let _root = Daemon::in_star(&tree.racks[1], PortKind::Raw, &arguments);

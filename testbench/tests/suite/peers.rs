@@ -98,8 +98,8 @@ fn delayed_links_delay_each_contender() {
     let contenders =
         [Contender::switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
     let table = measure(&network, &tools(), &contenders, LOAD, 1, &Progress::silent());
-    // A sum takes the delay to the switch and back; in the ring of two, twice the delay to the other worker, over two
-    // cables.
+    // A sum through the switch takes at least two link delays: to the switch and back. In the ring of two workers, it
+    // takes two messages of two links each.
     for (Row { runs, .. }, links) in table.standings.rows.iter().zip([2, 4]) {
         assert!(runs[0].us_p50 >= f64::from(links) * delay.as_secs_f64() * 1e6, "{:?}", runs[0]);
     }

@@ -275,7 +275,7 @@ fn parse_captured(line: &str) -> Option<Captured> {
     })
 }
 
-/// Asserts that a worker's capture contains control and data packets in both directions, no fragments, and no tagged
+/// Asserts that a worker's capture contains control and data packets in both directions, no fragments, and no iSwitch
 /// packets of another worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
@@ -314,7 +314,7 @@ fn a_new_daemon_cleans_up_after_a_killed_one() {
     assert_eq!(star.tables(), 4);
     daemon.wait_for_log("removed the ingress rule of a daemon that is no longer running");
     aggregate(&daemon);
-    // A running daemon keeps its ports.
+    // A second daemon cannot take over the port of a running one.
     let port = Star::port(0);
     let mut second = star.switch.command(iswitch_harness::binaries::iswitchd());
     let second = Process::spawn("second iswitchd", second.args(["--port", &port])).wait(SOON);

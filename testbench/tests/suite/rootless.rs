@@ -22,7 +22,7 @@ struct Tests(Copies);
 
 impl Tests {
     fn copy() -> Self {
-        // The path is not used, because a test that builds the workspace may have replaced the file.
+        // The path of this program is not used, because a test that builds the workspace may have replaced the file.
         let own = Path::new("/proc/self/exe");
         let [daemon, control, workers] = PROGRAMS.map(|name| (name, binaries::path(name)));
         Self(Copies::of(&[daemon, control, workers, ("suite", own)]))

@@ -27,7 +27,7 @@ const PREFILL_LEN_BYTES: usize = 48 << 10;
 fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
     let socket = socket.expect("a free port");
-    // The job has no key.
+    // The job has no key, so the daemon refuses Joins that are signed with this one.
     let key = Key::new(&[1; MIN_KEY_LEN_BYTES]).expect("a key of this length");
     let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(JoinRepr::worker(4, 366, 1)) };
     let mut bytes = vec![0; packet.buffer_len() + TRAILER_LEN_BYTES];

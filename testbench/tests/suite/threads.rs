@@ -146,7 +146,8 @@ fn a_worker_that_misses_rounds_returns_to_the_same_round_in_all_parts() {
             sleep(Duration::from_millis(SHORT_LEASE_MS / 2));
             group.signal(VICTIM, Signal::CONT);
         }
-        // If the others ended while it still brings its parts together, it would be alone in its next round.
+        // If the other workers ended while the victim was still bringing its parts to the same round, the victim would
+        // be alone in its next round.
         wait_for_contributions(&daemon, &star);
         let results = finish(group);
         assert!(total(&results, "missed_rounds") > 0, "{results:?}");

@@ -34,7 +34,7 @@ fn setup() -> Vec<Command> {
         members: (0..WORKERS)
             .map(|number| Member { address: worker(number), is_switch: false, port: 1 << (2 * number) })
             .collect(),
-        // The frames arrive faster than four ports of 10 Gb/s deliver them.
+        // There is no pacing: the frames arrive faster than four ports of 10 Gb/s can deliver them.
         pace: 0,
     };
     setup.writes().unwrap().into_iter().map(|(at, value)| Command::Write(at, value)).collect()

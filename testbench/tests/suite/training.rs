@@ -126,7 +126,8 @@ fn asynchronous_training_in_two_racks_survives_a_root_restart() {
         let mut training = Training::start(tree.workers(), racks[0].address(), ASYNCHRONOUS);
         racks.iter().for_each(|rack| _ = rack.wait_for_results());
         assert!(racks[1].traffic("partials") > 0, "vectors must go up as partial sums");
-        // An aggregate that only one rack has received when the root dies cannot be had again (V-9).
+        // If only one rack has received an aggregate when the root dies, the aggregate cannot be recovered (V-9), so
+        // all results must have been delivered before the root is killed.
         training.signal(Signal::STOP);
         settled_results(racks.iter().chain([&root]));
         root.process.kill(SOON);
@@ -136,7 +137,7 @@ fn asynchronous_training_in_two_racks_survives_a_root_restart() {
         racks.iter().for_each(|rack| _ = rack.wait_for_results());
         let result = training.wait(&format!("asynchronous, {kind:?}, root killed and started again"));
         assert_eq!(result["mode"], "asynchronous", "{result}");
-        // The number of gradients of each staleness from 0 to S.
+        // The numbers of gradients, by staleness from 0 to S.
         assert!(result["staleness"].as_array().is_some_and(|counts| counts.len() == 4), "{result}");
         racks.into_iter().for_each(|rack| drop(rack.stop()));
         root.stop();

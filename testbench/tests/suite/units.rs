@@ -55,7 +55,7 @@ fn systemd_accepts_the_units_without_warnings() {
     }
     let directory = tempfile::tempdir().expect("a directory must be creatable");
     for unit in units() {
-        // The programs are not installed on this machine.
+        // The programs are not installed on this machine, so `/bin/true` stands in for them.
         let text = fs::read_to_string(&unit).expect("the unit must be readable");
         let line = |line: &str| {
             let command = line.split_once('=').filter(|(name, _)| ["ExecStart", "ExecReload"].contains(name));

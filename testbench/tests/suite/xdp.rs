@@ -149,7 +149,7 @@ fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
     job.root.stop();
 }
 
-/// nftables rules that count the tagged packets that reach the bridge, or the IP stack behind it.
+/// nftables rules that count the iSwitch packets that reach the bridge or the IP stack behind it.
 const LEAKS: &str = "
 table bridge leaks {
     chain seen {
@@ -244,7 +244,7 @@ fn interfaces_that_cannot_be_served_are_refused_with_the_reason() {
         let second = refused(&star.switch, port);
         assert!(second.stderr.contains("\"s1\" is already served by another iswitchd"), "{second:?}");
     }
-    // In another namespace the interface has no owner, but it still has its program.
+    // In another namespace, no daemon claims the interface, but its XDP program is still attached.
     let elsewhere = Namespace::new("other");
     star.switch.ip(&format!("link set s1 netns {}\n", elsewhere.name()));
     assert!(has_program(&elsewhere, "s1"));
@@ -287,7 +287,7 @@ fn a_recreated_interface_is_served() {
         return;
     }
     let _together = together();
-    // Without the sandbox, the daemon serves the new interface by itself; in the sandbox, the monitor helps.
+    // Without the sandbox, the daemon itself opens the new interface; in the sandbox, the monitor does so for it.
     for option in ["--no-sandbox", SMALL_BUFFER] {
         let options = StarOptions { workers: 2, ..StarOptions::default() };
         let star = Star::new(options);

@@ -146,7 +146,8 @@ impl Actor {
                     let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
                     counts.count(&tail);
                     inserts.submit(items, counts)?;
-                    // Wait for the inserts first, so that the next rollout uses the newest policy after the wait.
+                    // Wait until the items are stored before the next rollout starts, so that it uses the newest policy
+                    // at that time.
                     inserts.wait(counts)?;
                     each(counts);
                 }
@@ -280,7 +281,8 @@ impl Inserts {
                 counts.failures += 1;
                 match refusal::of_replay(&error) {
                     Some(refusal) if !self.is_proven => return Err(refusal),
-                    // A token may be replaced during a run. For a while, shards and clients then have different tokens.
+                    // Credentials that were accepted before may be rejected for a short time while the operator
+                    // replaces the token, because some processes then still use the old one.
                     Some(refusal) => self.problem_report.about("cannot store items", &refusal),
                     None => self.problem_report.about("cannot store items", &error),
                 }

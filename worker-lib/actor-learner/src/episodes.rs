@@ -1,5 +1,5 @@
-//! Episode statistics that the actors of off-policy algorithms send. Each message has 16 bytes, and is delivered to one
-//! learner.
+//! Episode statistics that the actors of off-policy algorithms send. Each message is 16 bytes long, and is delivered to
+//! only one learner.
 
 use super::ActorLearnerError;
 use super::error::malformed;

@@ -10,7 +10,7 @@
 //! | rollout of `n` steps of one environment | bytes |
 //! |---|---|
 //! | tag, 2 | 4 |
-//! | steps, episodes, their returns, their lengths since the last rollout | 16 |
+//! | steps and episodes since the last rollout; sums of the episodes' returns and lengths | 16 |
 //! | statistics of the algorithm | 4 each |
 //! | estimated value of the observation after the rollout | 4 |
 //! | state of a recurrent policy before the first step | 4 per value |
@@ -85,7 +85,7 @@ impl ItemFormat {
         Ok(())
     }
 
-    /// Encodes the rollout of environment `env` in `buffer`.
+    /// Encodes the part of `buffer` that belongs to environment `env` as a rollout.
     pub(super) fn rollout(
         &self,
         buffer: &RolloutBuffer,
@@ -112,8 +112,8 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics to
-    /// `statistics`, and returns the tail.
+    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics of
+    /// the algorithm to `statistics`, and returns the rollout's episode statistics.
     pub(super) fn read_rollout(
         &self,
         bytes: &[u8],
@@ -272,7 +272,7 @@ mod tests {
         let mut statistics = vec![1.0, 1.0];
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
-            // A rollout may be decoded into the slot of another environment.
+            // A rollout can be decoded into the slot of any environment, so swap the two environments.
             let reported = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
             assert_eq!(reported, tail);
         }

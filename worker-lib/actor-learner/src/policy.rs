@@ -22,9 +22,10 @@ const HEAD: usize = 32;
 /// Policy that actors act with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Number of updates that the learners had made before this policy. The age of a policy is measured in updates.
+    /// Number of updates that the learners had applied to the model when they produced this policy. The age of a policy
+    /// is measured in updates.
     pub updates: u64,
-    /// Number of environment steps in the run before this policy.
+    /// Number of environment steps that the run had completed when the learners produced this policy.
     pub steps: u64,
     /// Priority that actors assign to new items. It equals the highest priority so far, so that new items are sampled
     /// soon.
@@ -85,7 +86,7 @@ impl Policy {
 pub struct PolicyStats {
     /// Number of policies read.
     pub policies: u64,
-    /// Maximum time for which actors used a policy without knowing that it was the latest, in milliseconds.
+    /// Maximum time since the policy in use was last known to be the newest, in milliseconds.
     pub age_ms_max: u64,
     /// Number of failed reads.
     pub failures: u64,
@@ -143,7 +144,8 @@ impl PolicyFeed {
         Ok(Self { shared })
     }
 
-    /// Returns the newest policy. Waits for the first policy until `stop` is set.
+    /// Returns the newest policy. If no policy has arrived yet, waits for the first one; returns `None` if `stop` is
+    /// set before it arrives.
     pub fn newest(&self, stop: &AtomicBool) -> Option<Arc<Policy>> {
         let mut policy = self.shared.lock();
         while policy.is_none() && !stop.load(Relaxed) {

@@ -17,7 +17,7 @@ pub struct Publisher {
     offers: Arc<Offers>,
     thread: Option<JoinHandle<()>>,
     every: Duration,
-    /// Time of the last offered policy, and its number of updates.
+    /// Time at which the last policy was offered, and number of updates of that policy.
     offered: Option<(Instant, u64)>,
 }
 
@@ -102,7 +102,7 @@ impl Publisher {
         self.offers.lock().is_over = true;
         self.offers.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The thread logs its failures itself.
+            // The thread has logged its failures itself.
             let _ = thread.join();
         }
     }

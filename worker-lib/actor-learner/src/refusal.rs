@@ -8,7 +8,8 @@ use super::ActorLearnerError;
 
 const NO_TOKEN: u16 = 401;
 
-/// Command-line options of one kind of server and of its clients.
+/// Next steps for the user after each kind of rejection. They name the command-line options of one kind of server and
+/// of its clients.
 struct Options {
     token: &'static str,
     authority: &'static str,
@@ -43,7 +44,7 @@ pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
 }
 
 fn refusal(is_token: bool, error: String, options: &Options) -> Option<ActorLearnerError> {
-    // hyper and h2 preserve only the text of a rustls error.
+    // Search the text of the error, because hyper and h2 do not preserve the type of a rustls error.
     let next_step = if is_token {
         options.token
     } else if error.contains("invalid peer certificate") {

@@ -25,10 +25,10 @@ use iswitch_learn::env::EnvSpec;
 /// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards, and the credentials for them. The experience source replaces the timeouts and the seed
-    /// with its own.
+    /// Configuration of the replay client, with the addresses of the shards and the credentials for them. The
+    /// experience source overrides the timeouts and the seed.
     pub replay: ClientConfig,
-    /// Requirements that the algorithm places on the replay.
+    /// Requirements of the algorithm on the replay.
     pub demand: Demand,
     /// Number of learners of the job.
     pub learners: usize,
@@ -47,7 +47,7 @@ pub struct SourceStats {
     pub items: u64,
     /// Number of rollouts that were discarded because the policies that generated them were too old.
     pub stale: u64,
-    /// Number of items that do not belong to this run.
+    /// Number of discarded items that could not be decoded as items of this run.
     pub malformed: u64,
     /// Mean age, in updates, of the policies that generated the items.
     pub age_mean: f64,
@@ -65,7 +65,7 @@ struct Shared {
     age_sum: AtomicU64,
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
-    /// Episode statistics that actors have reported and that have not been sent with a gradient yet.
+    /// Episode statistics that actors have reported and that this learner has not sent with a gradient yet.
     reported: Mutex<Tail>,
     /// Reason why the shards reject this learner's credentials. It is set only if the shards have never accepted them.
     refused: OnceLock<String>,
@@ -106,21 +106,22 @@ enum Learner {
     Rollouts { learner: Box<dyn RolloutLearner>, rollouts: Rollouts },
 }
 
-/// Maximum time for which a shard holds a draw back. After this time, the learner checks `stop`.
+/// Maximum time for which a shard waits for items before it responds to a draw. After each response, the learner checks
+/// `stop`.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed draw.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Interval at which episode statistics are drawn.
+/// Interval at which the learner draws episode statistics from the shards.
 const EPISODES_EVERY: Duration = Duration::from_millis(100);
-/// Maximum wait time of a draw of episode statistics. It is short, because the learner needs only the statistics that
-/// are already available.
+/// Maximum time for which a draw of episode statistics waits. It is short, because the learner needs only the
+/// statistics that are already available.
 const EPISODES_WAIT: Duration = Duration::from_millis(1);
 /// Maximum number of episode messages in one draw.
 const EPISODES_PER_DRAW: usize = 256;
 
 impl ReplaySource {
-    /// Creates the experience source of one learner. Only the first learner has a `publisher`; its source publishes
-    /// policies through it. When `stop` is set, the source no longer waits for experience.
+    /// Creates the experience source of one learner. Only the first learner passes a `publisher`, through which its
+    /// source publishes policies. Once `stop` is set, the source stops waiting for experience.
     ///
     /// # Errors
     /// Fails if an address is invalid or a thread cannot be started.
@@ -269,7 +270,7 @@ impl LocalHalf for ReplaySource {
 }
 
 fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, ActorLearnerError> {
-    // A failed shard is skipped as soon as its failure is known, so a longer timeout would have no benefit.
+    // The client skips a failed shard once it has detected the failure, so a longer timeout would have no benefit.
     let patience = Duration::from_secs(1);
     let seed = options.rank as u64;
     Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..options.replay.clone() })?)
@@ -315,7 +316,7 @@ struct DrawnBatch {
 /// New priorities, with the keys of their items.
 type Priorities = Vec<(ItemKey, f64)>;
 
-/// Source of batches of transitions. It draws each batch while the previous one is used.
+/// Source of batches of transitions. It draws the next batch while the learner uses the current one.
 struct Batches {
     ready: Receiver<DrawnBatch>,
     errors: Option<(SyncSender<Priorities>, Prioritisation)>,
@@ -351,7 +352,7 @@ impl Batches {
             let (sender, errors) = sync_channel::<Priorities>(ERRORS_WAITING);
             spawn("priorities", move || {
                 for updates in errors {
-                    // A failure is ignored: a shard that was down returns with the previous priorities.
+                    // Ignore failures: after an outage, a shard continues with the items' previous priorities.
                     let _ = client.update_priorities(EXPERIENCE, &updates);
                 }
             })?;
@@ -391,15 +392,16 @@ impl Batches {
         let priorities = errors.iter().map(|error| f64::from(error.abs() + how.epsilon));
         let updates: Vec<_> = drawn.keys.into_iter().zip(priorities).filter(|it| it.1.is_finite()).collect();
         self.priority_max = updates.iter().fold(self.priority_max, |max, it| max.max(it.1 as f32));
-        // If the shards are slower than the learner, the queue is full, and the items keep their older priority.
+        // The queue is full if the shards cannot keep up with the learner. The items then keep their previous
+        // priorities.
         let _ = sender.try_send(updates);
     }
 }
 
-/// Client that draws items, and the items that it has drawn but that have not been used yet.
+/// Client that draws items, with a queue of the drawn items that the learner has not used yet.
 struct Draws {
     client: ReplayClient,
-    /// Name of the items in messages.
+    /// Plural noun for the items in messages, such as `rollouts`.
     what: &'static str,
     waiting: VecDeque<Drawn>,
     problem_report: ProblemReport,
@@ -431,7 +433,8 @@ impl Draws {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
                 self.problem_report.about(&format!("cannot draw {}", self.what), &text);
-                // A token may be replaced during a run. For a while, shards and clients then have different tokens.
+                // Credentials that were accepted before may be rejected for a short time while the operator replaces
+                // the token, because some processes then still use the old one.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
                 }
@@ -440,7 +443,7 @@ impl Draws {
         }
     }
 
-    /// Counts an item that does not belong to this run.
+    /// Counts and reports an item that cannot be decoded as an item of this run.
     fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
         shared.malformed.fetch_add(1, Relaxed);
         self.problem_report.about("discarded an invalid item", error);

@@ -39,7 +39,7 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
     let episodes = TableConfig {
         sampler: Selector::Fifo,
         max_times_sampled: 1,
-        // Limit the memory of the table: about 80 MiB would be too much for messages of 16 bytes.
+        // Limit the memory of the table. The limit suffices for the maximum number of messages and their overhead.
         ..TableConfig::uniform(EPISODES, EPISODES_KEPT, EPISODES_KEPT * 512)
     };
     Ok(vec![experience, episodes])

@@ -275,8 +275,8 @@ impl<A: Algorithm> Configuration<'_, A> {
             writeln!(text, "{name} = {value}")?;
         }
         text += "\n[hyper_parameters]\n";
-        // The text has the shortest decimal representation of binary32; a direct conversion would have the digits of
-        // binary64.
+        // Convert the values through text, which has the shortest decimal representation of each binary32 number. A
+        // direct conversion would produce the digits of binary64.
         let values: Value = serde_json::from_str(&serde_json::to_string(self.hyper_parameters)?)?;
         for (name, description) in A::descriptions() {
             writeln!(text, "# {}\n{name} = {}", description.trim(), to_toml(&values[*name]))?;

@@ -61,7 +61,7 @@ pub struct Report {
     env: String,
     #[serde(flatten)]
     evaluation: Evaluation,
-    /// Number of environment steps in the training of the agent.
+    /// Number of environment steps for which the agent was trained.
     #[serde(skip)]
     steps: u64,
 }

@@ -120,8 +120,8 @@ impl Vectors {
 /// Loopback address with port 0, which binds to any free port.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Time for which a parameter server, or a member of a ring, waits for data from another member. It is long, because
-/// the slowest worker may take a long time to step its environments.
+/// Time for which a parameter server, or a member of a ring, waits for data from another member. It leaves time for the
+/// slowest worker to step its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
@@ -149,7 +149,8 @@ impl GroupArgs {
             ("--members", self.members.is_some(), Aggregator::Ring),
         ];
         for (name, is_given, expected) in given {
-            // The address of the switch may come from an environment variable.
+            // The address of the switch may come from an environment variable, so it is ignored if the job uses another
+            // aggregator.
             if is_given && aggregator != expected && name != "--switch" {
                 bail!("{name} requires --aggregator {expected}, but this job uses {aggregator}");
             }
@@ -177,8 +178,8 @@ impl GroupArgs {
         }
     }
 
-    /// Returns the options with a name for the job that applies if the user has chosen none. A name that is too long is
-    /// cut off.
+    /// Returns a copy of the options in which `name`, truncated if it is too long, is the name of the job unless the
+    /// user has chosen another one.
     #[must_use]
     pub fn with_default_name(&self, name: &str) -> Self {
         Self { default_name: Label::lossy(name), ..self.clone() }
@@ -288,7 +289,7 @@ impl GroupArgs {
     }
 }
 
-/// Returns the owner of the jobs of this process, from the environment; empty if it is not known.
+/// Returns the owner of this process's jobs, as given by the environment variables; empty if they do not name one.
 fn owner() -> Label<MAX_OWNER_LEN_BYTES> {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let owner = variable("ISWITCH_JOB_OWNER").or_else(|| variable("USER"));
@@ -351,7 +352,7 @@ impl AsyncHost {
 
 impl Drop for AsyncHost {
     fn drop(&mut self) {
-        // The server stops when the run is complete. If all workers have failed, the run is never completed.
+        // The server stops on its own only when the run is complete, which never happens if all workers have failed.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("iswitch: parameter server: {}", iswitch_manual::describe(error.as_ref()));

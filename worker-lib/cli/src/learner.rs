@@ -16,7 +16,7 @@ use crate::run::{Role, RunArgs};
 use crate::signals;
 
 /// Runs the process in its `role`: as one worker, as the parent process of all workers and their aggregator, or as the
-/// parameter server. The vectors have `len` floats.
+/// parameter server. The vectors to sum have `len` floats.
 pub fn start(
     (run, group): (&RunArgs, &GroupArgs),
     role: &Role,

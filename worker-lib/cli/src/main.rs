@@ -90,7 +90,7 @@ impl Command {
     fn run(&mut self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Train(algorithm) => algorithm.run(),
-            // The forwarded program parses the same arguments.
+            // `iswitch-video` parses the same arguments as `iswitch eval`.
             Self::Eval(EvalArgs { video: Some(_), .. }) => {
                 subcommand::replace("iswitch-video", std::env::args_os().skip(2))
             }

@@ -26,7 +26,7 @@ pub struct Progress {
     last_line: Instant,
 }
 
-/// Minimum interval between two lines. In a long run, the interval is a tenth of the elapsed time if this is longer.
+/// Minimum interval between two lines. Late in a long run, the minimum is a tenth of the elapsed time.
 const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 impl Progress {

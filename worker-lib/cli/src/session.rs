@@ -25,7 +25,7 @@ const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 pub struct SessionOptions {
     /// Run directory.
     pub out: PathBuf,
-    /// Number of advances between two checkpoints; 0 saves only the final state.
+    /// Number of advances of the trainer between two checkpoints; 0 saves only the final state.
     pub checkpoint_every: u64,
     /// Whether to hide the progress display.
     pub quiet: bool,
@@ -47,13 +47,13 @@ pub struct Session {
     rate: Rate,
     /// Durations of this worker's gradient aggregations since the start, in nanoseconds.
     aggregation: Histogram<u64>,
-    /// Durations of this worker's gradient aggregations in the last advance, in nanoseconds.
+    /// Durations of this worker's gradient aggregations in the latest advance of the trainer, in nanoseconds.
     aggregation_recent: Histogram<u64>,
     begin: Instant,
 }
 
 impl Session {
-    /// Starts the session of a run that has made the progress `at` and whose losses have these names.
+    /// Starts the session of a run that has already made the progress `at`. `loss_names` are the names of its losses.
     pub fn new(
         options: SessionOptions,
         run: &RunKind<'_>,
@@ -67,7 +67,8 @@ impl Session {
         let (mut metrics, mut tracker) = (None, None);
         if options.is_first {
             let settings = settings(run)?;
-            // Check this first, so that a run that cannot be tracked leaves no files that prevent a repetition.
+            // Start tracking before creating files: if it fails, there are no files that prevent the user from
+            // repeating the command.
             let begin = |tracking| Tracker::begin(tracking, &options.out, &settings, options.resume);
             tracker = options.tracking.as_ref().map(begin).transpose()?;
             let mut writer = MetricsWriter::create(&options.out, &tags, resumed)?;
@@ -200,7 +201,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Minimum length of the window. During this time, a learner receives several step counts from remote actors.
+    /// Minimum length of the window. It is long enough for a learner to receive several step counts from remote actors.
     const WINDOW: Duration = Duration::from_millis(500);
 
     fn new(steps: u64) -> Self {

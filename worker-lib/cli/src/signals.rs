@@ -15,11 +15,11 @@ const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 /// First signal that [`stop_on_signal`] received; 0 if none.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
-/// Whether a stop that a signal has requested counts as success, so that the exit status does not depend on the signal.
+/// Whether a stop requested by a signal counts as success. If it does, the exit status does not depend on the signal.
 static ENDS_WELL: AtomicBool = AtomicBool::new(false);
 
-/// Sets the flag on the first SIGINT or SIGTERM. A second signal, if it arrives at least `SECOND_SIGNAL_AFTER` later,
-/// terminates the process immediately.
+/// Handles SIGINT and SIGTERM in a thread. The first signal sets the flag `stop`. A further signal, if it arrives more
+/// than `SECOND_SIGNAL_AFTER` later, terminates the process immediately.
 ///
 /// # Errors
 /// Fails if the process cannot handle signals.

@@ -116,7 +116,7 @@ impl Tracker {
             ))
         })?;
         let mut tracker = Self { child, place: String::new() };
-        // If the child process has ended, its response is missing as well.
+        // The write fails only if the child process has exited. In that case, reading the response fails as well.
         let _ = tracker.send(request);
         let mut line = String::new();
         let answers = tracker.child.stdout.take().context("the process has no standard output")?;

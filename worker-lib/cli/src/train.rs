@@ -208,7 +208,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 
     /// Returns the run directory of the newest run of this algorithm. If the user has given an environment or a seed,
-    /// the run must have the same one.
+    /// considers only runs with that environment or seed.
     fn newest_run<A: Algorithm>(&self) -> anyhow::Result<PathBuf> {
         let TaskArgs { env, seed, .. } = &self.task;
         let matches = |run: &Path| -> anyhow::Result<bool> {
@@ -309,8 +309,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(Job { config: self.configure(preset, settings)?, env, out })
     }
 
-    /// Returns the definition of the run that the run directory contains. If the options give a number of steps, it
-    /// replaces that of the run.
+    /// Returns the definition of the run whose checkpoint is in the run directory. If `--steps` is given, its value
+    /// replaces the number of steps of that run.
     fn resumed_job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
@@ -466,7 +466,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 }
 
-/// Prints the command that resumes the run that was stopped.
+/// If the run has been stopped before its end, prints the command that resumes it.
 fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
     let at = trainer.progress();
     if at.finished {

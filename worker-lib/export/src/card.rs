@@ -42,7 +42,7 @@ pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) 
     Ok(card.into_bytes())
 }
 
-/// Returns the metadata of the model card, which the Hub reads.
+/// Returns the header of the model card, which contains metadata for the Hub.
 fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<String> {
     // Every JSON string is also a YAML string, regardless of its characters.
     let quoted = |text: &str| serde_json::to_string(text).context("writing the model card");

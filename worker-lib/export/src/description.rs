@@ -1,5 +1,5 @@
-//! Description of a policy as JSON. Only in the format json does it include the numbers, which are the weights, the
-//! biases and the constants of the conversions.
+//! Description of a policy as JSON. Files in the JSON format also contain the numbers: the weights, the biases and the
+//! constants of the conversions.
 
 use anyhow::Context as _;
 use iswitch_learn::algorithms::policy_graph::Preprocessing;
@@ -114,7 +114,7 @@ struct Scaling {
     high: Vec<Option<f32>>,
 }
 
-/// Array that consists of arrays.
+/// Array of numbers, or of arrays that represent the rows of a tensor.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Nested {
@@ -134,7 +134,7 @@ impl Nested {
     }
 }
 
-/// Returns the content of a file in the format json.
+/// Returns the content of a file in the JSON format.
 pub(crate) fn file(policy: &ExportedPolicy) -> anyhow::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&describe(policy, true)).context("describing the policy")?;
     bytes.push(b'\n');

@@ -27,7 +27,7 @@ struct WrittenFile {
 }
 
 impl Files {
-    /// Creates an empty list of files. `replaces` permits the replacement of existing files.
+    /// Creates an empty list of files. If `replaces` is true, existing files may be replaced.
     pub(crate) fn new(replaces: bool) -> Self {
         Self { replaces, reserved: Vec::new(), written: Vec::new() }
     }

@@ -30,7 +30,7 @@ pub(crate) struct ExportedPolicy {
 
 /// Conversion of the network's outputs to an action in the environment's units.
 pub(crate) enum ActionTransform {
-    /// The index of the largest output, plus `start`. If several outputs are the largest, the first one counts.
+    /// The index of the largest output, plus `start`. If several outputs are equally large, the first of them counts.
     Discrete {
         /// Number of choices.
         n: usize,

@@ -1,4 +1,4 @@
-//! Export to the format safetensors: the tensors of a policy by name, with the policy's description as metadata.
+//! Export to the safetensors format: the tensors of a policy by name, with the policy's description as metadata.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ impl Values {
     }
 }
 
-/// Returns the content of a file in the format safetensors.
+/// Returns the content of a file in the safetensors format.
 ///
 /// # Errors
 /// Fails if the policy cannot be described.

@@ -72,7 +72,7 @@ pub(crate) fn file(
     to_bytes(&tensors, &exported.facts())
 }
 
-/// Adds noise to the second half of the observations, so that these observations are unlike those in training.
+/// Adds noise to the second half of the observations, so that these differ from the observations in training.
 fn add_noise(observations: &mut [f32], spec: &EnvSpec, seed: u64) {
     let dim = spec.observation_dim;
     let rows = observations.len() / dim;

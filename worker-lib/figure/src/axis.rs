@@ -11,8 +11,8 @@ use plotters::style::text_anchor::HPos;
 use crate::page::{MARGIN_PX, Page, label_style, short, write};
 use crate::{Paint, Quantity};
 
-/// Largest absolute value that is drawn. Larger values, which only a diverging run produces, would cause overflows in
-/// differences and powers.
+/// Largest absolute value that is drawn. Larger values, which only a diverging run produces, would cause differences
+/// and powers to overflow.
 const GREATEST: f64 = 1e100;
 
 /// Axis of a chart. The range of the axis is determined by the values that are drawn.
@@ -119,8 +119,8 @@ fn round_numbers(range: &Range<f64>, is_logarithmic: bool, most: usize) -> Vec<f
     numbers.into_iter().map(|number| if number.abs() < least { 0.0 } else { number }).collect()
 }
 
-/// Returns ticks at 1, 2, 5, 10 and so on. If there would be too many ticks, returns 1, 3, 10, 30 and so on, or only
-/// powers of ten.
+/// Returns ticks at 1, 2, 5, 10 and so on. If these would be too many, returns ticks at 1, 3, 10, 30 and so on, or only
+/// at powers of ten.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let digits: &[f64] = match range.end / range.start {
         ..1e2 => &[1.0, 2.0, 5.0],
@@ -135,7 +135,7 @@ fn powers(range: &Range<f64>) -> Vec<f64> {
 /// Axis with a known range, in the form that the plotters crate needs.
 pub(crate) struct Scale {
     is_logarithmic: bool,
-    /// Range of the axis, in positions rather than values.
+    /// Range of the axis, as positions that [`place`] returns rather than as values.
     places: Range<f64>,
     ticks: Vec<f64>,
     names: Vec<String>,

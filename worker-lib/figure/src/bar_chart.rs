@@ -11,8 +11,8 @@ const ROW_PX: u32 = 26;
 /// reference lengths above the bars.
 const MARGINS: Margins = Margins { top: 74, right: 84, bottom: 50, left: 236 };
 const MOST_TICKS: usize = 7;
-/// Maximum ratio of a bar's length to the length of the shortest bar. Longer bars are cut off, because the other bars
-/// would be too short to be compared.
+/// Maximum ratio of a bar's length to the length of the shortest bar. Longer bars are cut off, because otherwise the
+/// other bars would be too short to be compared.
 const LONGEST: f64 = 8.0;
 
 /// Bar of a bar chart.

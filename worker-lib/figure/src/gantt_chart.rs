@@ -7,7 +7,8 @@ use crate::axis::{Margins, Scale, draw_grid, draw_x_title};
 use crate::page::{LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint};
 
-/// Height of a row in pixels. If a chart has more than `MANY_ROWS` rows, its rows have the narrow height instead.
+/// Height of a row, in pixels. If a chart has more than `MANY_ROWS` rows, the height of its rows is `NARROW_ROW_PX`
+/// instead.
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
@@ -53,8 +54,8 @@ pub struct GanttRow {
     pub outages: Vec<(f64, f64)>,
 }
 
-/// Gantt chart. It shows rows of bars over time, whose colours represent series. For example, the rows may be
-/// processors, and the series jobs that occupy them.
+/// Gantt chart: rows of bars over time. The colour of a bar represents its series. For example, each row may represent
+/// a processor, and each series a job that occupies processors.
 ///
 /// ```
 /// use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
@@ -160,9 +161,9 @@ impl GanttChart {
     }
 }
 
-/// Returns the colour of a series. The colour has a medium lightness, which contrasts with light and dark pages. The
-/// lightness alternates from series to series, because if there are many series, neighbours in the legend have hues
-/// that differ too little.
+/// Returns the colour of a series. The colour has a medium lightness, which contrasts with light and dark pages.
+/// Successive series also differ in lightness, because with many series, the hues of neighbours in the legend differ
+/// too little.
 fn colour(series: usize) -> RGBColor {
     let lightness = [0.41, 0.60, 0.51][series % 3];
     let (r, g, b) =

@@ -65,8 +65,9 @@ impl Line {
         }
     }
 
-    /// Returns the line with the index `at` in a series. The lines of a series have the colours of the palette in
-    /// order. Further lines repeat the colours, alternately dashed and solid.
+    /// Returns line number `at`, counted from 0, of a series. The lines of a series take the colours of the palette in
+    /// turn. The lines of the first pass through the palette are solid, those of the second pass are dashed, and so on
+    /// alternately.
     ///
     /// # Panics
     /// Panics if the palette is empty.
@@ -210,7 +211,7 @@ struct End<'a> {
     is_dashed: bool,
 }
 
-/// Writes the names of lines beside the ends of the lines, in such positions that the names do not overlap.
+/// Writes the names of lines beside the ends of the lines, at positions where the names do not overlap.
 fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<End<'_>>) {
     let step = LABEL_PX + 4;
     ends.sort_by_key(|end| end.y);

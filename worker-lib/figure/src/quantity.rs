@@ -12,7 +12,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns a quantity with a unit. An example is a completion time in `s`.
+    /// Returns a quantity with a unit, such as a completion time in `s`.
     ///
     /// # Panics
     /// Panics if the name or the unit is empty.

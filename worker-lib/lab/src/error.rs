@@ -16,7 +16,7 @@ pub enum LabError {
     /// This process is not permitted to create namespaces.
     #[error("this user may not create namespaces ({reason}); {remedy}")]
     Namespaces {
-        /// Reason that was reported by the kernel, or by the program that called it.
+        /// Reason reported by the kernel, or by the program that called the kernel.
         reason: String,
         /// Suggested fix.
         remedy: String,

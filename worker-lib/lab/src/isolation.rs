@@ -6,10 +6,10 @@
 //!    `- program    process 1 in them: calls prepare(), then makes networks by `ip netns`
 //! ```
 //!
-//! Inside the namespaces, the user has the same user id, with all capabilities over resources that the namespaces own
-//! and none over anything else. If the caller exits or is killed, even by SIGKILL, the kernel kills `unshare` and
-//! process 1, and thereby all other processes inside. The namespaces disappear when the last of these processes has
-//! exited.
+//! Inside the namespaces, the user keeps their user id. They have all capabilities over the resources that the
+//! namespaces own, and none over any other resource. If the caller exits or is killed, even by SIGKILL, the kernel
+//! kills `unshare` and process 1, and thereby all other processes inside. The namespaces disappear when the last of
+//! these processes has exited.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -163,10 +163,10 @@ fn replace_run() -> io::Result<()> {
     fs::create_dir(run.join("netns"))
 }
 
-/// Lookup of the process ids that processes have in the PID namespace of the caller.
+/// Lookup of the ids that processes have in the outer PID namespace, that is, outside the isolation.
 #[derive(Debug)]
 pub struct Outside {
-    /// `/proc` of the caller's PID namespace.
+    /// `/proc` of the outer PID namespace.
     proc: File,
     own: u32,
 }
@@ -177,7 +177,7 @@ impl Outside {
         Ok(Self { proc: File::open("/proc")?, own })
     }
 
-    /// Returns the process id that a child of this process has in the caller's PID namespace.
+    /// Returns the process id that a child of this process has in the outer PID namespace.
     pub fn id_of(&self, child: u32) -> Option<u32> {
         let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
         let entries = fs::read_dir(&proc).ok()?.flatten();

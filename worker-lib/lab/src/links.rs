@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::LabError;
 use crate::namespace::Namespace;
 
-/// Minimum burst of a shaper, in bytes. A TCP super-frame of 64 KiB takes 68,130 bytes, because tbf also counts the
-/// headers of its 45 segments. The kernel splits a super-frame that exceeds the burst before queueing it. With a burst
-/// of 68,000 bytes, every TCP program sent single segments; this took five times as much CPU time, which concealed the
-/// effect of the rate. The burst itself conceals the effect of the rate on vectors that are not much longer than the
-/// burst.
+/// Minimum burst of a shaper, in bytes. It must exceed the 68,130 bytes that tbf counts for a TCP super-frame of 64
+/// KiB, which include the headers of its 45 segments. The kernel splits a larger super-frame into its segments before
+/// queueing it: with a burst of 68,000 bytes, all TCP traffic was sent as single segments, which took five times as
+/// much CPU time and thereby concealed the effect of the rate. The rate also has little effect on vectors that are not
+/// much longer than the burst.
 const MIN_BURST_BYTES: f64 = 72_000.0;
-/// Burst of a shaper, as the time in seconds that it takes at the shaper's rate. A smaller burst would reduce the rate,
-/// because the resolution of the kernel's timers is limited.
+/// Burst of a shaper, expressed as its transmission time at the shaper's rate, in seconds. A smaller burst would reduce
+/// the rate, because the resolution of the kernel's timers is limited.
 const BURST_SECONDS: f64 = 50e-6;
 /// Queue limit of a shaper, in bytes. It exceeds the amount of data that any program has in flight, so that the shaper
 /// drops nothing. If the limit were a few hundred kilobytes, as in a real switch port, a parameter server that uses TCP

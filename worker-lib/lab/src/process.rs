@@ -57,7 +57,7 @@ pub fn run(command: &mut Command) -> Result<String, LabError> {
 pub fn feed(command: &mut Command, input: &str) -> Result<(), LabError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(LabError::system(text(command)))?;
-    // A program that does not read all of its input has failed. Its exit status is checked below.
+    // The write fails only if the program exits without reading all of its input. Its exit status is checked below.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().map_err(LabError::system(text(command)))?;
     checked(command, &output).map(drop)

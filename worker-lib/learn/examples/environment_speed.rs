@@ -1,9 +1,9 @@
 //! Measures the steps per second of environments with random actions: for one environment, for 16 environments in one
 //! thread, and for 16 environments in two threads. Gymnasium environments use Python processes instead of threads. The
-//! third column is the number of steps of 16 environments in one thread, divided by the CPU time of this process. It
-//! depends less on other programs that run on the machine. The CPU time of the Python processes is not included.
-//! Without an id, measures all built-in environments. `cargo run --release -p iswitch-learn --example environment_speed
-//! -- [ID...]`
+//! column `CPU time` contains the number of steps of 16 environments in one thread, divided by the CPU time of this
+//! process. This number depends less than the others on other programs that run on the machine, but it does not include
+//! the CPU time of the Python processes. Without an id, measures all built-in environments. `cargo run --release -p
+//! iswitch-learn --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};
 
@@ -14,16 +14,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Duration of each measurement in seconds.
 const TIME: Duration = Duration::from_secs(3);
-/// Number of environments in all measurements except the first one.
+/// Number of environments in the second and the third measurement of each environment id.
 const MANY: usize = 16;
 
-/// Speed of environments, in steps per second.
+/// Speed of environments, in steps per second of elapsed time and of CPU time.
 struct Speed {
     elapsed: f64,
     cpu: f64,
 }
 
-/// Environments with the same id, and buffers for their steps.
+/// Environments that all have the same id, and buffers for their steps.
 struct Stepper {
     environments: Vec<Box<dyn Environment>>,
     rng: ChaCha8Rng,

@@ -78,7 +78,7 @@ impl Group {
     }
 
     /// Replaces a gradient with its sum over all workers. If some workers did not contribute, scales the sum in
-    /// proportion, as if all of them had.
+    /// proportion, which estimates the sum over all workers.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);

@@ -36,7 +36,7 @@ pub(crate) struct Detached<'a> {
     lifetime: PhantomData<&'a mut f32>,
 }
 
-// SAFETY: the struct is equivalent to a mutable slice of numbers.
+// SAFETY: the struct is equivalent to a mutable slice of numbers, which is `Send`.
 unsafe impl Send for Detached<'_> {}
 
 impl Detached<'_> {
@@ -51,9 +51,9 @@ impl Detached<'_> {
     /// Returns the elements as a slice. `T` must have the size of an element.
     fn slice<T>(&mut self) -> &mut [T] {
         debug_assert_eq!(size_of::<T>(), self.element.len_bytes());
-        // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value; any bits
-        // are a number of the types in `values`. Python code that writes to the array meanwhile causes a data race, as
-        // with all libraries that work on arrays without the lock; the docstrings say so.
+        // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value. Every bit
+        // pattern is a valid number of each type in `values`. If Python code writes to the array meanwhile, this is a
+        // data race, as with all libraries that work on arrays without the lock; the docstrings say so.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.cast(), self.len) }
     }
 }
@@ -122,7 +122,7 @@ impl<'py> Elements<'py> {
         let py = array.py();
         let newest = [("max_version", (1, 0))].into_py_dict(py)?;
         let lent = match array.call_method("__dlpack__", (), Some(&newest)) {
-            // Libraries older than DLPack 1.0 do not accept the argument.
+            // Libraries that predate DLPack 1.0 do not accept `max_version`.
             Err(error) if error.is_instance_of::<PyTypeError>(py) => array.call_method0("__dlpack__"),
             lent => lent,
         }?;
@@ -181,7 +181,8 @@ fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
     if !pointer.is_aligned() {
         return Err(misplaced());
     }
-    // SAFETY: as above. Every version of the struct begins with its version number; other fields are read only in 1.x.
+    // SAFETY: as above. Every version of the struct begins with its version number; the other fields are read only if
+    // the version is 1.x.
     let managed = unsafe { pointer.as_ref() };
     if managed.version[0] != 1 {
         let version = managed.version;
@@ -307,8 +308,8 @@ impl Tensor {
                 "the shape or strides of array are misaligned, expected addresses that are multiples of 8 bytes",
             ));
         }
-        // SAFETY: the pointers are not null and are aligned, and by the protocol each points to one number for each
-        // dimension. Null strides mean a contiguous tensor.
+        // SAFETY: the pointers are not null and are aligned, and the protocol guarantees that each points to one number
+        // per dimension. Null strides mean a contiguous tensor.
         unsafe {
             let shape = std::slice::from_raw_parts(self.shape, count);
             let strides = (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));

@@ -16,10 +16,10 @@ use pyo3::prelude::*;
 const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
-/// Default time without any response from the switch before a call fails, in seconds. It is long enough for a restart
-/// of the switch, and short enough to report an error within five seconds.
+/// Default time without any response from the switch after which a call fails, in seconds. It is long enough for the
+/// switch to restart, and short enough for an error to be reported within five seconds.
 const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
-/// Default timeout for the other workers, in seconds, equal to the default of PyTorch's process groups.
+/// Default time to wait for the other workers, in seconds; equal to the default timeout of PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
@@ -104,7 +104,8 @@ fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
 }
 
 impl Arguments {
-    /// Returns the options with which the worker joins, and the element types of all packets, if any are set.
+    /// Returns the options with which the worker joins. If the element types of all packets are set, also returns these
+    /// types.
     ///
     /// # Errors
     /// A `ValueError` that names the missing or invalid argument or variable. For a private switch, also the errors of
@@ -177,13 +178,15 @@ fn private_switch(
     address.call1((rank, timeout.as_secs_f64(), options))?.extract()
 }
 
-/// Returns a text that the switch shows to operators; empty if neither the argument nor the variable is set.
+/// Returns a text that the switch shows to operators; empty if neither the argument nor the environment variable is
+/// set.
 fn label<const N: usize>(argument: Option<String>, name: &str, variable: &str) -> PyResult<Label<N>> {
     let Some(text) = given(argument, variable, "text")? else { return Ok(Label::EMPTY) };
     text.parse().map_err(|error| bad(format!("{name} is {text:?}: {error}")))
 }
 
-/// Returns the id of the run that torchrun has started, unless it is the default id.
+/// Returns the id of the run that torchrun has started; empty if torchrun uses its default id or did not start this
+/// process.
 fn run_id<const N: usize>() -> Label<N> {
     let id = std::env::var("TORCHELASTIC_RUN_ID").ok().filter(|id| id != "none");
     Label::lossy(&id.unwrap_or_default())

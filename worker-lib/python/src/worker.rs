@@ -24,7 +24,7 @@ pub(crate) struct Worker {
     world_size: u16,
 }
 
-/// A worker of a job. It sums arrays of any length with the other workers.
+/// Exception that a signal handler has raised during a call, if any.
 type Interruption = Option<PyErr>;
 
 /// Returns whether a call should keep waiting. Runs Python's signal handlers, which may raise an exception such as

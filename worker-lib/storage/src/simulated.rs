@@ -1,9 +1,10 @@
 //! Simulated disk in memory that fails, tears writes and loses data, as determined by a seed.
 //!
 //! The disk distinguishes between what processes see and what survives a crash. The content of a file is certain to
-//! survive once the file has been flushed, and a name once its directory has been flushed. [`SimulatedDisk::crash`]
-//! decides everything else at random, from the seed: each unflushed change of a name survives or is lost, independently
-//! of the others; unflushed content is truncated, and each of its blocks contains the new data, zeros or noise.
+//! survive once the file has been flushed, and the name of a file once its directory has been flushed.
+//! [`SimulatedDisk::crash`] decides everything else at random, from the seed: each unflushed change of a name survives
+//! or is lost, independently of the others; unflushed content is truncated, and each of its blocks contains the new
+//! data, zeros or noise.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -70,11 +71,11 @@ struct State {
     /// Unflushed changes of names, oldest first.
     changes: Vec<Change>,
     rng: ChaCha8Rng,
-    /// Probability that an operation fails.
+    /// Probability that an operation that changes the disk fails.
     failure_chance: f64,
     failures: u64,
-    /// Number of further operations that change the disk and may succeed. At 0, all such operations fail, as if the
-    /// process had been killed.
+    /// Number of operations after which all operations that change the disk fail, as if the process had been killed;
+    /// `None` if there is no such limit.
     operations_left: Option<u64>,
 }
 
@@ -97,14 +98,14 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Sets the probability, from 0 to 1 inclusive, with which each operation that changes the disk fails, such as a
-    /// write, flush, rename or removal.
+    /// Sets the probability, from 0 to 1 inclusive, that an operation that changes the disk (a write, flush, rename or
+    /// removal, for example) fails.
     pub fn fail_with_chance(&self, chance: f64) {
         self.lock().failure_chance = chance;
     }
 
-    /// Lets `operations` more operations that change the disk succeed and makes all later ones fail, as if the process
-    /// had been killed. `None` removes the limit.
+    /// Makes all operations that change the disk fail once `operations` more of them have been attempted, as if the
+    /// process had been killed. `None` removes the limit.
     pub fn stop_after(&self, operations: Option<u64>) {
         self.lock().operations_left = operations;
     }
@@ -340,7 +341,7 @@ mod tests {
         assert!(failed > SEEDS && succeeded > SEEDS, "{failed} failed, {succeeded} succeeded");
     }
 
-    /// Checks that the simulation detects a missing step.
+    /// Checks that the simulated disk reveals a missing flush of a file or of its directory.
     #[test]
     fn an_unflushed_file_is_lost_or_torn() {
         let path = Path::new("/d/file");

@@ -51,7 +51,7 @@ impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree
         }
     }
 
-    /// Sets the weights of the first slots.
+    /// Sets the weights of the first `weights.len()` slots.
     ///
     /// # Panics
     /// Panics if there are more weights than slots.

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_interquartile_mean_omits_a_quarter_of_the_values_at_each_end() {
         let mean = |values: &[f64]| interquartile_mean(&mut values.to_vec());
-        // scipy.stats.trim_mean(values, 0.25)
+        // The expected values are those of `scipy.stats.trim_mean(values, 0.25)`.
         assert_eq!(mean(&[9.0, 1.0, 3.0, -1e9]), 2.0);
         assert_eq!(mean(&[10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]), 5.5);
         assert_eq!(mean(&[1.0, 2.0, 6.0]), 3.0);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_interpolated() {
-        // numpy.percentile([1, 2, 4, 8], [0, 2.5, 50, 97.5, 100])
+        // The expected values are those of `numpy.percentile([1, 2, 4, 8], [0, 2.5, 50, 97.5, 100])`.
         let quantiles = [0.0, 0.025, 0.5, 0.975, 1.0].map(|share| quantile(&[1.0, 2.0, 4.0, 8.0], share));
         assert!(
             quantiles.iter().zip([1.0, 1.075, 3.0, 7.7, 8.0]).all(|(x, y)| (x - y).abs() < 1e-12),

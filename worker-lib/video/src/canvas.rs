@@ -45,7 +45,7 @@ fn draw_shape(pixmap: &mut Pixmap, scene: &Scene, shape: &Shape) {
     let mut paint = Paint::default();
     let [red, green, blue] = colour(*role);
     paint.set_color_rgba8(red, green, blue, u8::MAX);
-    // A path is absent if a coordinate is not a number; the shape is then invisible.
+    // If a coordinate is not a number, no path can be built, and the shape is not drawn.
     match shape {
         Shape::Polygon { corners, .. } => {
             if let Some(path) = polygon(corners.iter().map(|corner| pixel(*corner))) {
@@ -103,7 +103,7 @@ mod tests {
         (!places.is_empty()).then(|| [mean(0), mean(1)])
     }
 
-    /// Draws an environment in a state. The last number of a state is the number of steps.
+    /// Draws the environment `id` in a saved state, whose last number is the number of steps.
     fn drawn(id: &str, state: &[f64]) -> Frame {
         let mut env = env::make(id).unwrap();
         env.restore_state(state).unwrap();
@@ -119,7 +119,7 @@ mod tests {
             centre(&drawn("PlanarHopper-v0", &state), Role::Body).unwrap()
         };
         let (standing, jumping, leaning) = (hopper(1.25, 0.0), hopper(1.55, 0.0), hopper(1.25, 0.2));
-        // 0.3 m of a view of 2.4 m.
+        // The robot jumps 0.3 m high, and the view is 2.4 m high.
         let expected = 0.3 / 2.4 * f64::from(HEIGHT);
         assert!((standing[0] - jumping[0] - expected).abs() < 1.0, "{standing:?} {jumping:?}");
         assert!((standing[1] - jumping[1]).abs() < 0.5, "{standing:?} {jumping:?}");

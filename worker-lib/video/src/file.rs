@@ -139,7 +139,7 @@ impl VideoFile {
 
 impl Drop for VideoFile {
     fn drop(&mut self) {
-        // The file is absent if it has been completed.
+        // If the video has been completed, the unfinished file no longer exists, and its removal fails.
         let _ = self.end();
         let _ = fs::remove_file(&self.unfinished);
     }

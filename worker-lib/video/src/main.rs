@@ -48,7 +48,7 @@ struct Video {
     frames: u64,
     width: usize,
     height: usize,
-    /// Duration of the video.
+    /// Duration of the video, in seconds.
     seconds: f64,
 }
 

@@ -109,7 +109,7 @@ pub struct IswitchWorker(Worker);
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
-    /// Names that the workers of this thread state; `None` stands for the defaults.
+    /// Names that the workers that this thread creates send to the switch; `None` stands for the default names.
     static NAME: Cell<Option<NameRepr>> = const { Cell::new(None) };
 }
 

@@ -18,7 +18,7 @@ use iswitch_socket::PollSet;
 /// Time within which a connection must send its greeting.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of connections that have not sent their greeting yet. An additional connection displaces the oldest
-/// of them. This is harmless to genuine members, which send their greeting at once.
+/// of them. This is harmless to genuine members, which send their greeting immediately.
 pub const MAX_UNGREETED: usize = 64;
 /// Maximum number of connections that are accepted before the greetings of the accepted ones are read.
 const ACCEPT_BATCH: usize = 16;

@@ -35,8 +35,8 @@ const LEN_MAX_BYTES: usize = 65_536;
 pub(super) struct Echo {
     /// In a question, the ToS of the requested answer; in an answer, the ToS of the question.
     pub(super) tos: u8,
-    /// In a question, the length of the requested answer; in an answer, the length of the question. In bytes, without
-    /// headers.
+    /// Length in bytes, without headers: in a question, the length of the requested answer; in an answer, the length of
+    /// the question.
     pub(super) len_bytes: u16,
     /// Number that matches an answer to its question.
     pub(super) request: u64,

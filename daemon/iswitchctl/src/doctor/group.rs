@@ -1,5 +1,5 @@
-//! Checks of group delivery: the bridges of this machine, its firewall, and the members that packets to their job's
-//! multicast group do not reach.
+//! Checks of group delivery: the bridges and the firewall of this machine, and the members that do not receive the
+//! packets sent to the multicast group of their job.
 
 use std::fs;
 use std::path::Path;

@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the report on an answer from a machine whose clock is ahead by this much.
+    /// Returns the report on an answer from a machine whose clock is ahead of the local clock by `ahead`.
     fn found(ahead: Duration) -> Report {
         let question = Echo { tos: 0, len_bytes: ECHO_LEN_BYTES as u16, request: 1, unix_nanos: 0 };
         let (mut payload, tos) = question.answer(0, ECHO_LEN_BYTES);

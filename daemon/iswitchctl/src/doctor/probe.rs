@@ -102,7 +102,8 @@ impl Probe {
         for _ in 0..self.patience.tries {
             match self.try_once(tos, payload, &is_answer) {
                 Ok(answer) => return Ok(answer),
-                // Either may be transient, because routers limit the rate of their error messages.
+                // The next attempt may have a different outcome, for instance because routers limit the rate of their
+                // error messages.
                 Err(silence @ (Silence::Timeout | Silence::Refused)) => last = silence,
                 Err(silence) => return Err(silence),
             }

@@ -66,7 +66,7 @@ pub(super) struct App {
 impl App {
     /// Stores a new snapshot of the daemon. The previous snapshot is kept for the rates.
     pub(super) fn update(&mut self, view: View) {
-        // On the first call, `before` becomes the default view, whose boot id differs: there are no rates yet.
+        // On the first call, `before` becomes the default view, whose boot id differs, so there are no rates yet.
         self.before = Some(std::mem::replace(&mut self.now, view));
         self.error = None;
     }

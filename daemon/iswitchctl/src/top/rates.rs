@@ -25,12 +25,13 @@ impl<'a> Interval<'a> {
             .map_or(0.0, |before| count as f64 * 1000.0 / (self.now.uptime_ms - before.uptime_ms) as f64)
     }
 
-    /// Returns how fast a quantity increases, per second. `count` reads the quantity from a snapshot.
+    /// Returns the rate at which a quantity increases, per second. `count` reads the quantity from a snapshot.
     pub(super) fn of(self, count: impl Fn(&View) -> u64) -> f64 {
         self.before.map_or(0.0, |before| self.rate(count(self.now).saturating_sub(count(before))))
     }
 
-    /// Returns how fast the counter `name` in a list of counters increases, per second.
+    /// Returns the rate at which the counter `name` increases, per second. `list` selects the list of counters in a
+    /// snapshot.
     pub(super) fn of_counter(self, list: impl Fn(&View) -> &Counters, name: &str) -> f64 {
         self.of(|view| value(list(view), name))
     }

@@ -475,7 +475,7 @@ mod tests {
             (include_str!("../../../../packaging/grafana/iswitch.json"), 30),
             (include_str!("../../../../packaging/prometheus/iswitch.rules.yml"), 20),
         ] {
-            // The names of groups are not metrics.
+            // The names of rule groups also begin with `iswitch_`, but are not metrics.
             let text = text.replace("name: iswitch_", "");
             let starts = ["iswitch_", "process_"].into_iter().flat_map(|prefix| text.match_indices(prefix));
             let mut shown = 0;
@@ -502,7 +502,7 @@ mod tests {
         assert_eq!(listed, exported);
     }
 
-    /// Checks what `promtool check metrics` reports, so that the test does not need that tool.
+    /// Performs the checks of `promtool check metrics`, so that the test does not need that tool.
     #[test]
     fn metric_families_are_complete_and_follow_the_conventions() {
         let page = page();

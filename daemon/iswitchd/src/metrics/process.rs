@@ -1,6 +1,6 @@
 //! Resource usage of the daemon itself, from `/proc/self`.
 //!
-//! The files are opened before the daemon enters its sandbox, in which it can open none.
+//! The files are opened before the daemon enters its sandbox, in which it cannot open files.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,8 @@ pub(super) struct Process {
     /// Time at which the machine booted, in seconds since the Unix epoch.
     boot_s: f64,
     max_descriptors: Option<u64>,
-    // The first call that asks for these values makes a system call that the sandbox does not permit.
+    // Both values are read before the daemon enters its sandbox, which forbids the system call of the first query for
+    // them.
     ticks_per_second: u64,
     page_bytes: u64,
 }
@@ -96,7 +97,8 @@ impl Process {
 /// Parses `/proc/self/stat` (proc_pid_stat(5)). In the result, the start time is relative to the boot of the machine,
 /// and the numbers of descriptors are not filled in.
 fn parse(stat: &str, ticks_per_second: u64, page_bytes: u64) -> Option<Usage> {
-    // The name of the program, the second field, may contain spaces and parentheses. The state, the third, follows.
+    // The second field, the name of the program, may contain spaces and parentheses. The last closing parenthesis ends
+    // it.
     let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     let seconds = |ticks: u64| ticks as f64 / ticks_per_second as f64;

@@ -96,7 +96,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns whether the kernel would accept the frame: an interpreter for the instructions used.
+    /// Returns whether the kernel would accept the frame. Interprets the instructions that the program uses.
     pub(in crate::port) fn accepts(frame: &[u8], vlan_tag_present: bool) -> bool {
         accepts_as(frame, vlan_tag_present, &Classifier::default(), true)
     }

@@ -231,7 +231,7 @@ impl Interface {
 /// Returns the index of the bridge to which an interface belongs, if any.
 fn bridge_of(name: &str) -> Option<c_int> {
     let master = Path::new("/sys/class/net").join(name).join("master");
-    // Other interfaces, such as bonds, can have ports too.
+    // A master that is not a bridge, such as a bond, does not count.
     if !master.join("bridge").exists() {
         return None;
     }

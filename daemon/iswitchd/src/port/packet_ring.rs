@@ -69,8 +69,8 @@ pub struct PacketPort {
     id: PortId,
     interface: Interface,
     classifier: Classifier,
-    // Drop order: the rule is removed first and the socket is closed right after it, so that the kernel and the
-    // switch both receive a frame only for a moment. The claim outlives the rule that it protects.
+    // Drop order: the rule is removed first and the socket is closed right after it, which minimizes the time during
+    // which both the kernel and the switch receive each frame. The claim outlives the rule that it protects.
     rule: Option<IngressRule>,
     socket: OwnedFd,
     claim: Option<InterfaceClaim>,
@@ -190,8 +190,8 @@ impl PacketPort {
             Ok(view) => view,
             Err(error) => return Some(Err(error)),
         };
-        // The checksum of a frame from this machine may not be filled in yet, and that of a received frame may
-        // already be verified by the device.
+        // The checksum of a frame from this machine might not be filled in yet, and the device may already have
+        // verified the checksum of a received frame.
         let is_superframe = vnet[1] & !VNET_GSO_ECN != VNET_GSO_NONE;
         if vnet[0] & (VNET_NEEDS_CSUM | VNET_DATA_VALID) == 0 {
             // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame without that mark
@@ -224,7 +224,7 @@ impl PacketPort {
         stride: usize,
     ) -> io::Result<usize> {
         if stride.min(payload.len()) + OVERHEAD_LEN_BYTES > self.interface.mtu_bytes {
-            // The kernel would transmit super-frames of such datagrams although they exceed the MTU.
+            // The kernel would transmit a super-frame even if its datagrams exceed the MTU.
             return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
         }
         let single = &payload[..payload.len().min(stride)];

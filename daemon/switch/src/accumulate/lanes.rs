@@ -8,7 +8,8 @@
 //! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), scalar loops that
 //! the compiler vectorizes are used instead.
 
-// A function that is not inlined is compiled for the baseline CPU.
+// These functions must be inlined into functions that are compiled for a SIMD level; otherwise, the compiler targets
+// the baseline CPU.
 #![expect(clippy::inline_always)]
 
 use core::marker::PhantomData;
@@ -237,7 +238,7 @@ fn register<S: Simd>(sum: &[f32]) -> S::f32s {
     S::as_simd_f32s(sum).0[0]
 }
 
-/// Loads the floats of one register from a slice, which may be longer.
+/// Loads the floats of one register from the beginning of a slice.
 #[inline(always)]
 fn floats<S: Simd>(bytes: &[u8]) -> S::f32s {
     pod_read_unaligned(&bytes[..size_of::<S::f32s>()])

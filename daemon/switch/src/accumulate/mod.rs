@@ -9,8 +9,8 @@
 //! compiled for several CPU feature levels, and the best available one is selected at run time (AVX-512, AVX2, or the
 //! baseline of the architecture). The choice does not change any bit of the result.
 //!
-//! With [`NonFinite::Refuse`], a payload is checked before it is added, because an addition to the sum could not be
-//! undone. The addition, which is the second pass, then finds the payload in the L1 cache.
+//! With [`NonFinite::Refuse`], a payload is checked in a separate pass before it is added, because an addition to the
+//! sum cannot be undone. The second pass, which adds the payload, finds it in the L1 cache.
 
 mod lanes;
 mod widen;

@@ -16,7 +16,8 @@ use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
 use crate::state::State;
 
-/// Processes a Join. `is_proven` states whether the Join contained the nonce of its sender's address.
+/// Processes a Join. `is_proven` states whether the Join contained the nonce that the switch had issued to the sender's
+/// address.
 pub(super) fn handle_join(
     state: &mut State,
     from: &Endpoint,
@@ -128,8 +129,8 @@ fn try_join(
     admit(state, at, from, request.id, join).map(Some)
 }
 
-/// Returns the refusal of a Join if the parent has recently refused the same vector length. The refusal shows members
-/// that divide the vector differently how the parent's job divides it (T-8).
+/// Returns the refusal of a Join if the parent has recently refused the same vector length. From this refusal, members
+/// that divide the vector differently learn how the parent's job divides it (T-8).
 fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
     let is_formed = state.jobs.find(id).and_then(|at| state.jobs.get(at)).is_some_and(Job::is_formed);
     let mut expected = state.uplinks.iter().filter_map(|uplink| uplink.expected_len(id, state.now));
@@ -149,7 +150,7 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
     Some(dismissed)
 }
 
-/// Updates a member from a repeated Join: if the member is a switch, it may now represent more workers.
+/// Updates a member from a repeated Join. A member that is a switch may now represent a different number of workers.
 fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();

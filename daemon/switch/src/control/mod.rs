@@ -38,7 +38,7 @@ pub(crate) fn handle_control(state: &mut State, from: &Endpoint, bytes: &[u8]) {
         return state.counters.count_drop(DropReason::OtherPort);
     }
     if packet.action_code() == Action::Ack as u8 {
-        // Never answer an Ack: two switches would exchange Acks forever.
+        // Never answer an Ack, because two switches could then exchange Acks forever.
         return state.counters.count_drop(DropReason::UnexpectedAck);
     }
     let Some(seal) = authenticate(state, from, &packet) else { return };
@@ -96,7 +96,7 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
             return reply::grant(state, from, request, at);
         }
         ControlBody::Name(name) => return handle_name(state, from, request, at, &name),
-        // Only a switch sends these.
+        // Only a switch sends these packets.
         ControlBody::Group(_) | ControlBody::Probe { .. } => Err(Status::Malformed.into()),
         ControlBody::Help(wanted) => segments::handle_help(state, from, request, at, wanted),
         ControlBody::Confirm(asked) => segments::handle_confirm(state, from, request, at, asked),

@@ -15,7 +15,7 @@ use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
 use crate::{delivery, lifecycle, parent};
 
-/// Handles an FBcast: closes segments, whose sums then consist of the contributions that have arrived.
+/// Handles an FBcast: closes segments, whose sums then consist of the contributions that have arrived so far.
 pub(super) fn handle_fbcast(
     state: &mut State,
     from: &Endpoint,
@@ -55,8 +55,8 @@ pub(super) fn handle_fbcast(
     Ok(())
 }
 
-/// Answers a Help: the Ack names the segments that the switch is missing from the member; available results follow as
-/// data packets.
+/// Answers a Help: the Ack names the segments for which the switch lacks the member's contribution, and available
+/// results follow as data packets.
 pub(super) fn handle_help(
     state: &mut State,
     from: &Endpoint,
@@ -93,7 +93,7 @@ pub(super) fn handle_help(
     Ok(())
 }
 
-/// Returns the segments of a Help that the switch is missing from the member.
+/// Returns those of the segments requested by a Help for which the switch lacks the member's contribution.
 fn missing_of(
     state: &mut State,
     at: MemberAt,
@@ -105,7 +105,8 @@ fn missing_of(
     let indices = || wanted.indices().filter_map(SegmentIndex::new);
     let last = range.round.previous();
     if indices().any(|index| is_missing(last, index)) {
-        // The member got only one of two different answers to its Join and is at the wrong round: it must rejoin.
+        // The member is at the wrong round, because it received only one of two different answers to its Join. It must
+        // rejoin.
         return Err(Status::UnknownMember.into());
     }
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))

@@ -15,7 +15,8 @@ use crate::origin::Position;
 use crate::reason::DropReason;
 
 /// Aggregates of a job: the one that is being filled, and the latest finished ones. If the switch has a parent,
-/// `filling` is the aggregate after the latest one of which a result has arrived. Aggregates before it may lack results.
+/// `filling` is the aggregate after the latest aggregate of which a result has arrived, and earlier aggregates may lack
+/// results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
@@ -42,7 +43,7 @@ pub(crate) struct Aggregates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Finished {
     contributions: u16,
-    /// History before this aggregate: that of the members that have all earlier sums.
+    /// History of the members that have the sums of all earlier aggregates.
     before: u64,
 }
 
@@ -51,16 +52,16 @@ struct Finished {
 struct Staging {
     /// Number of the vector, or of the next vector if none is being sent.
     number: Round,
-    /// Number of segments of the vector that are staged.
+    /// Number of staged segments of the vector.
     received: u32,
-    /// Generation that marks the slots of these segments.
+    /// Generation that marks the slots of the staged segments.
     mark: Generation,
     /// Number of worker gradients in the vector.
     contributions: u16,
     /// Sum to which the preceding vector was added, if that vector was admitted.
     taken_by: Option<Sum>,
-    /// Last Confirm of the preceding vector, if the switch answered it before it knew which aggregate contains the
-    /// vector.
+    /// Last Confirm of the preceding vector, if the switch answered that Confirm before the aggregate that contains the
+    /// vector was known.
     asked: Option<Asked>,
     /// First segment of the preceding vector that has yet to be added. This segment and the segments after it still
     /// occupy the staging memory of the member.
@@ -93,8 +94,8 @@ pub(crate) enum Receipt {
     Pending,
     /// The vector is the next one that the switch expects from the member; some of its segments may have arrived.
     Expected,
-    /// The vector is neither the last admitted one nor the expected one. The field is the number of the expected
-    /// vector.
+    /// The vector is neither the one that was admitted last nor the expected one. The field is the number of the
+    /// expected vector.
     Unknown(Round),
 }
 
@@ -103,7 +104,7 @@ pub(crate) enum Receipt {
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
     pub(crate) sum: Sum,
-    /// Whether this is the first vector of the sum, which replaces the previous content of the memory.
+    /// Whether this is the first vector of the sum. If it is, it replaces the previous content of the memory.
     pub(crate) is_first: bool,
     /// Whether this is the last vector of an aggregate. If it is, the result of each segment is sent as soon as the
     /// segment has been added.
@@ -172,7 +173,7 @@ impl Aggregates {
         self.filling
     }
 
-    /// Returns whether the aggregate that is being filled contains a vector.
+    /// Returns whether the aggregate that is being filled contains any vectors.
     pub(crate) fn is_open(&self) -> bool {
         self.vectors > 0
     }
@@ -248,7 +249,7 @@ impl Aggregates {
         Addition { member, sum, is_first, is_last }
     }
 
-    /// Records that the vector of a member was admitted to a sum. From now on, the member sends its next vector.
+    /// Records that the vector of a member was admitted to a sum. The switch then expects the member's next vector.
     fn take_vector(&mut self, member: MemberId, sum: Sum) {
         let staging = &mut self.staging[member.get()];
         *staging = Staging {
@@ -305,15 +306,15 @@ impl Aggregates {
         self.staging[member.get()].asked.take()
     }
 
-    /// Returns whether this switch may keep the results of an aggregate that the parent sends again.
+    /// Returns whether this switch has room for the results of an earlier aggregate that the parent resends.
     pub(super) fn may_keep(&self, aggregate: Round) -> bool {
         let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
         let distance = self.filling.distance_from(aggregate) as usize;
         !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
     }
 
-    /// From now on, also keeps the results of the aggregate `first` and of those after it (see [`Self::may_keep`]).
-    /// Their histories are not known.
+    /// Extends the kept aggregates back to `first` (see [`Self::may_keep`]). The histories of the added aggregates are
+    /// not known.
     pub(super) fn reach_back(&mut self, first: Round) {
         let (oldest, mut aggregate) = (self.oldest_kept(), first);
         while aggregate.is_before(oldest) {
@@ -397,7 +398,7 @@ impl Aggregates {
         Ok(Acceptable { is_first, received: if is_first { 1 } else { staging.received + 1 } })
     }
 
-    /// Begins a vector. Discards the staged segments of an earlier vector.
+    /// Begins a new vector of a member, and discards the staged segments of the member's earlier vector.
     pub(super) fn begin_vector(&mut self, member: MemberId, seg: Seg, mark: Generation) {
         let staging = &mut self.staging[member.get()];
         (staging.received, staging.contributions) = (0, seg.contributions);
@@ -430,8 +431,8 @@ impl Aggregates {
         }
     }
 
-    /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments have been
-    /// added.
+    /// Records the first segment of a member's admitted vector that has yet to be added. `from` is `None` if all
+    /// segments have been added.
     pub(super) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         self.staging[member.get()].unadded_from = from;
     }

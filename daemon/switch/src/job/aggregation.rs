@@ -2,7 +2,7 @@
 //!
 //! A slot is addressed by the round's parity and the segment's index, so two rounds can be stored at once: the one
 //! being summed, and the previous one, whose results are kept for members that did not receive them. A slot is reused
-//! only after the slot of the other parity, which is one round later, is finished. Every participant has contributed to
+//! only after the slot of the other parity, which is one round later, is finished. All participants have contributed to
 //! that later round, so none of them can still need the older result.
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
@@ -90,7 +90,7 @@ impl<'a> Aggregation<'a> {
             Admission::Next => (slot.contributions, slot.contributors),
         };
         // The weight is checked only after the admission, because a supplied sum that arrives after its round has
-        // finished is valid, too.
+        // finished is also valid.
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
@@ -156,7 +156,8 @@ impl<'a> Aggregation<'a> {
         *self.slot_mut(round, total.index) = Slot { contributors, generation, round, contributions, state };
     }
 
-    /// Checks whether the packet can be a contribution to this job in any state of the job.
+    /// Checks the conditions that do not depend on the round: the job is not halted, the segment exists, and the
+    /// contribution has the length of the segment.
     pub(super) fn check(&self, seg: Seg, floats: &[u8]) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
@@ -169,9 +170,9 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the reason for which a packet that cannot be a contribution is dropped. A sum that a member supplied to
-    /// an earlier incarnation of the job may arrive late, and its elements may be longer than those of contributions.
-    /// In this case, the returned reason concerns the round of the packet rather than its length, so that the member
+    /// Returns the reason for dropping a packet that cannot be a contribution. A sum that a member supplied to an
+    /// earlier incarnation of the job may arrive late, and its elements may be longer than the elements of
+    /// contributions. The reason for dropping such a sum concerns its round rather than its length, so that the member
     /// does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
@@ -184,7 +185,8 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Decides whether a contribution is admitted, given the slot of its segment, and its round if the round is open.
+    /// Decides whether a contribution is admitted. `slot` is the slot of its segment, and `opened` the state of its
+    /// round if the round was opened and is still kept.
     fn admission(&self, member: MemberId, seg: Seg, slot: &Slot, opened: Option<&OpenRound>) -> Admission {
         let Seg { round, index, .. } = seg;
         if slot.is_done(round) {
@@ -197,7 +199,8 @@ impl<'a> Aggregation<'a> {
         if slot.is_open(round) {
             return match opened {
                 None => Admission::Refused(DropReason::StaleRound),
-                // Check this first: a restarted worker may have the id, and so the bit, of its predecessor.
+                // Check this first: a restarted worker may have the id of its predecessor, whose contribution the slot
+                // may already hold.
                 Some(open) if !open.participants.contains(member) => {
                     Admission::Refused(DropReason::NotParticipant)
                 }
@@ -269,7 +272,8 @@ impl<'a> Aggregation<'a> {
         self.job.layout.packet_len(index, ElementType::F32)
     }
 
-    /// Returns whether contributions are kept until the segment is finished and then added in the order of ranks.
+    /// Returns whether the contributions to a segment are kept until the segment is finished and then added in the
+    /// order of ranks.
     pub(crate) fn is_ordered(&self) -> bool {
         self.job.rounds.synchronous().is_some_and(|rounds| rounds.order().is_some())
     }
@@ -297,8 +301,8 @@ impl<'a> Aggregation<'a> {
     }
 
     fn is_complete(&self, contributors: MemberSet, open: &OpenRound) -> bool {
-        // Count only present members: one that left after contributing must not stand in for one that has yet to
-        // contribute.
+        // Count only present members: a member that left after contributing must not stand in for a member that has yet
+        // to contribute.
         let present = contributors.intersection(open.participants).len();
         self.job.formed && present > 0 && present >= open.threshold
     }
@@ -341,8 +345,8 @@ impl<'a> Aggregation<'a> {
         Some(self.slot(round, index).contributors.len())
     }
 
-    /// Completes a segment that has no participants with zeros, which do not change the parent's sum. Returns false if
-    /// the segment was already sent, or if the previous round of the segment is not finished.
+    /// Completes a segment of a round that has no participants, by contributing zeros, which do not change the parent's
+    /// sum. Returns false if the segment was already sent, or if the previous round of the segment is not finished.
     fn contribute_nothing(&mut self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
@@ -354,8 +358,8 @@ impl<'a> Aggregation<'a> {
         true
     }
 
-    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
-    /// the segment is not finished, or if its result is no longer kept.
+    /// Puts the result of a segment into the batch. Returns false if the segment, or the aggregate in an asynchronous
+    /// job, is not finished, or if the result is no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -425,7 +429,7 @@ impl<'a> Aggregation<'a> {
         accumulate::overwrite(self.sum_mut(round, index), floats, NonFinite::Sum)
     }
 
-    /// Returns whether `round` may be the next round of a segment.
+    /// Returns whether `round` can begin for a segment.
     fn may_begin(&self, round: Round, index: SegmentIndex) -> bool {
         let Some(rounds) = self.job.rounds.synchronous() else { return false };
         let base = self.job.rounds.numbers().base();
@@ -436,9 +440,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Returns whether the members wait for the parent's result of a segment. In the round in which the parent resumed
-    /// the job, the parent may already have a result although some members have not contributed. The reason is that a
-    /// member that got the result from an earlier run of this switch does not contribute again.
+    /// Returns whether the members wait for the parent's result of a segment. In the round at which the parent resumed
+    /// the job, the parent may already have a result although some members have not contributed, because a member that
+    /// received the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         if self.job.passes_on() {
             return !self.is_overtaken(round) && !self.has_result(round, index);

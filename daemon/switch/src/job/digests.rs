@@ -6,7 +6,7 @@ use iswitch_protocol::wire::DigestRepr;
 
 use crate::ids::{MemberId, MemberSet};
 
-/// Digests of the last rounds of a job (requirement G-1).
+/// Digests of the most recent rounds of a job (requirement G-1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Digests {
     kept: [Option<Kept>; MAX_DIGESTS],
@@ -29,12 +29,12 @@ struct Kept {
 pub(crate) struct Divergence {
     /// Member that was first to report a digest of the round.
     pub(crate) other: MemberId,
-    /// Whether this is the member's first report in this round of a digest that differs.
+    /// Whether this is the first time that the member has reported a differing digest for this round.
     pub(crate) is_new: bool,
 }
 
 impl Digests {
-    /// Returns the number of digests, since the job was created, that differed from the first digest of their round.
+    /// Returns the number of digests that have differed from the first digest of their round since the job was created.
     pub(crate) fn diverged(&self) -> u64 {
         self.diverged
     }

@@ -21,13 +21,13 @@ use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
 /// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
-/// allows for a member whose next round is one behind that of the others, and for one round that is replayed.
+/// allows for a member whose next round is one round behind the other members, and for one round that is replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
-/// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
-/// of the switch do not use the same rounds.
+/// Upper bound (exclusive) of the gap that is added to [`RESUME_GAP_ROUNDS`], in rounds. The gap is derived from the
+/// epoch, so that successive runs of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds the number of an
+/// Bit of the field `behind` in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
 /// aggregate.
 const NAMED: u64 = 1 << ROUND_BITS;
 
@@ -86,8 +86,8 @@ impl CommonHistory {
         resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
     }
 
-    /// Returns the history of the members that lack the last sum, as stated by a child switch, or inferred from a
-    /// member whose next round is one behind that of the others.
+    /// Returns the history of the members that lack the last sum. This history is stated by a child switch, or inferred
+    /// from a member whose next round is one round behind the other members.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -111,14 +111,14 @@ fn later(a: Round, b: Round) -> Round {
     if a.is_before(b) { b } else { a }
 }
 
-/// Returns the latest aggregate that a member of an asynchronous job, or a member of such a switch, names in its Join.
-/// A child switch states the latest aggregate of its Fresh members in the field `behind` (M-9).
+/// Returns the latest aggregate that the Join of a member of an asynchronous job names. A child switch names the latest
+/// aggregate of its Fresh members in the field `behind` (M-9).
 fn latest_named(resume: &ResumeRepr) -> Round {
     let is_stated = resume.behind & NAMED != 0;
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
 }
 
-/// Returns whether one of two histories is reached from the other by adding at most `most` sums. Each history is given
+/// Returns whether one of two histories is reached from the other by adding at most `most` sums. Each history is paired
 /// with the round that it precedes.
 fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
     let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
@@ -133,7 +133,7 @@ pub(crate) struct Granted {
     /// Epoch of the topmost switch.
     pub(crate) epoch: u64,
     pub(crate) start: Start,
-    /// Whether the parent may still have the sum of the round before that in which the job starts.
+    /// Whether the parent may still have the sum of the round before the one in which the job starts.
     pub(crate) keeps_last: bool,
     /// Number of this switch's first vector at the parent, in an asynchronous job.
     pub(crate) first_vector: Round,
@@ -142,13 +142,12 @@ pub(crate) struct Granted {
 /// Plan that determines the round at which each member of a job continues.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
-    /// Next round that is summed. `latest` is the history before it.
+    /// Next round that is summed. `latest` is the history before this round.
     next: Round,
     latest: u64,
     /// First round of the members that share no history with the others, and the history before that round.
     fresh: (Round, u64),
-    /// Rounds from `next` on that some members may have reached under the same parent, each with the history before
-    /// it.
+    /// Rounds, from `next` on, that members of the same parent may have reached, each with the history before it.
     starts: [(Round, u64); STARTS],
     /// History of the members that await the last sum in the round before `next`, and the source of that sum.
     awaiting: Option<(u64, Replay)>,
@@ -167,7 +166,7 @@ impl Plan {
         Self { starts: starts_from(next, latest, chain, epoch), ..Self::new(next, latest, None) }
     }
 
-    /// Returns the start of a member that is not up to date and lacks more than the last sum.
+    /// Returns the start of a member that lacks more than the last sum.
     fn start_of(&self, own: Option<u64>) -> Start {
         let known = self.starts.iter().find(|(_, before)| own == Some(*before));
         let (standing, (round, history)) =
@@ -186,13 +185,13 @@ impl Job {
         is_young && join.resume.is_some_and(has_other_sums) && self.mismatch(join).is_none()
     }
 
-    /// Records the members of the incarnation that gave way to this one. The sums of these members do not count.
+    /// Records the members of the incarnation that gave way to this one. The sums of these members are ignored.
     pub(crate) fn dismiss(&mut self, dismissed: &Dismissed) {
         self.dismissed = *dismissed;
     }
 
-    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked Fresh and
-    /// therefore does not count.
+    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked as Fresh
+    /// and therefore ignored.
     pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
         let is_dismissed = self.dismissed.contains(from);
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
@@ -202,7 +201,7 @@ impl Job {
     /// members that it had before.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.members.count()), self.members.weight());
-        // A Fresh member has no sums, but knows how many members there were: the holders of the history may still
+        // A Fresh member has no sums, but knows how many members there were. The members that hold the sums may still
         // arrive.
         let had =
             |count: fn(&ResumeRepr) -> u16| self.members.returning().map(count).max().map_or(0, u32::from);
@@ -215,9 +214,9 @@ impl Job {
         }
     }
 
-    /// Returns whether the members that have rejoined may continue without the rest. If any of these members is a
-    /// switch that can change its parent, a majority is required, so that two parts of the job never continue
-    /// independently.
+    /// Returns whether the members that have rejoined may continue without the members that are still missing. If any
+    /// of the rejoined members is a switch that can change its parent, the rejoined members must represent a majority
+    /// of the workers, so that two parts of the job never continue independently.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
         self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
@@ -238,13 +237,13 @@ impl Job {
         self.members.resuming().next().is_some()
     }
 
-    /// Returns whether any member was a member before, with or without sums.
+    /// Returns whether any member was already a member of an earlier incarnation, with or without sums.
     fn is_returning(&self) -> bool {
         self.members.returning().next().is_some()
     }
 
-    /// Completes the job, so that rounds can finish from now on. If there is a parent, `granted` is the start that it
-    /// granted.
+    /// Completes the job; rounds can finish from then on. `granted` is the start that the parent granted, if there is a
+    /// parent.
     pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
         self.formed = true;
         if let Some(granted) = granted.filter(|_| self.passes_on()) {
@@ -288,8 +287,8 @@ impl Job {
         if let Rounds::Synchronous(_) = self.rounds {
             return Some(resume);
         }
-        // H belongs to the topmost switch, and the history that has advanced furthest prevails there. A member that
-        // lacks sums may name a later aggregate.
+        // The topmost switch applies H and continues from the history that has advanced furthest. A member that lacks
+        // sums may nevertheless name a later aggregate.
         let threshold = self.members.returning().map(|resume| resume.threshold).max().unwrap_or(0);
         let furthest = self.members.resuming().map(|resume| resume.round).reduce(later)?;
         let named = self.members.returning().map(latest_named).reduce(later)?;
@@ -297,9 +296,9 @@ impl Job {
         Some(ResumeRepr { round: furthest, threshold, behind, ..resume })
     }
 
-    /// Completes an asynchronous job of a switch that has a parent. The parent knows one history: the members that have
-    /// it, or that are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not
-    /// matter: a member with sums may have joined after this switch had sent its own Join.
+    /// Completes an asynchronous job of a switch that has a parent. The parent knows one history. Members with this
+    /// history, and members that are a few sums behind or ahead of it, are Resumed. The standing that the parent
+    /// granted does not matter: a member with sums may have joined after this switch had sent its own Join.
     fn form_below(&mut self, granted: &Granted) {
         let Granted { epoch, start, first_vector, .. } = *granted;
         let Start { round, history, .. } = start;
@@ -328,8 +327,8 @@ impl Job {
         self.begin_below(first, (round, history), first_vector);
     }
 
-    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both histories belong
-    /// to the same sequence of sums. The parent may still have the results of these aggregates (V-13).
+    /// Recognizes the history of a member that lacks aggregates that precede those of this switch, if both histories
+    /// belong to the same sequence of sums. The parent may still have the results of these aggregates (V-13).
     pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
         let (chain, epoch) = (self.history.chain(), self.epoch());
         let is_passed_on = self.formed && self.passes_on();
@@ -348,8 +347,8 @@ impl Job {
         }
     }
 
-    /// Prepares an asynchronous job to pass on the aggregates of the parent, from the aggregate and history `first` on.
-    /// The aggregates before `next` are finished.
+    /// Prepares an asynchronous job to pass on the aggregates of the parent. `first` is the first of these aggregates,
+    /// with the history before it. The aggregates before `next` are already finished.
     fn begin_below(&mut self, first: (Round, u64), next: (Round, u64), first_vector: Round) {
         let epoch = self.epoch();
         self.rounds.restart_at(first.0);
@@ -372,8 +371,8 @@ impl Job {
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
         let first = self.rounds.numbers().base().next();
-        // Compare claims with the first round only: a chain of claims, each later than the preceding one, could make
-        // the round numbers wrap around.
+        // Compare each claim only with the first round. If claims were compared with each other, a chain of claims,
+        // each later than the preceding one, could make the round numbers wrap around.
         let is_asynchronous = self.rounds.asynchronous().is_some();
         let named = |resume: &ResumeRepr| if is_asynchronous { latest_named(resume) } else { resume.round };
         self.members
@@ -401,8 +400,8 @@ impl Job {
                 let awaiting = self.plan(common, round).awaiting;
                 let first = self.last_round_lacked(epoch, round, common).filter(|_| keeps_last);
                 let (next, latest) = first.unwrap_or((round, common.latest));
-                // Fresh members start one round later: the round may be under way and already contain a contribution
-                // that such a member made in an earlier membership.
+                // Fresh members start one round later, because `round` may be under way and already contain a
+                // contribution that such a member made in an earlier membership.
                 let fresh = (following, chain.after(common.latest, epoch, round));
                 Plan { fresh, awaiting, ..Plan::under_way(next, latest, chain, epoch) }
             }
@@ -419,9 +418,8 @@ impl Job {
         }
     }
 
-    /// Returns the round before the granted one and the history before that round, if some members are still at that
-    /// round because an earlier run of this switch sent the sum of that round only to the other members. The parent
-    /// still has that sum.
+    /// If an earlier run of this switch sent the sum of the round before the granted one to only some of the members,
+    /// returns that round and the history before it. The other members still lack the sum, and the parent still has it.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let chain = self.history.chain();
@@ -471,19 +469,19 @@ impl Job {
         suppliers
     }
 
-    /// Returns whether all members that were to supply a sum to the parent's other members have left before the sum
-    /// was complete.
+    /// Returns whether all members that were to supply a sum for the parent's other members left before the sum was
+    /// complete.
     pub(crate) fn has_lost_suppliers(&self) -> bool {
         let is_lost = |open: &OpenRound| open.replay == Replay::Here && open.is_left();
         self.sends_replay_up && self.rounds.open_rounds().any(is_lost)
     }
 
-    /// Gives up the replay of a sum that some members await, because no member that holds the whole sum is left. The
-    /// waiting members continue without the sum, unless other members of the job have it.
+    /// Gives up the replay of a sum that some members await. This is necessary if no member that holds the whole sum is
+    /// left. The waiting members continue without the sum, unless other members of the job have it.
     pub(super) fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.history.before(round);
-        // A Fresh member that has finished no round since knows the history, but may lack its sums.
+        // A Fresh member that has finished no round since its admission knows the history, but may lack its sums.
         let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
         let is_up_to_date = |member: &Member| {
             let start = member.start;
@@ -499,7 +497,7 @@ impl Job {
         if others_have_it {
             self.rounds.numbers_mut().begin_at(base);
         } else {
-            // Restart at an unused round: newcomers may have begun the next one, perhaps with the state of a member
+            // Restart at an unused round: newcomers may have begun the next round, perhaps with the state of a member
             // that had the sum.
             self.rounds.restart_at(base);
             self.history.restart_at(base, behind, None);

@@ -16,33 +16,33 @@ use crate::endpoint::{Endpoint, PortId};
 use crate::ids::{MemberId, MemberSet};
 use crate::job::members::Member;
 
-/// Number of periodic Probes in a row that a contributing member may leave unconfirmed.
+/// Number of consecutive periodic Probes that a contributing member may leave unconfirmed.
 const MAX_UNCONFIRMED: u8 = 2;
 /// Number of vectors that a member contributes before an unconfirmed Probe counts as a sign of loss. A member does not
 /// read its sockets while it computes.
 const VECTORS_PER_PROBE: u64 = 2;
-/// Maximum distance between two rounds whose missed results count as consecutive misses. After a miss, the member
-/// receives the results of the round under way and of the next one by unicast.
+/// Maximum distance, in rounds, between two rounds whose missed results count as consecutive misses. After a miss, the
+/// member receives the results of the round under way and of the next one by unicast.
 const SUCCESSIVE_ROUNDS: u32 = 2;
 
 /// Number of offers after which the pause between offers no longer grows.
 const MAX_OFFERS: u8 = (LAST_OFFER_RETRY_MS / FIRST_OFFER_RETRY_MS).ilog2() as u8;
 
-/// Relation of a member to the group of its job.
+/// State of a member with respect to the group of its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
     /// Port of the switch through which the group of the job reaches the member, if both the member and the port
     /// support groups.
     port: Option<PortId>,
-    /// Earliest time at which the group is offered.
+    /// Earliest time at which the group may next be offered to the member.
     offer_at: Instant,
     /// Number of offers since a periodic Probe was last confirmed. It determines the pause after the next offer.
     offers: u8,
-    /// Latest round for which the member requested results that had been sent to the group. `misses` is the number of
-    /// consecutive rounds of this kind; if it is zero, this round is not valid.
+    /// Latest round for which the member requested results that had been sent to the group; valid only if `misses`, the
+    /// number of consecutive rounds with such requests, is not zero.
     missed: Round,
     misses: u8,
-    /// Number of periodic Probes in a row that the member has not confirmed.
+    /// Number of consecutive periodic Probes that the member has not confirmed.
     unconfirmed: u8,
     /// Number of segments that the member had contributed at the last periodic Probe.
     segments: u64,
@@ -72,7 +72,7 @@ impl Reception {
         self.port.is_some() && self.offer_at <= now
     }
 
-    /// Makes an offer due at once.
+    /// Makes the next offer to the member due immediately.
     pub(super) fn expect_offer(&mut self) {
         self.offer_at = Instant::from_nanos(0);
     }
@@ -146,8 +146,8 @@ pub(crate) struct Group {
     invited: MemberSet,
     /// Members that have confirmed a Probe since the last periodic Probe was sent.
     confirmed: MemberSet,
-    /// Latest round for which members requested results that had been sent to the group, and these members. They also
-    /// receive results by unicast.
+    /// Latest round for which members requested results that had been sent to the group, and the members that did so.
+    /// These members also receive results by unicast.
     doubted: Option<(Round, MemberSet)>,
     probes: u32,
     last_probe: Option<Instant>,
@@ -191,7 +191,8 @@ impl Group {
         self.probes
     }
 
-    /// Returns whether a member knows the address of the group, so that it may receive packets to the group.
+    /// Returns whether the group has been offered to a member, which therefore knows its address and can receive
+    /// packets to it.
     pub(super) fn is_offered(&self, id: MemberId) -> bool {
         self.offered.contains(id)
     }
@@ -265,7 +266,7 @@ impl Group {
         }
     }
 
-    /// From now on, also sends the results of a round to a member by unicast.
+    /// Makes the switch also send the results of a round to a member by unicast.
     fn doubt(&mut self, id: MemberId, round: Round) {
         let others = self.doubted.filter(|(other, _)| *other == round);
         let others = others.map_or(MemberSet::EMPTY, |(_, members)| members);
@@ -314,13 +315,13 @@ impl super::Job {
         self.group.as_mut()
     }
 
-    /// Gives the job a group, which no member knows yet.
+    /// Creates the group of the job. No member knows its address yet.
     pub(crate) fn begin_group(&mut self, address: SocketAddrV4) {
         self.group = Some(Group::new(address));
     }
 
     /// Gives up the group, because a departed member knows its address and would still receive results. The members
-    /// that heard the group are offered another one at once.
+    /// that heard the group are offered a new group immediately.
     pub(super) fn leave_group(&mut self) {
         let Some(group) = self.group.take() else { return };
         for id in group.hearing().iter() {
@@ -395,8 +396,8 @@ impl super::Job {
         lost
     }
 
-    /// Switches a member that has joined again back to unicast, because it may have left the group. The group is
-    /// offered to the member again at once.
+    /// Switches a member that has repeated its Join back to unicast, because the member may have left the group. The
+    /// next offer of the group is due immediately.
     pub(crate) fn renew_reception(&mut self, id: MemberId) {
         if let Some(group) = &mut self.group {
             group.exclude(id);

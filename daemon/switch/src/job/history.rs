@@ -3,8 +3,8 @@
 use iswitch_protocol::Round;
 use iswitch_protocol::history::Chain;
 
-/// Number of consecutive rounds at which the members of one parent may be. Two rounds can be open at once, one may be
-/// finished for only some of the members, and a Fresh member starts one round after these.
+/// Number of consecutive rounds among which the next rounds of all members of one parent lie. Two rounds can be open at
+/// once, one may be finished for only some of the members, and a Fresh member starts one round after these.
 pub(super) const STARTS: usize = 4;
 
 /// The histories before and after the latest round of a job.
@@ -16,9 +16,9 @@ pub(crate) struct History {
     epoch: u64,
     /// Latest round that was opened, or the first round.
     at: Round,
-    /// History of the members that take part in `at`.
+    /// History before `at`, which is the history of the members that take part in this round.
     before: u64,
-    /// History of the members one round earlier, if there was an earlier round.
+    /// History before the round that precedes `at`, if there was such a round.
     earlier: Option<u64>,
     /// History after `at`, if that round is replayed instead of summed.
     replayed: Option<u64>,

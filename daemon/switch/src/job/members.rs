@@ -20,9 +20,9 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Number of levels of switches in the tree below the member, including the member itself.
+    /// Number of switch levels up to and including the member: zero for a worker.
     pub(crate) height: u8,
-    /// Whether the member, or a switch below it, may change to another parent.
+    /// Whether the member is a switch that can change to another parent, or has such a switch below it.
     pub(crate) roams: bool,
     /// Instance number of the process, which distinguishes a restarted process from a repeated Join.
     pub(crate) instance: u32,
@@ -30,17 +30,18 @@ pub(crate) struct Member {
     pub(crate) rank: u16,
     /// Request id of the Join. The switch repeats this id in its notice that the job is complete.
     pub(crate) join_request: u32,
-    /// Statement of the member about the sums that it had before it joined, if any.
+    /// Resume state in the member's Join, which describes the sums that the member had before it joined, if any.
     pub(crate) resume: Option<ResumeRepr>,
     pub(crate) start: Start,
     pub(crate) admitted: Instant,
     pub(crate) last_heard: Instant,
     pub(crate) session: Session,
-    /// Latest round that was reported to wait for this member; cleared once rounds no longer wait for it.
+    /// Latest round that the switch has reported as waiting for this member. `None` if no round waits for the member
+    /// any longer.
     pub(crate) held_up: Option<Round>,
     /// Budget for repeated results.
     pub(crate) repeats: RepeatBudget,
-    /// Relation of the member to the group of the job.
+    /// State of the member with respect to the group of the job.
     pub(crate) reception: Reception,
     /// Accepted contributions since the member was admitted.
     pub(crate) progress: Progress,
@@ -53,7 +54,7 @@ pub(crate) struct Start {
     pub(crate) standing: Standing,
     /// First round in which the member takes part.
     pub(crate) round: Round,
-    /// History before that round; for the standings Supplies and Awaits, the history after that round.
+    /// History before `round`; for the standings Supplies and Awaits, the history after `round`.
     pub(crate) history: u64,
 }
 
@@ -96,11 +97,12 @@ impl Session {
 /// Accepted contributions of a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
-    /// Number of segments.
+    /// Number of accepted segments.
     pub(crate) segments: u64,
-    /// Round of the last contribution, or, in an asynchronous job, the number of the vector to which it belongs.
+    /// Round of the last accepted contribution, or, in an asynchronous job, the number of the vector to which it
+    /// belongs.
     pub(crate) round: Option<Round>,
-    /// Arrival time of the last contribution.
+    /// Arrival time of the last accepted contribution.
     pub(crate) at: Instant,
 }
 
@@ -130,7 +132,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether one of the members is or was a switch, so that packets of that switch's members may still be in flight.
+    /// Whether one of the members is or was a switch. If so, packets of that switch's members may still be in flight.
     had_switches: bool,
     names: Names,
 }
@@ -182,12 +184,12 @@ impl Members {
         self.iter().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
-    /// Returns whether a member, or a switch below one, may change to another parent.
+    /// Returns whether any member is a switch that can change to another parent, or has such a switch below it.
     pub(crate) fn roam(&self) -> bool {
         self.iter().any(|(_, member)| member.roams)
     }
 
-    /// Returns the number of levels of switches among and below the members.
+    /// Returns the maximum number of switch levels up to and including a member.
     pub(crate) fn height(&self) -> u8 {
         self.iter().map(|(_, member)| member.height).max().unwrap_or(0)
     }
@@ -197,20 +199,20 @@ impl Members {
         self.had_switches
     }
 
-    /// Returns the address of a worker from which the state of the learner can be fetched: the longest-standing
-    /// worker other than `id`.
+    /// Returns the address of a worker from which the state of the learner can be fetched: the worker, other than `id`,
+    /// that has been a member for the longest time.
     pub(crate) fn peer_of(&self, id: Option<MemberId>) -> Option<SocketAddrV4> {
         let others = self.iter().filter(|(other, member)| Some(*other) != id && member.kind == Kind::Worker);
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// Returns the resume statements of the returning members, that is, of those that were already members of an
-    /// earlier incarnation of the job.
+    /// Returns the resume states of the returning members, which already belonged to an earlier incarnation of the job.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }
 
-    /// Returns the resume statements of the members that hold sums, that is, the statements without the flag fresh.
+    /// Returns the resume states of the members that hold sums, that is, the resume states that are not marked as
+    /// fresh.
     pub(super) fn resuming(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.returning().filter(|resume| !resume.fresh)
     }
@@ -246,8 +248,8 @@ impl Members {
         Some(member)
     }
 
-    /// Returns the names of the job and of a member, which may just have departed; without a member, only those of the
-    /// job.
+    /// Returns the names of the job and of a member, which may just have departed. If `member` is `None`, returns only
+    /// the names of the job.
     pub(crate) fn names_of(&self, member: Option<MemberId>) -> NameRepr {
         self.names.of(member)
     }
@@ -258,8 +260,8 @@ impl Members {
     }
 }
 
-/// Addresses of members that began a job before the members that hold its sums returned. The sums of these members do
-/// not count when the next incarnation of the job is completed.
+/// Addresses of members that began a job before the members that hold its sums returned. The sums of these members are
+/// ignored when the next incarnation of the job is completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dismissed([Option<SocketAddrV4>; MAX_MEMBERS]);
 

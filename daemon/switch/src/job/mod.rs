@@ -74,13 +74,13 @@ pub(crate) struct Job {
     /// Whether the job is complete: all workers that it waits for have joined, or the members from an earlier run of
     /// the switch have rejoined.
     formed: bool,
-    /// Whether the job was completed by newcomers alone and did not wait for other members, so that members with sums
-    /// of an earlier incarnation may still arrive.
+    /// Whether newcomers alone completed the job, without waiting for other members. If so, members with sums of an
+    /// earlier incarnation may still arrive.
     began_with_newcomers: bool,
     /// Members of the previous incarnation, if that incarnation gave way to the history of this one (M-9). Empty once
     /// the job is complete.
     dismissed: Dismissed,
-    /// Whether a sum that members supply is also sent to the parent, because other members of the parent lack it.
+    /// Whether a sum that members supply is also sent to the parent, for other members of the parent that lack it.
     sends_replay_up: bool,
     /// Round at which the parent resumed this switch (H-5). At that time, the parent may already have had results of
     /// this round and of earlier rounds. `None` if the parent did not resume the switch.
@@ -90,7 +90,7 @@ pub(crate) struct Job {
     pinned_threshold: Option<u16>,
     /// Threshold H of the topmost switch, if the job is asynchronous and has a parent.
     threshold_above: Option<u16>,
-    /// Number of results so far, which replenish the repeat budgets of the members.
+    /// Number of results of the job so far. Each result replenishes the repeat budgets of the members.
     results: u64,
     round_times: RoundTimes,
     digests: Digests,
@@ -115,7 +115,7 @@ pub(crate) struct Beginning {
     pub(crate) created: Instant,
     /// Epoch of this incarnation.
     pub(crate) epoch: u64,
-    /// Position of the first round, which counts rounds without wrapping.
+    /// Position of the first round.
     pub(crate) position: Position,
     pub(crate) has_key: bool,
     pub(crate) tag_key: Option<TagKey>,
@@ -125,8 +125,8 @@ pub(crate) struct Beginning {
     pub(crate) memory: Memory,
 }
 
-/// Returns the number of members that a job with `workers` declared workers may have. Members from an earlier run of
-/// the switch count towards this number, too.
+/// Returns the maximum number of members of a job with `workers` declared workers. Members from an earlier run of the
+/// switch also count towards this limit.
 fn max_members(workers: u16) -> u32 {
     if workers > 0 { u32::from(workers) } else { MAX_MEMBERS as u32 }
 }
@@ -285,7 +285,7 @@ impl Job {
         self.history.epoch()
     }
 
-    /// Returns whether the job is complete, so that rounds can finish.
+    /// Returns whether the job is complete. Rounds can finish only if it is.
     pub(crate) fn is_formed(&self) -> bool {
         self.formed
     }
@@ -305,10 +305,10 @@ impl Job {
     }
 
     /// Compares a Join with the job. For the first field that differs, returns the status that names the field, and the
-    /// value of the job.
+    /// job's value of the field.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
-        // The vector of a job in parts is longer than that of each part.
+        // A whole vector is longer than each of its parts, so a different `part` is reported as a different length.
         if join.gradient_len != layout.gradient_len() || join.part != self.is_part() {
             Some((Status::GradientLenMismatch, layout.gradient_len()))
         } else if join.segment_floats != layout.segment_floats() {
@@ -416,7 +416,7 @@ impl Job {
     pub(crate) fn threshold(&self) -> u16 {
         match &self.rounds {
             Rounds::Synchronous(_) => self.threshold_among(self.members.present()),
-            // In a tree, a member may stand for several workers.
+            // In a tree, a member may represent several workers.
             Rounds::Asynchronous(_) => {
                 let workers = self.members.weight().max(u32::from(self.awaited_workers()));
                 let own = workers.clamp(1, u32::from(u16::MAX)) as u16;
@@ -434,8 +434,8 @@ impl Job {
         }
     }
 
-    /// Returns whether the topmost switch forms the sums of an asynchronous job, so that this switch only passes on
-    /// vectors and aggregates.
+    /// Returns whether the topmost switch, rather than this switch, forms the sums of an asynchronous job. If so, this
+    /// switch only passes on vectors and aggregates.
     pub(crate) fn passes_on(&self) -> bool {
         self.has_parent && self.rounds.asynchronous().is_some()
     }
@@ -584,7 +584,7 @@ impl Job {
         aggregates.is_some_and(|aggregates| aggregates.lower_threshold(threshold, is_pinned))
     }
 
-    /// Returns the income that replenishes the repeat budgets of the members.
+    /// Returns the quantities from which the repeat budgets of the members are replenished.
     pub(crate) fn income(&self, now: Instant, lease: Duration) -> Income {
         Income { segments: self.layout.segment_count(), results: self.results, now, lease }
     }
@@ -623,9 +623,9 @@ impl Job {
         }
     }
 
-    /// Returns the round at which a member continues after its round is over: the earliest round that is kept and in
-    /// which the member takes part. If the member continued at a later round, the earlier one would never finish, or
-    /// the member would miss its sum.
+    /// Returns the round at which a member continues if its round is over: the earliest kept round in which the member
+    /// takes part. If the member continued at a later round, the earlier one would never finish, or the member would
+    /// miss its sum.
     pub(crate) fn next_round_of(&self, id: MemberId) -> Round {
         let current = self.rounds.numbers().current();
         let awaits = |round: Round| self.members.get(id).is_some_and(|member| member.awaits(round));
@@ -646,9 +646,9 @@ impl Job {
         }
     }
 
-    /// Returns the first round that no packet of the job in flight can name. A member that has the results of the
+    /// Returns the first round that no in-flight packet of the job can name. A member that has the results of the
     /// newest round may have sent contributions to the round after it. If that member is a switch, it may also have
-    /// opened the following round, and a worker that has joined that switch since then starts one round later still.
+    /// opened the following round, and a worker that has joined that switch since then starts one round after that.
     pub(crate) fn next_unnamed_round(&self) -> Round {
         self.rounds.numbers().next().plus(if self.members.had_switches() { 3 } else { 1 })
     }
@@ -692,7 +692,7 @@ impl Job {
         self.taken_up
     }
 
-    /// Returns the number of levels of switches in the tree below this switch, including this switch.
+    /// Returns the number of switch levels up to and including this switch.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
     }

@@ -2,7 +2,7 @@
 //! the segment is finished. The bits of a sum then depend on the contributions, not on their order of arrival.
 //!
 //! Round r + 1 of a segment opens when round r is finished, so one kept contribution for each member and segment is
-//! enough. The job therefore stores one vector for each member that it may have, behind the sums of the two rounds.
+//! enough. The job therefore stores one vector for each member that it may have, after the sums of the two rounds.
 
 use core::net::Ipv4Addr;
 
@@ -22,10 +22,10 @@ pub(crate) struct MemberOrder {
     /// Keys, indexed by member id. The key of a departed member is kept, because open segments may hold its
     /// contributions.
     keys: [OrderKey; MAX_MEMBERS],
-    /// For each parity, all ids in the order that applied when the round opened. A new member that gets the id of a
+    /// For each parity, all ids in the order that was fixed when the round opened. A new member that gets the id of a
     /// departed member does not change the order of an open round.
     ids: [[MemberId; MAX_MEMBERS]; 2],
-    /// Ids that were ever assigned to members.
+    /// Ids that have been assigned to a member at any time.
     known: MemberSet,
     /// For each parity, the number of ids at the beginning of the order that were never assigned to a member.
     unknown: [usize; 2],

@@ -18,11 +18,11 @@ pub(super) struct Partials {
     number: Round,
     /// Index (0 or 1) of the buffer to which vectors are added.
     filling: usize,
-    /// Number of vectors admitted to that buffer.
+    /// Number of vectors admitted to the buffer that is being filled.
     vectors: u16,
-    /// Number of worker gradients in these vectors.
+    /// Number of worker gradients in the vectors admitted to the buffer that is being filled.
     contributions: u16,
-    /// Number of these vectors that have not been added completely yet.
+    /// Number of vectors that have been admitted to the buffer that is being filled but not yet added completely.
     unadded: u16,
     /// Number of worker gradients in the partial sum that is being sent to the parent, if any. That partial sum is in
     /// the other buffer.

@@ -58,7 +58,7 @@ impl Aggregation<'_> {
         true
     }
 
-    /// Returns the position of the slot of a segment of an aggregate.
+    /// Returns the position of the slot that an aggregate uses for a segment.
     fn result_slot(&self, aggregates: &Aggregates, aggregate: Round, index: SegmentIndex) -> usize {
         let vectors = self.job.max_members() as usize + aggregates.position_of(aggregate);
         vectors * self.job.layout.segment_count() as usize + index.get() as usize

@@ -162,8 +162,7 @@ impl Numbers {
     }
 }
 
-/// State of a round that is stored. It is initialized when the round opens, and updated as members leave and segments
-/// finish.
+/// State of a stored round. It is initialized when the round opens, and updated as members leave and segments finish.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenRound {
     pub(crate) round: Round,
@@ -171,7 +170,7 @@ pub(crate) struct OpenRound {
     pub(crate) participants: MemberSet,
     /// Number of contributions that complete a segment.
     pub(crate) threshold: u16,
-    /// Number of segments without a result.
+    /// Number of segments that do not have a result yet.
     pub(crate) unfinished: u32,
     /// Source of the sum, if the round replays a finished sum for members that lack it.
     pub(crate) replay: Replay,
@@ -180,7 +179,7 @@ pub(crate) struct OpenRound {
 }
 
 impl OpenRound {
-    /// Returns whether all participants left before the round was finished.
+    /// Returns whether all participants have left although the round is not finished.
     pub(crate) fn is_left(&self) -> bool {
         self.participants.is_empty() && self.unfinished > 0
     }
@@ -205,7 +204,7 @@ pub(crate) struct Synchronous {
     numbers: Numbers,
     /// The two rounds that can be stored at once, indexed by parity.
     alive: [OpenRound; 2],
-    /// Latest rounds whose opening and end were passed to the flight recorder.
+    /// Latest round whose opening was passed to the flight recorder, and latest round whose end was passed to it.
     recorded: Recorded,
     /// Order in which contributions are added, in an ordered job.
     order: Option<MemberOrder>,
@@ -248,8 +247,8 @@ impl Synchronous {
         rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
     }
 
-    /// Returns whether a round is open or may be opened. A round takes the memory of the round two before it, which
-    /// must be finished.
+    /// Returns whether a round is open or may be opened. A round reuses the memory of the round two rounds earlier,
+    /// which must be finished.
     pub(super) fn has_slot_for(&self, round: Round) -> bool {
         let parity = round.parity();
         let kept = &self.alive[parity];

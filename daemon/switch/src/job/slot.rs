@@ -10,7 +10,7 @@ use crate::ids::{MemberId, MemberSet};
 pub(super) enum SlotState {
     Empty,
     Open,
-    /// The members' sum is complete; the result of the parent is awaited.
+    /// The sum of the members' contributions is complete, and the switch waits for the parent's result.
     Partial,
     Done,
 }
@@ -59,8 +59,8 @@ impl Slot {
         self.contributors.contains(member)
     }
 
-    /// Returns the members that an open round waits for in this segment. The set is empty if no contribution to the
-    /// segment has arrived.
+    /// Returns the members whose contributions to this segment an open round waits for. The set is empty if no
+    /// contribution to the segment has arrived.
     pub(crate) fn missing(&self, open: &OpenRound, generation: Generation) -> MemberSet {
         if self.generation == generation && self.is_open(open.round) {
             open.participants.difference(self.contributors)
@@ -70,12 +70,12 @@ impl Slot {
     }
 }
 
-/// Identifier of the incarnation of a job, or of the vector, to which a slot belongs.
+/// Identifier of the job incarnation or the vector to which a slot belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation(u64);
 
-/// Source of generations: one for each incarnation and each Reset of a job, and in asynchronous jobs one for each
-/// vector. No number is used twice, so slots never need to be cleared.
+/// Source of generations. Each incarnation and each Reset of a job takes a new generation, and so does each vector of
+/// an asynchronous job. No generation is used twice, so slots never need to be cleared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Generations(Generation);
 

@@ -69,8 +69,9 @@ impl Job {
         aggregates.kept_after(history).or_else(|| self.aggregate_ahead(history))
     }
 
-    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch. If this
-    /// switch has a parent, an earlier run of this switch may have sent these sums to the member.
+    /// Returns the next aggregate of a member that is ahead of this switch, that is, has sums whose results have not
+    /// arrived at this switch. If this switch has a parent, an earlier run of this switch may have sent these sums to
+    /// the member.
     fn aggregate_ahead(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| self.has_parent)?;
         let (chain, epoch) = (self.history.chain(), self.epoch());
@@ -101,8 +102,8 @@ impl Job {
             return admitted;
         }
         match resume.and_then(|resume| Some((resume.history, self.round_after(resume.history)?))) {
-            // The member still awaits the sum. With a later history, it has received the sum and must not receive it
-            // again.
+            // The member still awaits the sum. A member with a later history has already received the sum and must not
+            // receive it again.
             Some((_, round)) if is_replaying && round == admitted.round => admitted,
             Some((history, round)) if !round.is_before(admitted.round) => {
                 Start { standing: Standing::Resumed, round, history }
@@ -146,14 +147,14 @@ impl Job {
         self.rounds.open_rounds().map(|open| open.round).find(|round| self.is_deserted(*round))
     }
 
-    /// Returns whether the parent waits for a round whose results no member will request, so that this switch has to
-    /// finish it.
+    /// Returns whether the parent waits for a round whose results no member will request. If so, this switch has to
+    /// finish the round.
     pub(crate) fn waits_for_no_member(&self) -> bool {
         self.deserted_round().or(self.vacant_round()).is_some()
     }
 
-    /// Discards rounds without participants, because members that join later would wait for them forever. If there is a
-    /// parent, such a round is kept until the parent finishes it.
+    /// Discards rounds without participants, because members that join later would wait for them forever. If the switch
+    /// has a parent, it keeps such a round until the parent has finished it.
     pub(super) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.rounds.numbers().newest() else { return };
         for round in [newest.previous(), newest] {

@@ -54,7 +54,7 @@ impl Aggregation<'_> {
         Ok(if is_last { self.job.admit_vector(member, seg.contributions) } else { None })
     }
 
-    /// Returns the position of the slot of a segment in the vector that a member is sending.
+    /// Returns the position of the slot that the vector of a member uses for a segment.
     fn staged_slot(&self, member: MemberId, index: SegmentIndex) -> usize {
         member.get() * self.job.layout.segment_count() as usize + index.get() as usize
     }

@@ -382,7 +382,7 @@ fn an_expelled_member_resumes_if_the_results_it_missed_are_kept() {
     assert_eq!(standing(&mut switch, 2, resumes(0, 3, history_after(3))), (Status::Success, 3));
     let sent = switch.control(2, 9, ControlBody::Help(set(3, &[ALL])));
     assert_eq!(sent[1..], results(&[2], 3, 1, 1.0));
-    // Within a lease after the beginning of the job, the next member would count as one of the earlier run.
+    // For one lease after the job was created, the switch would treat the next member as a member of the earlier run.
     for _ in 0..8 {
         switch.sleep(u64::from(LEASE_MS) / 4);
         switch.control(1, 0, ControlBody::HEARTBEAT);
@@ -602,8 +602,8 @@ impl Comparison {
         self.check_published(&sent);
     }
 
-    /// Checks that each member receives the result of each finished aggregate at once, and that the aggregate is the
-    /// sum of exactly its vectors.
+    /// Checks that each member immediately receives the result of each finished aggregate, and that the aggregate is
+    /// the sum of exactly its vectors.
     fn check_published(&mut self, sent: &[Sent]) {
         let results: Vec<_> = sent.iter().filter(|sent| matches!(sent, Sent::Result { .. })).collect();
         let members: Vec<_> = self.model.senders.keys().copied().collect();

@@ -160,13 +160,13 @@ impl Client {
     }
 }
 
-/// Makes both members join a job of two, and returns its first round.
+/// Makes both members join a job of two members, and returns its first round.
 fn enter_all(world: &mut World, clients: &mut [Client; 2]) -> u32 {
     let answers = clients.each_mut().map(|client| client.enter(world, 2));
     ack(&answers[1]).round.get()
 }
 
-/// Returns a job of two with members 1 and 2.
+/// Returns a job that has the members 1 and 2.
 fn formed(tagged: bool) -> (World, [Client; 2]) {
     let mut world = World::new();
     let mut clients = [Client::new(1, tagged), Client::new(2, tagged)];
@@ -176,7 +176,7 @@ fn formed(tagged: bool) -> (World, [Client; 2]) {
     (world, clients)
 }
 
-/// Makes both members sum a round, and checks the sum and its tags. The switch may send other packets, too.
+/// Makes both members sum a round, and checks the sum and its tags. The switch may also send other packets.
 fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
     let epoch = world.state().iter().find(|job| job.job == JOB).expect("the job should exist").boot;
     clients[0].contribute(world, round);
@@ -580,7 +580,7 @@ proptest! {
         check_round(&mut world, &clients, 0);
         assault(&mut world, &attacks[1]);
         check_round(&mut world, &clients, 1);
-        // Attacks in the middle of a round.
+        // Attack in the middle of a round.
         clients[0].contribute(&mut world, 2);
         assault(&mut world, &attacks[2]);
         check_round(&mut world, &clients, 2);
@@ -597,7 +597,7 @@ proptest! {
         clients[1].enter(&mut world, 2);
         assault(&mut world, &attacks[6]);
         check_round(&mut world, &clients, round + 1);
-        // No packet of this run is accepted in the next run, which has another boot id and other nonces.
+        // No packet of this run is accepted in the next run, which has a different boot id and different nonces.
         let mut world = world.restarted(BOOT + 1, [2; 16]);
         assault(&mut world, &attacks[7]);
         assert_eq!(world.state(), []);

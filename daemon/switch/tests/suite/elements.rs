@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// The last summand decides how the sum is rounded: if the sum was rounded after each addition, it would stay at 256.
+/// The sum is 258, because it is rounded only once. If it were rounded after each addition, it would stay at 256.
 #[test]
 fn a_sum_of_many_small_contributions_does_not_stall() {
     let bf16 = ElementTypes::uniform(ElementType::Bf16);
@@ -170,7 +170,7 @@ fn a_late_sum_of_an_earlier_incarnation_is_stale_whatever_its_length() {
     let sum = packet(types.results(), 0, (1 << 24) - 5, &[1.0, 2.0]);
     let sent = switch.send(1, Class::Data, &sum);
     assert!(matches!(sent[..], [Sent::Ack { status: Status::StaleRound, .. }]), "{sent:?}");
-    // In the present round, the length is wrong.
+    // In the current round, a packet of this length is refused.
     let sent = switch.send(1, Class::Data, &packet(types.results(), 0, 0, &[1.0, 2.0]));
     assert!(matches!(sent[..], [Sent::Ack { status: Status::LengthMismatch, .. }]), "{sent:?}");
 }

@@ -6,7 +6,7 @@ use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode, Status};
 use iswitch_switch::{Config, Counters};
 
-/// Job of a tenant that attacks the others, and its two members.
+/// Job of a tenant that attacks the other tenants, and its two members.
 const ATTACKER: u32 = 6;
 const ATTACKERS: [u8; 2] = [101, 102];
 /// Number of floats in a full segment.
@@ -41,7 +41,7 @@ fn frame(switch: &mut Harness, host: u8, class: Class, packets: &[Vec<u8>]) -> V
     switch.turn()
 }
 
-/// Sends all segments of a vector of ones in super-frames.
+/// Sends all segments of a vector, whose elements are all 1, in super-frames.
 fn send_vector(switch: &mut Harness, host: u8, round: u32, segments: u32, floats: usize) -> Vec<Sent> {
     let packets: Vec<_> = (0..segments).map(|index| data(index, round, &vec![1.0; floats])).collect();
     packets.chunks(40).flat_map(|packets| frame(switch, host, Class::Data, packets)).collect()
@@ -93,8 +93,8 @@ fn results(sent: &[Sent]) -> impl Iterator<Item = &Sent> {
     sent.iter().filter(|sent| matches!(sent, Sent::Result { .. }))
 }
 
-/// Returns the maximum number of packets, sent to all members together, that queued work may send in a turn. The last
-/// step may exceed the limit, because it begins before the limit is reached.
+/// Returns the maximum number of packets, counted over all members, that queued work may send in a turn. The last step
+/// may exceed the limit, because it begins before the limit is reached.
 fn most_in_a_turn(members: usize) -> usize {
     2 * (MAX_WORK_COST / WORK_COST_PER_DATAGRAM) as usize + members
 }
@@ -128,7 +128,7 @@ fn a_flood_of_fbcasts_does_not_prevent_rounds_from_completing() {
     join_attackers(&mut switch);
     let mut sent = Vec::new();
     for _ in 0..5 {
-        // The second member of each job is silent, and all of them are expelled in the same turn.
+        // The second member of each job is silent, and the switch expels all these members in the same turn.
         switch.now_ms += u64::from(LEASE_MS) / 4;
         for job in 0..JOBS {
             let heartbeat = control(100 + u32::from(job), 0, ControlBody::HEARTBEAT);

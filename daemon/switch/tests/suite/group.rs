@@ -314,7 +314,7 @@ fn a_member_that_needs_help_in_several_rounds_receives_results_by_unicast() {
     let lost = |event: &Event| matches!(event, Event::GroupLost { member: 1, .. });
     assert_eq!(world.harness.events().iter().filter(|event| lost(event)).count(), 1);
     assert_eq!(world.round(&[1, 2, 3], round + 1), [0, 2]);
-    // A late confirmation does not count before the group is offered again.
+    // A late confirmation has no effect until the group is offered again.
     world.control(2, ControlBody::Heard { nonce: 0 });
     assert_eq!(world.hearing(), [1, 3]);
     world.live(1000, 3);

@@ -38,7 +38,7 @@ fn no_worker_starts_before_all_workers_of_all_racks_have_joined() {
 fn partial_sums_go_up_and_results_come_down() {
     let mut tree = Tree::formed();
     tree.take();
-    // Only two rounds: a third one would wait for the other segments of the first.
+    // Only two rounds are possible, because a third round would wait for the other segments of the first round.
     for round in 0..2 {
         tree.contribute(1, 1, round);
         tree.contribute(1, 2, round);

@@ -32,7 +32,7 @@ fn last_sum(sent: &[Sent]) -> Option<u32> {
     })
 }
 
-/// Three numbers whose sum is 0 in the order of the hosts, and 1 or 0 in other orders.
+/// Three numbers whose sum is 0 if they are added in the order of the hosts, and 0 or 1 in any other order.
 const LOSSY: [f32; 3] = [1e8, 1.0, -1e8];
 
 const ARRIVALS: [[u8; 3]; 6] = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];

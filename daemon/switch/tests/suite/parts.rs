@@ -235,7 +235,7 @@ fn a_child_switch_passes_on_the_length_of_the_part_that_its_parent_expects() {
     assert_eq!(child.switch.jobs().count(), 0);
     let other = JoinRepr { gradient_len: 3, ..part(2) };
     assert_eq!(child.join(1, other).status, Status::Success);
-    // Once the job of the parent may have ended, the parent is asked again.
+    // After a while, the job of the parent may have ended, so the switch asks the parent again.
     let mut later = Child::new();
     later.join(1, part(1));
     let request = later.join_of_child();

@@ -99,7 +99,7 @@ fn all_former_members_resume_with_new_round_numbers() {
     assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
     switch.round(&[1, 2], BASE);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
-    // A packet of the earlier run cannot be mistaken for one of this run.
+    // A packet of the earlier run cannot be mistaken for a packet of this run.
     let late = switch.data(1, 2, NEXT, &[9.0]);
     assert!(matches!(late[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]), "{late:?}");
 }
@@ -246,7 +246,7 @@ fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -
 #[test]
 fn no_claimed_rounds_lead_a_job_back_to_past_rounds() {
     let mut switch = after_a_job();
-    // Modulo 2^24, the claims are less than half of the range apart. The second one lies before the first round.
+    // Modulo 2^24, the claims are less than half of the range apart. The second claim lies before the first round.
     let ahead = NEXT_BASE + (1 << 23) - 300;
     let behind = Round::new(NEXT_BASE).minus(301).get();
     let first = first_round_of(&mut switch, [ahead, behind], [LATEST; 2]);
@@ -502,13 +502,13 @@ fn newcomers_that_outnumber_resuming_members_do_not_take_over_the_job() {
 fn a_job_yields_to_a_resumed_history_once_and_only_in_its_first_lease() {
     let (mut switch, _) = newcomer_first();
     let epoch = switch.switch.epoch_of(JOB);
-    // A Join without a history, with a known one, or with one whose sums the member does not hold, changes nothing.
+    // A Join changes nothing if it has no history, a known history, or a history whose sums the member does not hold.
     let known = after_rounds(&switch, 1);
     let fresh = undeclared(LATEST, BEHIND).resume.map(|resume| ResumeRepr { fresh: true, ..resume });
     for (host, resume) in [(2, None), (3, Some(known)), (4, fresh)] {
         send_join(&mut switch, host, JoinRepr { resume, ..join(0) });
     }
-    // A refused Join changes nothing, either.
+    // A refused Join changes nothing either.
     let sent = switch.control(5, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..undeclared(LATEST, 0) }));
     assert!(matches!(sent[..], [Sent::Ack { status: Status::GradientLenMismatch, .. }]), "{sent:?}");
     assert_eq!(switch.switch.epoch_of(JOB), epoch);
@@ -554,7 +554,7 @@ fn an_asynchronous_job_also_yields_to_a_resumed_history() {
     switch.join(9, asynchronous(None));
     let sent = switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
     assert!(is_dismissed(&sent, 9), "{sent:?}");
-    // Member 9 claims to be further ahead than all others.
+    // Member 9 claims to be further ahead than all other members.
     let far =
         ResumeRepr { round: Round::new(NEXT + 1000), history: 77, ..undeclared(LATEST, 0).resume.unwrap() };
     send_join(&mut switch, 9, JoinRepr { instance: 101, ..asynchronous(Some(far)) });
@@ -567,7 +567,7 @@ fn an_asynchronous_job_also_yields_to_a_resumed_history() {
 }
 
 /// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may rely on the
-/// answer of the first one.
+/// answer of the first incarnation.
 #[test]
 fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };

@@ -1,4 +1,5 @@
-//! Tests of requirements of `SPEC.md` that no other module of this suite covers alone, in the order of its sections.
+//! Tests of the requirements of `SPEC.md` that no other module of this suite covers, in the order of the sections of
+//! `SPEC.md`.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -259,7 +260,7 @@ impl Rack {
         (partials, requests)
     }
 
-    /// Returns the requests that the parent receives at this moment: the action and the id of each.
+    /// Returns the action and the id of each request that the switch sends to the parent now.
     fn requests(&mut self) -> Vec<(Action, u32)> {
         self.switch.handle_timeout(self.now());
         let mut requests = Vec::new();

@@ -52,7 +52,7 @@ fn a_non_member_above_its_rate_causes_neither_answer_nor_event() {
     assert_eq!(answers as u64, SOURCE_BURST);
     assert_eq!(switch.counters().drops(DropReason::RateLimited), 1000 - SOURCE_BURST);
     assert!(switch.events().is_empty(), "queries and dropped packets should cause no event");
-    // Invalid packets are limited, too.
+    // Invalid packets are also limited.
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &[99; 12]), 0);
     assert_eq!(send(&mut switch, &from(1, 1), Class::Data, &data(0, 0, &[1.0, 1.0])), 0);
     assert_eq!(switch.counters().drops(DropReason::UnknownMember), 0);
@@ -168,7 +168,8 @@ fn a_storm_of_forged_joins_does_not_affect_members() {
     for round in 0..2000 {
         for (host, others_wait) in [(1, true), (2, true), (3, false)] {
             for _ in 0..20 {
-                // Knuth's MMIX generator: addresses, ports, jobs and sizes of all kinds, the members' job too.
+                // Knuth's MMIX generator produces arbitrary addresses, ports, jobs and sizes, including the job of the
+                // members.
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let sender = from((random >> 32) as u32, (random >> 16) as u16);
@@ -349,7 +350,7 @@ fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
 #[test]
 fn keyless_jobs_leave_capacity_for_keyed_jobs() {
     let (mut switch, key) = with_key(MAX_JOBS);
-    // One non-member with a proven address takes all capacity of jobs without a key.
+    // One non-member with a proven address uses up the capacity for jobs without a key.
     let mut taken = 0;
     for job in 1000..1000 + MAX_JOBS as u32 {
         let packet = control(job, 1, ControlBody::Join(join(1)));
@@ -439,7 +440,7 @@ fn the_number_of_jobs_per_source_is_limited() {
     assert_eq!(ask(&mut switch, 1, (1, 1), 2), Status::Success);
     assert_eq!(ask(&mut switch, 2, (1, 2), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
-    // A complete job still counts for the source, until another source has a member in it.
+    // A complete job counts towards the quota of its source until another source has a member in the job.
     assert_eq!(ask(&mut switch, 1, (1, 4), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
     assert_eq!(ask(&mut switch, 2, (2, 1), 2), Status::Success);

@@ -668,7 +668,7 @@ fn a_partial_sum_may_contain_many_gradients() {
 }
 
 proptest! {
-    /// The result is the sum of the two contributions, whatever other bytes members and non-members send.
+    /// The result is the sum of the two contributions, regardless of the other bytes that members and non-members send.
     #[test]
     fn arbitrary_bytes_cause_no_panic_and_change_no_sum(
         noise in proptest::collection::vec(

@@ -82,7 +82,7 @@ pub struct AckRepr<'a> {
     pub member: u16,
     /// Number of members in the job.
     pub members: u16,
-    /// Threshold H that applies to the next round.
+    /// Threshold H for the next round.
     pub threshold: u16,
     /// Answer to a Join: the round at which the member starts. Answer to a Confirm: the aggregate that includes the
     /// vector, if `expected` is 1. Otherwise: the round that the status refers to, see [`Status`].
@@ -95,7 +95,7 @@ pub struct AckRepr<'a> {
     pub formed: bool,
     /// Whether the switch has lost its parent, without which it delivers no new sums.
     pub orphaned: bool,
-    /// Whether a member set the threshold H, so that H does not follow the number of members.
+    /// Whether a member has pinned the threshold H. If not, H follows the number of members.
     pub pinned: bool,
     /// Answer to a Join in which [`part`](super::JoinRepr::part) is set: number of parts into which the switch divides
     /// long vectors, from 1 to [`MAX_PARTS`]. Otherwise 1.

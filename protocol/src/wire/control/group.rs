@@ -1,5 +1,5 @@
-//! Group, Probe and Heard: messages that announce the multicast group of a job, and that show whether a member receives
-//! packets to it.
+//! Group, Probe and Heard: messages that announce the multicast group of a job and show whether a member receives the
+//! packets that are sent to the group.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 

@@ -44,7 +44,7 @@ pub(super) const FRESH: u8 = 32;
 const GROUPS: u8 = 64;
 const PART: u8 = 128;
 const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | GROUPS | PART;
-// An unassigned flag would have to be refused (C-3).
+// If a flag were unassigned, the parser would have to refuse it (C-3).
 const _: () = assert!(ALL_FLAGS == u8::MAX);
 
 /// Mode of a job: how contributions are admitted.
@@ -96,8 +96,7 @@ pub struct JoinRepr {
     pub gradient_len: u32,
     /// Number of floats in each segment; the last segment may have fewer.
     pub segment_floats: u16,
-    /// Number of workers that the job starts with: no round completes before that number of workers has joined. Zero
-    /// means that the job starts at once.
+    /// Number of workers that must join before a round can complete. Zero means that the job does not wait for workers.
     pub workers: u16,
     /// Element types of contributions and results.
     pub elements: ElementTypes,

@@ -8,7 +8,7 @@ use core::fmt;
 pub enum Limit {
     /// Number of jobs of the switch.
     Jobs = 1,
-    /// Number of jobs of a switch with a parent. Each job needs its own port to the parent.
+    /// Number of jobs of a switch with a parent: each job needs its own port to the parent.
     UplinkJobs = 2,
     /// Number of jobs without a key, on a switch that holds keys.
     KeylessJobs = 3,
@@ -164,7 +164,7 @@ mod tests {
         }
         let largest = Exceeded { limit: Limit::Memory, value: u64::MAX }.to_wire();
         assert_eq!(Exceeded::from_wire(largest).map(|it| it.value), Some(u64::MAX >> 8));
-        // Older switches send zero, newer ones may name other limits.
+        // Older switches send zero, and newer switches may name limits that this version does not know.
         assert_eq!((Exceeded::from_wire(0), Exceeded::from_wire(200 << VALUE_BITS)), (None, None));
     }
 

@@ -95,7 +95,8 @@ pub enum Action {
     Halt = 7,
     /// Report success, or the reason for a failure.
     Ack = 8,
-    /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate took it.
+    /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate contains the
+    /// contribution.
     Confirm = 9,
     /// Report a digest of the weights after a round, which the switch compares with those of the other members.
     Digest = 10,
@@ -150,12 +151,12 @@ pub enum ControlBody<'a> {
     Join(JoinRepr),
     /// Leave the job.
     Leave,
-    /// Clear the job; all of its members join again.
+    /// Clear the job; all of its members rejoin.
     Reset {
         /// Epoch of the incarnation of the job to clear; zero for the current one.
         boot: u64,
     },
-    /// Pin the threshold H, starting with the next round.
+    /// Pin the threshold H from the next round on.
     SetH {
         /// Threshold H; zero lets H follow the number of members again.
         threshold: u16,
@@ -164,7 +165,7 @@ pub enum ControlBody<'a> {
     FBcast(RangeRepr),
     /// Request the results of the segments in the set. An empty range only renews the lease.
     Help(SegmentSetRepr<'a>),
-    /// Sent to the switch: suspend the job. Sent by the switch: the job is suspended.
+    /// From a member to the switch: suspend the job. From the switch to a member: the job is suspended.
     Halt,
     /// Outcome of a request.
     Ack(AckRepr<'a>),
@@ -184,13 +185,13 @@ pub enum ControlBody<'a> {
         /// Number of the Probe; zero asks for a Probe.
         nonce: u64,
     },
-    /// The names of the sender's job and of the sender.
+    /// State the name and the owner of the job, and the host name and the rank of the sender.
     Name(NameRepr),
 }
 
 impl ControlBody<'_> {
-    /// Reset of whichever incarnation of the job is current. If it is retransmitted, it may clear the next incarnation
-    /// too.
+    /// Reset of the current incarnation of the job. A retransmission of this packet may also clear the next
+    /// incarnation.
     pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
     /// Empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
@@ -323,9 +324,9 @@ impl<'a> ControlRepr<'a> {
     }
 }
 
-/// Writes the nonce of the Challenge `answer` into `join`, the Join that it answers, so that the Join can be sent
-/// again (requirement A-6). The Join must have no trailer. Returns false, and changes nothing, if `answer` is not a
-/// Challenge or `join` is not a Join.
+/// Copies the nonce from the Challenge `answer` into `join`, the Join that the Challenge answers, so that the Join can
+/// be repeated (requirement A-6). The Join must have no trailer. Returns false, and changes nothing, if `answer` is not
+/// a Challenge or `join` is not a Join.
 pub fn answer_challenge(join: &mut [u8], answer: &[u8]) -> bool {
     let parsed = |bytes| ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
     let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = parsed(answer) else { return false };

@@ -20,7 +20,8 @@ mod field {
     pub(super) const RESERVED: usize = 17;
 }
 
-/// Value of a Name: the names of the sender's job and of the sender. None of them has any effect on sums.
+/// Value of a Name: the name and the owner of the sender's job, and the host name and the rank of the sender. These
+/// fields do not affect any sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NameRepr {
     /// Name of the job; empty if it has none.
@@ -34,7 +35,7 @@ pub struct NameRepr {
 }
 
 impl NameRepr {
-    /// A Name in which nothing is known.
+    /// Name in which the rank is unknown and all texts are empty.
     pub const UNKNOWN: Self = Self { job: Label::EMPTY, owner: Label::EMPTY, host: Label::EMPTY, rank: None };
 
     /// Returns the length of the packet before padding, in bytes.

@@ -43,7 +43,7 @@ impl<'a> ControlPacket<'a> {
     /// trailer is valid.
     #[inline]
     pub fn is_authenticated(&self) -> bool {
-        // The flags of another protocol version may have another meaning.
+        // In other protocol versions, the flags may have different meanings.
         self.version() == PROTOCOL_VERSION && self.flags() & AUTHENTICATED != 0
     }
 

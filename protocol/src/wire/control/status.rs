@@ -8,11 +8,11 @@ pub enum Status {
     Success = 0,
     /// The packet could not be parsed.
     Malformed = 1,
-    /// The packet has another version of the control protocol; `expected` is the switch's version.
+    /// The version of the control protocol in the packet differs from the switch's version, which is in `expected`.
     WrongVersion = 2,
     /// The sender is not a member of any job.
     UnknownMember = 3,
-    /// The sender is a member of another job; `expected` is that job.
+    /// The sender is a member of a job other than the one that the packet names; `expected` is the sender's job.
     ForeignJob = 4,
     /// The gradient length differs from that of the job's first Join; `expected` is the job's gradient length, in
     /// floats.
@@ -32,8 +32,8 @@ pub enum Status {
     /// The switch has no capacity for the job; `expected` is the available memory, in KiB, and `history` the limit (see
     /// [`Exceeded`](super::Exceeded)).
     NoCapacity = 11,
-    /// The named round is over and its results are no longer kept; `round` is the round at which the member may
-    /// continue.
+    /// The round that the request names is over and its results are no longer kept; `round` is the round at which the
+    /// member can continue.
     StaleRound = 12,
     /// The range of segments is empty, too long or beyond the vector; `expected` is the segment count.
     OutOfRange = 13,
@@ -51,9 +51,9 @@ pub enum Status {
     SegOutOfRange = 19,
     /// A query named a job that does not exist.
     UnknownJob = 20,
-    /// Switches are connected in a loop, or in more levels than allowed; `expected` is the maximum number of levels.
+    /// Switches are connected in a loop or form more levels than allowed; `expected` is the maximum number of levels.
     TooManyLevels = 21,
-    /// The packet is not authenticated with the job's key, or is authenticated although the job has none; `expected`
+    /// The packet is not authenticated with the job's key, or is authenticated although the job has no key; `expected`
     /// is 1 if the job has a key, otherwise 0.
     NotAuthentic = 22,
     /// The Join may be a replay or have a forged address; the sender must repeat it with the nonce in `history`.

@@ -8,19 +8,20 @@ use iswitch_conventions::{report, root};
 use crate::citations::{self, cells};
 
 const CONFORMANCE: &str = "protocol/CONFORMANCE.md";
-/// Length that the restatement of a requirement in `CONFORMANCE.md` must not reach, in characters.
+/// Upper limit of the length of a restatement of a requirement in `CONFORMANCE.md`, in characters (exclusive).
 const RESTATEMENT_CHARS: usize = 100;
 /// Prefix of the reason why a requirement, or a part of it, has no test.
 const NOT_TESTED: &str = "Not tested: ";
 
-/// Requirement with the heading of its section.
+/// Heading of the section of a requirement, and the number of the requirement.
 type Requirement<'a> = (&'a str, &'a str);
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns the requirements in a text; `id_of` returns the requirement at the beginning of a line.
+/// Returns the requirements in a text. `id_of` returns the number of the requirement at the beginning of a line, if
+/// there is one.
 fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -> Vec<Requirement<'a>> {
     let mut heading = "";
     let mut found = Vec::new();
@@ -34,12 +35,12 @@ fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -
     found
 }
 
-/// Returns the requirement that a list item of the specification states, as in `- **W-1** A packet is ours`.
+/// Returns the requirement number that a list item of the specification states, as in `- **W-1** A packet is ours`.
 fn stated(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }
 
-/// Returns the requirement of a table row, as in `| W-1 | restatement | tests |`.
+/// Returns the number of the requirement in a table row, as in `| W-1 | restatement | tests |`.
 fn of_row(line: &str) -> Option<&str> {
     let id = line.strip_prefix("| ")?.split_once(" |").map(|(id, _)| id)?;
     let (letter, number) = id.split_once('-')?;

@@ -37,7 +37,8 @@ impl Lock {
         if locked.version != package.version {
             problems.push(format!("{} is locked at {}", package.name, locked.version));
         }
-        // Which optional dependencies are locked depends on the features that the other package needs.
+        // Optional dependencies are not checked: the features that the package outside the workspace needs determine
+        // which of them are locked.
         let needed =
             package.dependencies.iter().filter(|it| it.kind.as_deref() != Some("dev") && !it.optional);
         let missing = needed.filter(|dependency| !self.satisfies(locked, dependency));

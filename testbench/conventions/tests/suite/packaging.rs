@@ -59,7 +59,7 @@ fn shellcheck_accepts_the_scripts() {
         Err(_) => {
             let line = "SKIPPED shellcheck_accepts_the_scripts: shellcheck is not installed\n";
             assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-            // Written directly, because the test harness captures the output of the print macros.
+            // The line is written directly, because the test harness captures the output of the print macros.
             std::io::stderr().write_all(line.as_bytes()).expect("standard error must be writable");
         }
     }
@@ -71,7 +71,7 @@ fn notes(version: &str, changelog: &str) -> Output {
     script.args([version, "/dev/stdin"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = script.spawn().expect("the script must start");
     let mut input = process.stdin.take().expect("standard input is a pipe");
-    // A script that has failed already reads no input.
+    // A script that has already failed reads no input.
     let _ = input.write_all(changelog.as_bytes());
     drop(input);
     process.wait_with_output().expect("the script must end")
@@ -103,7 +103,7 @@ fn release_notes_of_a_missing_or_empty_section_are_an_error() {
         assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
         assert!(error.contains(version) && error.contains(reason), "{error}");
     };
-    // A point in a version matches only a point.
+    // A dot in a version matches only a dot, not any character.
     refused("0.2x0", CHANGELOG, "has 0 sections");
     refused("0.2", CHANGELOG, "has 0 sections");
     refused("Unreleased", CHANGELOG, "is empty");

@@ -141,7 +141,7 @@ fn preprocessed(text: &str) -> Option<String> {
     let Ok(mut process) = command.spawn() else {
         let line = "SKIPPED links out of the book: python3 is not installed\n";
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-        // Written directly, because the test harness captures the output of the print macros.
+        // The line is written directly, because the test harness captures the output of the print macros.
         std::io::stderr().write_all(line.as_bytes()).expect("standard error must be writable");
         return None;
     };

@@ -10,7 +10,7 @@ use crate::citations::{self, cells, has_test};
 const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
 /// Maximum number of lines of a function in a hardware module. It is higher than elsewhere, because rust-hdl translates
-/// one function, so that the logic of a module cannot be divided.
+/// a single function of each module, so the logic of a module cannot be divided into several functions.
 const HARDWARE_LINES: usize = 90;
 
 /// Paths that may contain `unsafe` code, each with its purpose.

@@ -58,7 +58,8 @@ fn server() {
                 _ => break,
             }
         }
-        // The answer is the ready round, then a length and as many bytes, or zeros if it is too late.
+        // The answer is the ready round, then a length and as many bytes. If the newcomer is too late, zeros replace
+        // the length.
         let answer = answer.get(4..).unwrap_or_default();
         let whole = [&(STATE_LEN_BYTES as u64).to_le_bytes()[..], &[5; STATE_LEN_BYTES]].concat();
         assert!(whole.starts_with(answer) || answer == [0; 8], "{answer:?}");

@@ -14,7 +14,7 @@ pub(super) struct Census {
     /// Time at which the switch last heard each member. Packets that may or may not renew the lease are ignored, so the
     /// true time may be later.
     pub(super) heard: BTreeMap<SocketAddrV4, Instant>,
-    /// H if it is pinned.
+    /// Pinned threshold H; `None` if H is not pinned.
     pub(super) pinned: Option<u16>,
     /// H of the aggregate being filled, if the members or H have changed since it was opened.
     pub(super) open: Option<u16>,

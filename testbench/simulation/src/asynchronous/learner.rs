@@ -282,8 +282,8 @@ impl Simulation<'_> {
                 return violated(rule, detail);
             };
             if let [only] = found[..] {
-                // A vector is in only one aggregate. If several combinations match, other vectors may have the same
-                // sum.
+                // A vector is in only one aggregate, so a single match is no longer a candidate for other sums. Vectors
+                // of a larger combination remain candidates, because other vectors may have the same sum.
                 undecided.retain(|vector| *vector != only);
             }
             checked.all += 1;

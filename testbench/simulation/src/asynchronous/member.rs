@@ -63,7 +63,8 @@ pub(super) struct SimulatedWorker {
     /// Aggregate whose preceding state the worker must still fetch from a peer. The worker has missed earlier
     /// aggregates, and no peer has reached that state yet.
     pub(super) awaits_state: Option<Round>,
-    /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
+    /// Whether the worker fetched a later state than it required. That state already contains some of the sums that the
+    /// worker has yet to receive, so it skips them.
     pub(super) is_ahead: bool,
     /// Whether the worker continued with its own state because no peer had the state that it lacked, and has applied no
     /// sum since.

@@ -128,8 +128,8 @@ fn long_lease() -> u32 {
     Config::default().lease_ms
 }
 
-/// Returns the value of `declared` for stored scenarios that lack this field: their workers are never killed, and
-/// declare the world size.
+/// Returns the value of `is_declared` for stored scenarios that lack this field. Workers of these scenarios declare the
+/// world size and are never killed.
 fn declared() -> bool {
     true
 }
@@ -203,8 +203,8 @@ impl Scenario {
     }
 
     /// Shortens the turns of the switches in some of the scenarios, so that vectors and requests wait in queues. In
-    /// these scenarios, no member may leave, because the checker learns only from the first result that an aggregate is
-    /// finished.
+    /// these scenarios, no member may leave, because the checker does not learn that an aggregate is finished until the
+    /// switch sends its first result.
     fn draw_turns(&mut self, seed: u64) {
         if self.upsets.is_empty() {
             self.work_per_turn = turns::draw(seed);

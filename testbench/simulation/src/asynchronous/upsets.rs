@@ -120,7 +120,8 @@ impl Simulation<'_> {
         let acting = &mut self.workers[worker];
         acting.is_running = false;
         acting.inbox.clear();
-        // TCP waits in the same way (RFC 9293 section 3.4.3).
+        // A process that reuses the port starts when no packet sent from it can be in flight, as in TCP (RFC 9293
+        // section 3.4.3).
         let delay = |after: Duration| if new_port { after } else { after.max(quiet) };
         acting.returns = return_after.map(|after| Return { at: now.plus(delay(after)), new_port });
         if let Some(number) = acting.committed.take() {

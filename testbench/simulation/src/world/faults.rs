@@ -112,7 +112,7 @@ impl World<'_> {
         while let Some(Waiting { packet, peer, group, .. }) = self.process(node).next_waiting() {
             match node {
                 Node::Switch | Node::Rack(_) => self.give(node, packet, (peer, None))?,
-                // Another process may have replaced it.
+                // Another process may have replaced the one that was paused.
                 Node::Worker(_) => self.arrive_at_member(packet, (peer, group), false)?,
             }
         }

@@ -223,7 +223,7 @@ impl World<'_> {
                 self.report.resumed += 1;
                 self.checker.resumed(boot, round);
             }
-            // The switches below follow the root.
+            // A Reset also reaches the switches below the root, but it is counted only once.
             Event::Reset { .. } if at == 0 => {
                 self.report.resets += 1;
                 self.was_reset |=
@@ -232,7 +232,8 @@ impl World<'_> {
             Event::ThresholdSet { threshold, .. } => {
                 self.report.thresholds += 1;
                 self.switches[at].is_pinned = threshold > 0;
-                // An open round keeps the threshold with which it was opened.
+                // A round that is already open keeps its earlier threshold, so the operator may have to reset the job
+                // again.
                 self.was_reset = false;
             }
             // The pinned H ended with the job. If the flag remained set, the operator would reset the job of the other

@@ -137,7 +137,7 @@ impl Row {
         [1, 2].map(|at| self.standings.reference().ratio_to(&self.standings.rows[at], |ns| *ns))
     }
 
-    /// Returns the payload that the core sums, in GB/s (10^9 bytes per second).
+    /// Returns the rate at which the core sums payload, in GB/s (10^9 bytes per second).
     fn gigabytes_per_s(&self) -> f64 {
         self.shape.payload_bytes() as f64 / self.times()[0].median
     }

@@ -77,13 +77,13 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Times with 1, 2, 4 and so on threads, measured in interleaved turns.
+/// Times with 1, 2, 4, ... threads, measured in interleaved turns.
 pub(crate) struct Table {
     standings: Standings<usize, Times>,
 }
 
 impl Table {
-    /// Measures 1, 2, 4 and so on threads, up to the number of cores.
+    /// Measures 1, 2, 4, ... threads, up to the number of cores.
     pub(crate) fn measure(turns: u32) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let counts: Vec<_> =

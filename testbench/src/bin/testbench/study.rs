@@ -20,7 +20,7 @@ use iswitch_testbench::study::tasks::{HOPPER, Method, TASKS, Task};
 
 use crate::output::{Output, exit};
 
-/// Rate of the paper's links. On slower links, the computation is stretched in proportion.
+/// Rate of the paper's links, in bits per second. On slower links, the computation is stretched in proportion.
 const PAPER_BITS_PER_S: f64 = 1e10;
 /// Time for which the computation of each algorithm of this project is measured before the replay, in seconds.
 const OWN_SECONDS: f64 = 2.0;
@@ -306,7 +306,8 @@ fn compare_elements(options: &ElementsOptions) -> Result<(), String> {
     let progress = Progress::new();
     let ElementsOptions { workers, seeds, first_seed, .. } = *options;
     for task in &options.algorithms {
-        // On CartPole, PPO reaches the maximum return with any element type.
+        // This comparison uses `HOPPER` for PPO, because PPO reaches the maximum return on CartPole with any element
+        // type.
         let task = if task.algorithm == HOPPER.algorithm { HOPPER } else { *task };
         let comparison =
             elements::measure(task, &options.wire, workers.into(), (first_seed, seeds), &progress);

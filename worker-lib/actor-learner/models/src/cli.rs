@@ -144,7 +144,7 @@ impl ServerArgs {
         start: impl AsyncFnOnce(Vec<Reserved>) -> std::io::Result<Server>,
     ) -> anyhow::Result<()> {
         let reserved = Reserved::all(&self.listen)?;
-        // Enter the sandbox before the runtime starts its threads, because they inherit the restrictions.
+        // Enter the sandbox before the runtime starts its threads, so that the threads inherit the restrictions.
         let sandbox = if self.no_sandbox { None } else { Some(confinement.enter()?) };
         runtime()?.block_on(async {
             let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];

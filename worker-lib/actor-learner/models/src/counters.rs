@@ -58,7 +58,7 @@ pub struct Stats {
     pub stale_pointers_served: u64,
     /// Number of models that the server knows.
     pub names: u64,
-    /// Number of names that readers request from a cell and that its upstream does not have yet.
+    /// Number of names that readers request from a cell although its upstream has no model for them yet.
     pub names_unknown: u64,
     /// Number of times that an unknown name was displaced by another one.
     pub names_displaced: u64,

@@ -6,11 +6,11 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names without an upstream model that a cell keeps. While readers wait for such a name, the cell
-/// queries upstream for it four times a second.
+/// Maximum number of names that a cell remembers although upstream has no model for them. While readers wait for such a
+/// name, the cell queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
-/// Default number of versions that a store keeps of each model. A reader may fall behind by this many versions while it
-/// reads one.
+/// Default number of versions that a store keeps of each model. A version is removed once this number of newer versions
+/// has been published.
 pub const VERSIONS_KEPT: usize = 4;
 /// Maximum size of an object, in bytes.
 pub const OBJECT_LEN_MAX_BYTES: u64 = 1 << 30;
@@ -26,8 +26,8 @@ pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
 
 /// Default maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Maximum number of connections beyond the connection limit that receive an error response. Any further connections
-/// are closed without a response.
+/// Maximum number of connections that receive an error response because they exceed the connection limit. Any further
+/// connections are closed without a response.
 pub const REFUSALS_MAX: usize = 64;
 /// Value of Retry-After in the response to a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -45,8 +45,8 @@ pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout after which the server disconnects a client that has stopped reading its response or sending its request
 /// body.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Minimum rate of a reader, in bytes per second. A response may take the time that it would take at this rate, plus
-/// [`STALL_TIMEOUT`].
+/// Minimum rate of a reader, in bytes per second. The server disconnects a reader that delays a response for longer
+/// than the transfer would take at this rate, plus [`STALL_TIMEOUT`].
 pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 
 /// Maximum time that a request may wait for a newer version.

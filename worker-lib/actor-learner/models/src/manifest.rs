@@ -34,8 +34,7 @@ impl Manifest {
         }
     }
 
-    /// Returns whether two manifests describe the same bytes. The versions and the times of publication may be
-    /// different.
+    /// Returns whether two manifests describe the same bytes. Ignores the versions and the times of publication.
     pub fn is_of_same_bytes(&self, other: &Self) -> bool {
         let bytes = |it: &Self| (it.len_bytes, it.sha256, it.crc32c);
         bytes(self) == bytes(other)
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn digests_match_standard_check_values() {
         let manifest = Manifest::of(3, b"123456789");
-        // Check values from the CRC catalogue and from sha256sum.
+        // The expected values come from the CRC catalogue and from `sha256sum`.
         assert_eq!(manifest.crc32c, 0xE306_9283);
         let text = "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225";
         assert_eq!(manifest.sha256.to_string(), text);

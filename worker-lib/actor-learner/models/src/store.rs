@@ -16,7 +16,7 @@ pub struct StoreOptions {
     pub versions_kept: usize,
     /// Maximum size of an object, in bytes.
     pub object_len_max_bytes: u64,
-    /// Maximum number of models, each with its own name.
+    /// Maximum number of models. All versions with the same name count as one model.
     pub names_max: usize,
 }
 

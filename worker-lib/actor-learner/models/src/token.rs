@@ -65,8 +65,8 @@ impl Token {
         if mode & OTHERS != 0 {
             return Err(TokenError::Exposed(mode));
         }
-        // Allocate the buffer at its full size, because growing it would leave copies in memory. A line may end with
-        // white space.
+        // Allocate the buffer at its full size, because growing it would leave copies in memory. The size leaves room
+        // for white space around the token.
         let len_max = 2 * TOKEN_LEN_MAX_BYTES;
         let mut text = Zeroizing::new(String::with_capacity(len_max + 1));
         let read = file.take(len_max as u64 + 1).read_to_string(&mut text);

@@ -122,7 +122,7 @@ async fn shard(cli: &Cli, address: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shard processes, which are killed when this is dropped.
+/// Shard processes, which are killed when this value is dropped.
 struct Shards {
     children: Vec<Child>,
     _folder: tempfile::TempDir,

@@ -184,7 +184,7 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     Ok(())
 }
 
-/// Prints a line of JSON. Ignores errors of a closed standard output, because other processes may still use the shard.
+/// Prints a line of JSON. Ignores the error if standard output is closed, because clients may still use the shard.
 fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
     let line = serde_json::to_string(value)?;
     let mut output = std::io::stdout().lock();

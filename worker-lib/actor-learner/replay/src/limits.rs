@@ -26,7 +26,7 @@ pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
 pub const SAMPLE_PART_ITEMS: usize = 1024;
 /// Maximum length, in bytes, of a request for which no request memory is reserved.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// Maximum size of a request, in bytes, beyond the maximum size of one payload.
+/// Number of bytes by which a request may exceed the maximum size of one payload.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
 /// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;

@@ -18,7 +18,7 @@ pub enum OptionsError {
     /// The text is not TOML, contains an unknown key, or has a value of the wrong type.
     #[error("{place}: {text}")]
     Syntax {
-        /// Name of the file that contains the text, or of the command-line option that does.
+        /// Name of the file or of the command-line option that contains the text.
         place: String,
         /// Cause of the error.
         text: String,
@@ -54,7 +54,7 @@ pub struct ShardOptions {
     pub item_max: Option<Size>,
     /// See [`ShardConfig::connections_max`].
     pub connections_max: Option<usize>,
-    /// Path of a file with one line, the [`ShardConfig::token`].
+    /// Path of a file whose only line is the [`ShardConfig::token`].
     pub token_file: Option<PathBuf>,
     /// Path of a PEM file with the certificate chain. If it is set, TCP connections must use TLS.
     pub tls_cert: Option<PathBuf>,
@@ -245,8 +245,8 @@ impl ShardOptions {
         }
     }
 
-    /// Builds the configuration of the shard. If a data directory is given without a durability, the durability is such
-    /// that acknowledged inserts survive the exit of the process.
+    /// Builds the configuration of the shard. If a data directory is given, but no durability, the durability is
+    /// [`Durability::Write`].
     ///
     /// # Errors
     /// Fails if a rate limiter would block forever, a duration is invalid, or the token cannot be read.

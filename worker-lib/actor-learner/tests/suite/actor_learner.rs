@@ -71,8 +71,8 @@ fn prioritised_dqn_learns_from_two_shards() {
 
 #[test]
 fn ddpg_learns_from_replay() {
-    // A random policy reaches about -1200. After 8,000 steps, one run in eight is still worse, also in a single
-    // process.
+    // A random policy reaches a return of about -1200. 8,000 steps are not enough: one run in eight then stays below
+    // -900, even if it trains in a single process.
     learns("ddpg --actors 2 --steps 20000", -900.0);
 }
 
@@ -85,7 +85,7 @@ fn td3_and_sac_learn_from_replay() {
 
 #[test]
 fn a2c_learns_from_rollouts_with_two_learners() {
-    // A random policy reaches about 20.
+    // A random policy reaches a return of about 20.
     learns("a2c --actors 4 --workers 2 --steps 60000", 40.0);
 }
 
@@ -99,7 +99,7 @@ fn ppo_learns_from_rollouts_with_two_learners_and_two_cells() {
 
 #[test]
 fn recurrent_ppo_learns_from_rollouts_with_two_learners() {
-    // The states of the policy travel with the rollouts. A policy without memory reaches about 40.
+    // The rollouts contain the states of the recurrent policy. A policy without memory reaches a return of about 40.
     learns("ppo --env CartPoleNoVel-v1 --actors 4 --workers 2 --steps 40000", 80.0);
 }
 
@@ -188,7 +188,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if let Some(mut parent) = self.parent.take() {
-            // The children end after their parent.
+            // The children exit when their parent has exited.
             let _ = parent.kill().and_then(|()| parent.wait());
         }
     }

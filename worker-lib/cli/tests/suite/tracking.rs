@@ -117,7 +117,7 @@ fn a_run_that_cannot_be_tracked_is_refused_once() {
     let stderr = fails(train(directory.path(), &[]).env("ISWITCH_PYTHON", "/nowhere/python3"));
     assert!(stderr.starts_with("iswitch: --track: /nowhere/python3 cannot be started ("), "{stderr}");
 
-    // Modules in the place of wandb: one that cannot be imported, and one that cannot begin a run.
+    // Replace wandb with a module that cannot be imported, and then with one that cannot begin a run.
     let path = |text: &str| {
         fs::write(directory.path().join("wandb.py"), text).unwrap();
         directory.path().display().to_string()

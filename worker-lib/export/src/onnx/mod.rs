@@ -1,4 +1,4 @@
-//! Export to the format ONNX. A single graph computes an action from an observation.
+//! Export to the ONNX format. A single graph computes an action from an observation.
 //!
 //! All values are f32, because many inference engines do not support f64. The mean of an observation is therefore
 //! represented as the sum of two constants: the nearest f32 and the remainder. The graph subtracts the nearest f32
@@ -19,14 +19,14 @@ use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
 /// Version of the file format. ONNX Runtime 1.13 and later support it.
 const IR_VERSION: i64 = 8;
-/// Version of the operator set. It is the first one that has layer normalisation.
+/// Version of the operator set, the first one that includes layer normalisation.
 const OPSET: i64 = 17;
 /// Name of the graph's input.
 const OBSERVATION: &str = "observation";
 /// Name of the graph's first output.
 const ACTION: &str = "action";
 
-/// Returns the content of a file in the format ONNX.
+/// Returns the content of a file in the ONNX format.
 pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
     let mut graph = Graph::default();
     let shape = &policy.observation_shape;
@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn attributes_with_the_value_zero_are_written() {
-        // Protocol buffers omit zeros, unless a field is optional; readers would then use the operator's default.
+        // A protocol buffer omits a field that is zero unless the field is optional. Readers would replace an omitted
+        // attribute by the operator's default.
         let bytes = int("keepdims", 0).encode_to_vec();
         assert!(bytes.windows(2).any(|pair| pair == [3 << 3, 0]), "{bytes:?}");
     }

@@ -1,4 +1,4 @@
-//! Tests of the format json. The tests use an interpreter that implements only what the documentation of the format
+//! Tests of the JSON format. The tests use an interpreter that implements only what the documentation of the format
 //! states.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Run directories of short trainings, and functions that run the command.
+//! Run directories of short training runs, and functions that run the command.
 
 use std::path::Path;
 use std::process::{Command, Output};

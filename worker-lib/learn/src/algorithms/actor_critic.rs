@@ -10,8 +10,8 @@ use crate::env::{Action, ActionSpec, EnvSpec};
 use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Lstm, Network, orthogonal};
 
 /// Separate actor and critic networks with tanh layers. The policy is either a softmax, or a diagonal Gaussian with a
-/// log standard deviation that does not depend on the observation. If the policy is recurrent, each network is preceded
-/// by a memory, whose outputs are the inputs of the network. The type contains only shapes; the layout of the
+/// log standard deviation that does not depend on the observation. If the policy is recurrent, an LSTM layer (the
+/// network's memory) precedes each network and computes its inputs. The type contains only shapes; the layout of the
 /// parameters is `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
@@ -66,7 +66,7 @@ impl ActorCritic {
     }
 
     /// Creates the networks for an environment. `hidden` contains the widths of the hidden layers of each network. If
-    /// `memory` is given, a memory with this number of units precedes each network.
+    /// `memory` is given, an LSTM layer with this number of units precedes each network.
     pub fn with_memory(env: &EnvSpec, hidden: &[usize], memory: Option<usize>) -> Self {
         let memory = memory.map(|width| Lstm::new(env.observation_dim, width));
         let inputs = memory.map_or(env.observation_dim, Lstm::width);
@@ -97,18 +97,19 @@ impl ActorCritic {
         self.observation_dim
     }
 
-    /// Returns the memory that precedes each network, if there is one.
+    /// Returns the LSTM layer that precedes each network, or `None` if the policy is not recurrent.
     pub fn memory(&self) -> Option<Lstm> {
         self.memory
     }
 
     /// Returns the number of floats in the state of a recurrent policy, which consists of the actor's state and the
-    /// critic's state; 0 without memory.
+    /// critic's state; 0 if the policy is not recurrent.
     pub fn state_len(&self) -> usize {
         self.memory.map_or(0, |memory| 2 * memory.state_len())
     }
 
-    /// Returns the parameter ranges of the actor's memory and of the critic's memory; they are empty without memory.
+    /// Returns the parameter ranges of the LSTM layers of the actor and of the critic; both are empty if the policy is
+    /// not recurrent.
     pub fn memory_ranges(&self) -> [Range<usize>; 2] {
         let (start, len) = (self.critic_range().end, self.memory.map_or(0, Lstm::parameter_count));
         [start..start + len, start + len..start + 2 * len]
@@ -159,8 +160,8 @@ impl ActorCritic {
     }
 
     /// Returns the initial parameters. Weights are orthogonal with a gain of sqrt(2), except for a gain of 0.01 in the
-    /// policy's output layer and of 1 in the value function's output layer. Biases are zero, the log standard deviation
-    /// is as given, and memories have PyTorch's initial values.
+    /// policy's output layer and of 1 in the value function's output layer. Biases are zero, each log standard
+    /// deviation is `log_std`, and LSTM layers have PyTorch's initial values.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         parameters[self.log_std_range()].fill(log_std);

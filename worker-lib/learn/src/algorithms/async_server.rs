@@ -1,5 +1,5 @@
-//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15). The server
-//! holds the model, applies each gradient when it arrives, and responds with the updated model.
+//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of figure 15 in the iSwitch paper).
+//! The server holds the model, applies each gradient when it arrives, and responds with the updated model.
 //!
 //! A gradient is not applied if it was computed from a model that is more than S updates old, where S is the staleness
 //! bound. Each worker has one TCP connection, which carries:
@@ -32,7 +32,7 @@ const CONNECT_RETRY: Duration = Duration::from_millis(20);
 /// Timeout for receiving a vector or a model. It is long, because the slowest worker may step its environments for a
 /// long time between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// Interval at which the server checks whether all workers have left.
+/// Interval at which the server checks whether it has been stopped, or the run is over and all workers have left.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Counts of the vectors that the server has received.
@@ -64,8 +64,9 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Applies a vector, unless the run is over or the vector is too stale. `made_from` is the number of the model from
-    /// which the vector was computed. Returns whether the vector was applied.
+    /// Applies a vector, unless the run is over, the vector is too stale, or it claims a model that does not exist yet.
+    /// `made_from` is the number of the model from which the vector was computed. Returns whether the vector was
+    /// applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -119,7 +120,8 @@ impl AsyncServer {
     }
 
     /// Serves workers, which may join and leave at any time. Once the run is complete or a worker has requested a stop,
-    /// notifies all workers and returns.
+    /// notifies all workers and returns. If `stop` is set, accepts no further workers, and returns when the connected
+    /// ones have left.
     ///
     /// # Errors
     /// Fails if the observer or the listener fails. If a connection fails, only that connection is closed. If a
@@ -291,7 +293,8 @@ pub struct AsyncClientOptions {
 /// Computes gradients for a server until the server reports that the run is over. Returns the number of vectors sent.
 ///
 /// # Errors
-/// Fails if an environment fails, or if the server does not respond or serves a job with other vector or model lengths.
+/// Fails if an environment fails, if the server does not respond, or if the lengths of the server's vectors and model
+/// differ from those in `options`.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

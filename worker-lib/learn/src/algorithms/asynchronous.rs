@@ -1,5 +1,5 @@
 //! Asynchronous training through the switch. The two halves of a learner run in a three-stage pipeline (section 4 of
-//! the paper, Algorithm 1).
+//! the iSwitch paper, Algorithm 1).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl LocalSide {
     }
 }
 
-/// Local half of a worker, and the worker's vectors in the form that the switch sums.
+/// Local half of a worker whose vectors a switch sums. It encodes them for the switch.
 struct SwitchedSide {
     local: LocalSide,
     codec: VectorCodec,

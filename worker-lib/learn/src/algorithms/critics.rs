@@ -255,12 +255,12 @@ impl Critics {
 pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
-    /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains the number of the critic
-    /// that estimated it.
+    /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains, for each sample, the
+    /// number of the critic that estimated this value.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
-    /// Temporal-difference errors of the first critic in the last batch.
+    /// Temporal-difference errors of the first critic in the most recent batch.
     errors: Vec<f32>,
     delta: Vec<f32>,
 }
@@ -288,12 +288,13 @@ impl CriticLoss {
         }
     }
 
-    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
+    /// Returns the first critic's temporal-difference errors in the most recent batch, which determine the replay
+    /// priorities.
     pub fn errors(&self) -> &[f32] {
         &self.errors
     }
 
-    /// Returns the targets of the last batch, `[batch]`.
+    /// Returns the targets of the most recent batch, `[batch]`.
     pub fn targets(&self) -> &[f32] {
         &self.targets
     }
@@ -320,11 +321,11 @@ impl CriticLoss {
     }
 
     /// Overwrites `gradient` with the gradient of the mean squared error between the critics' values and the targets of
-    /// [`Self::find_targets`]. The gradient is with respect to `critics`. `critics` and `gradient` both have the shape
-    /// `[parameter_count]`.
+    /// [`Self::find_targets`]. The gradient is taken with respect to `critics`. Both `critics` and `gradient` have the
+    /// shape `[parameter_count]`.
     pub fn gradient(&mut self, critics: &[f32], batch: &Batch, gradient: &mut [f32]) -> CriticReport {
         let mut report = CriticReport::default();
-        // The errors that remain are those of the first critic.
+        // The first critic is the last one processed, so `errors` then contains its errors.
         for number in (0..self.critics.count()).rev() {
             report = self.gradient_of(number, critics, batch, gradient);
         }
@@ -440,7 +441,8 @@ pub(super) mod samples {
         }
     }
 
-    /// Returns parameters of two similar critics, each of which has the smaller value for some samples.
+    /// Returns parameters of two similar critics. For some samples, the first critic has the smaller value, and for the
+    /// others the second.
     pub(crate) fn twins(critics: &Critics) -> Vec<f32> {
         let len = critics.range(0).len();
         let first = random(len, 5);
@@ -449,7 +451,8 @@ pub(super) mod samples {
         [first, second].concat()
     }
 
-    /// Returns the number of derivatives in `gradient` that differ from finite differences of `loss`.
+    /// Returns the number of derivatives in `gradient` that differ from the finite differences of `loss` by more than a
+    /// tolerance.
     pub(crate) fn outliers(
         parameters: &[f32],
         gradient: &[f32],
@@ -570,7 +573,8 @@ mod tests {
             targets_of(critics(1, Architecture::Plain), &parameters[both.range(number)], 0.0)
         };
         let first = one(0, &parameters);
-        // The last parameter is a bias. It moves the second critic's values so that those of both have the same mean.
+        // The last parameter is a bias. Changing it shifts the second critic's values until both critics have the same
+        // mean value.
         let gap: f32 = first.iter().zip(one(1, &parameters)).map(|(a, b)| a - b).sum();
         *parameters.last_mut().unwrap() += gap / (0.9 * batch.goes_on.iter().sum::<f32>());
         let second = one(1, &parameters);

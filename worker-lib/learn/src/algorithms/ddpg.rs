@@ -3,7 +3,7 @@
 //! Implementation details:
 //!
 //! 1. The actor and the critic have two layers of 128 units with layer normalisation and ReLU; the action enters the
-//!    critic at its second layer. These are the networks of the paper, with 40,327 parameters for HalfCheetah.
+//!    critic at its second layer. These are the networks of the iSwitch paper, with 40,327 parameters for HalfCheetah.
 //! 2. The actor and the critic share one aggregation: both gradients are computed at the same parameters and
 //!    concatenated in one vector. Each network has its own Adam optimiser and learning rate.
 //! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
@@ -73,7 +73,7 @@ pub struct DdpgConfig {
 }
 
 impl DdpgConfig {
-    /// Returns hyper-parameters for continuous control, with the networks of the paper.
+    /// Returns hyper-parameters for continuous control, with the networks of the iSwitch paper.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -33,9 +33,9 @@ pub struct EnvironmentSlot {
     pub episode_return: f64,
     /// Number of steps of the current episode.
     pub episode_length: u32,
-    /// Whether the last step ended the episode, by termination or truncation.
+    /// Whether the most recent step ended the episode, by termination or truncation.
     pub ended: bool,
-    /// Whether the time limit truncated the episode at the last step.
+    /// Whether the most recent step ended the episode by truncation.
     pub truncated: bool,
     /// Discounted sum of the rewards of the current episode; its variance determines how rewards are scaled.
     pub discounted_return: f64,
@@ -127,7 +127,8 @@ impl EnvironmentSlot {
         self.return_deviations = Deviations::default();
     }
 
-    /// Returns the record of the episode that the last step ended; `step` is the index of that step in the rollout.
+    /// Returns the record of the episode that the most recent step ended; `step` is the index of that step in the
+    /// rollout.
     pub fn finished_episode(&self, step: usize) -> Episode {
         Episode {
             step,

@@ -74,7 +74,7 @@ impl Limbs {
         write(value, self.summed_bits, floats);
     }
 
-    /// Returns the sum, modulo 2^128, from `floats`, the sums of its limbs over all workers.
+    /// Reconstructs a sum, modulo 2^128, from `floats`, which contains the sums of its limbs over all workers.
     pub fn read_sum(self, floats: &[f32]) -> i128 {
         read(floats, self.summed_bits)
     }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn every_member_gets_the_numbers_of_all_members() {
-        // One round suffices for 40 floats, and several are necessary for 5.
+        // With vectors of 40 floats, one round suffices; with vectors of 5 floats, several are necessary.
         for len in [40, 5] {
             let threads: Vec<_> = Loopback::group(3, len)
                 .into_iter()

@@ -109,7 +109,7 @@ impl Experience {
         factory: &EnvFactory,
     ) -> Result<Self, TrainError> {
         let schedule = options.schedule;
-        // Only the division of the environments is needed, so the rollouts have one step.
+        // The share is needed only to divide the environments, so its rollouts have one step.
         let share = Share::new(world.rank, world.size, environments, 1, 1)?;
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
@@ -144,7 +144,7 @@ impl Experience {
         })
     }
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         self.acting.spec()
     }
@@ -203,7 +203,7 @@ impl Experience {
         &self.batch
     }
 
-    /// Updates the priorities of the transitions in the last batch from their `errors`, one for each sample.
+    /// Updates the priorities of the transitions in the most recent batch from their `errors`, one for each sample.
     pub fn update_priorities(&mut self, errors: &[f32]) {
         let _phase = Phase::Sample.enter();
         let rows = self.batch.indices.chunks_exact(self.batch_per_env);
@@ -249,7 +249,7 @@ impl Experience {
             self.updates_left = file.number("updates_left")?;
         }
         if self.replays.iter().any(Replay::is_empty) {
-            // An environment that has been reset has no transitions to sample, so all environments act first.
+            // The buffer of a reset environment contains no transitions to sample, so all environments act first.
             (self.steps_left, self.updates_left) = (self.steps_left.max(1), 0);
         }
         Ok(missing)

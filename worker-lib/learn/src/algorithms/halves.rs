@@ -25,13 +25,13 @@ pub const LOSSES: usize = 4;
 /// Statistics that a worker sends with each gradient. The aggregator sums them along with the gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tail {
-    /// Number of environment steps since the last gradient.
+    /// Number of environment steps since the preceding gradient.
     pub steps: f32,
-    /// Number of episodes that ended since the last gradient.
+    /// Number of episodes that have ended since the preceding gradient.
     pub episodes: f32,
-    /// Sum of the returns of those episodes.
+    /// Sum of the returns of the episodes counted in `episodes`.
     pub returns: f32,
-    /// Sum of the lengths of those episodes, in steps.
+    /// Sum of the lengths of the episodes counted in `episodes`, in steps.
     pub lengths: f32,
     /// 1 if the worker requests that all workers stop, otherwise 0.
     pub stop: f32,
@@ -87,7 +87,7 @@ impl Tail {
 
 /// The half of a learner that differs between workers.
 pub trait LocalHalf: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's share
@@ -100,7 +100,7 @@ pub trait LocalHalf: Send {
     /// Receives the global counters after each update of a synchronous run.
     fn observe(&mut self, _counters: &Counters) {}
 
-    /// Notifies this half that the last gradient and its tail were not aggregated.
+    /// Notifies this half that its most recent gradient and the tail of that gradient were not aggregated.
     fn skipped(&mut self) {}
 
     /// Writes the state of this half.
@@ -158,7 +158,7 @@ pub struct ReturnWindow {
 }
 
 impl ReturnWindow {
-    /// Adds a group. Then removes the oldest groups, as long as the remaining ones have at least 100 episodes.
+    /// Adds a group. Then removes the oldest groups for as long as the remaining ones contain at least 100 episodes.
     pub fn push(&mut self, episodes: f32, returns: f32) {
         if episodes <= 0.0 {
             return;
@@ -185,7 +185,7 @@ impl ReturnWindow {
 /// Counters of a run, accumulated from the tails of all aggregated sums. They are identical on all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Environment steps, over all workers.
+    /// Number of environment steps, over all workers.
     pub steps: u64,
     /// Number of gradients aggregated and applied.
     pub iterations: u64,

@@ -35,7 +35,7 @@ pub(super) trait ReplayLearner: BatchLearner {
 /// Source of a learner's transitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    /// This worker's own environments, in a job whose updates are synchronised in this mode.
+    /// This worker's own environments, in a job with this mode of synchronisation.
     Own(Mode),
     /// Remote actors. The number is the rank of this learner.
     Elsewhere(usize),
@@ -67,7 +67,7 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
     /// Creates a learner for batches of up to `samples` samples.
     fn learner(&self, spec: &EnvSpec, samples: usize, source: Source) -> Result<Self::Learner, TrainError>;
 
-    /// Returns everything that the halves of a learner need in addition to the local half.
+    /// Returns the fields of [`Halves`] other than the local half.
     fn rest(self, spec: &EnvSpec) -> Result<Rest, TrainError>;
 }
 

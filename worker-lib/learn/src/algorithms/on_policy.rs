@@ -38,7 +38,7 @@ pub(super) trait OnPolicyAlgorithm: Algorithm {
         0
     }
 
-    /// Returns everything that the halves of a learner need in addition to the local half.
+    /// Returns the fields of [`Halves`] other than the local half.
     fn rest(self, spec: &EnvSpec) -> Rest;
 }
 
@@ -95,7 +95,7 @@ fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Resul
 struct LocalRollouts<A, L> {
     actor: A,
     learner: L,
-    /// Statistics of the last rollout.
+    /// Statistics of the most recent rollout.
     statistics: Vec<f32>,
 }
 

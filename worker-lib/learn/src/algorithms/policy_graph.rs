@@ -40,12 +40,12 @@ pub enum Preprocessing {
 }
 
 impl Preprocessing {
-    /// Returns the preprocessing of [`EnvSpec::scale_observation`].
+    /// Returns the preprocessing that is equivalent to [`EnvSpec::scale_observation`].
     pub(super) fn of(env: &EnvSpec) -> Self {
         if env.image.is_some() { Self::Divide(PIXEL_MAX) } else { Self::None }
     }
 
-    /// Returns the preprocessing of [`Normaliser`](super::normalise::Normaliser).
+    /// Returns the preprocessing that is equivalent to a [`Normaliser`](super::normalise::Normaliser).
     pub(super) fn normalise(moments: &Moments) -> Self {
         let std = moments.scale().iter().map(|scale| 1.0 / scale).collect();
         Self::Normalise { mean: moments.mean.clone(), std, limit: CLIP }
@@ -102,8 +102,8 @@ impl GraphLayer {
     }
 }
 
-/// Returns the layers of a network with the given `parameters`. `image` is the shape of the network's input if that
-/// input is the output of a convolution.
+/// Returns the layers of a network with the given `parameters`. If the network's input is the output of a convolution,
+/// `image` is its shape; otherwise, it is `None`.
 pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<Image>) -> Vec<GraphLayer> {
     let mut preceding = image;
     let mut layers = Vec::with_capacity(network.layers().len());

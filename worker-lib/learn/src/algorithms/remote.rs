@@ -51,11 +51,11 @@ pub enum Demand {
 
 /// An actor that acts in its environments one step at a time.
 pub trait StepActor: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
-    /// the number of environment steps of the run after which the learner had this model.
+    /// the number of environment steps that the run had taken when the learner produced this model.
     ///
     /// # Errors
     /// Fails if an environment fails.
@@ -67,7 +67,7 @@ pub trait StepActor: Send {
 
 /// An actor that acts in its environments one rollout at a time.
 pub trait RolloutActor: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the number of floats in the state of a recurrent policy; 0 if the policy is not recurrent.
@@ -93,7 +93,7 @@ pub trait BatchLearner: Send {
     /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Returns the temporal-difference errors of the last batch, `[batch]`.
+    /// Returns the temporal-difference errors of the most recent batch, `[batch]`.
     fn errors(&self) -> &[f32];
 
     /// Writes the state of the learner to a checkpoint.
@@ -123,7 +123,7 @@ pub trait RolloutLearner: Send {
     /// Overwrites `gradient` with the next gradient from the rollout. Returns the components of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Notifies the learner that the last gradient was not aggregated.
+    /// Notifies the learner that its most recent gradient was not aggregated.
     fn skipped(&mut self) {}
 }
 
@@ -151,9 +151,9 @@ pub struct RemoteHalves {
     pub acting: Range<usize>,
     /// Requirements on the replay.
     pub demand: Demand,
-    /// The environment's shapes and limits.
+    /// Specification of the environment, such as the shapes of observations and actions.
     pub spec: EnvSpec,
-    /// All other fields of [`Halves`]; [`Self::with_source`] uses them.
+    /// Fields of [`Halves`] other than the local half, which [`Self::with_source`] adds.
     pub(super) rest: Rest,
 }
 
@@ -196,8 +196,8 @@ impl RemoteHalves {
         &self.rest.config
     }
 
-    /// Creates both halves of a learner. `source` takes the learner and the shapes of the environment, and returns a
-    /// local half that computes gradients from the experience of remote actors.
+    /// Creates both halves of a learner. `source` takes the learner and the specification of the environment, and
+    /// returns a local half that computes gradients from the experience of remote actors.
     ///
     /// # Errors
     /// Fails if `source` fails.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes the definition: the sum of discounted errors until the end of the episode.
+    /// Computes an advantage by its definition: the sum of the discounted errors until the end of the episode.
     fn naive(buffer: &RolloutBuffer, env: usize, t: usize, gamma: f64, lambda: f64) -> f64 {
         let (steps, mut sum, mut weight) = (buffer.steps, 0.0, 1.0);
         for later in t..steps {

@@ -170,7 +170,7 @@ mod tests {
         let alone = run(1, 2000).remove(0);
         assert!((alone.0 + 0.4).abs() < 1e-15 && (alone.1 - 6e-9).abs() < 1e-18);
         assert_eq!(alone.2.len(), 6);
-        // Statistics that are longer than a vector take several rounds.
+        // If the statistics are longer than a vector, their exchange takes several rounds.
         for (workers, vector_len) in [(2, 2000), (4, 2000), (4, 170)] {
             assert!(run(workers, vector_len).iter().all(|got| *got == alone));
         }

@@ -26,7 +26,8 @@ pub enum Purpose {
     SimulatedArrivals = 7,
     /// Failure times of each GPU.
     Failures = 8,
-    /// Failure times of each GPU in the draws that select a placement before it is evaluated.
+    /// Failure times of each GPU in simulations that select a placement. They are independent of the failure times with
+    /// which the placement is evaluated.
     SelectionFailures = 9,
 }
 

@@ -75,7 +75,7 @@ pub struct Td3Config {
 }
 
 impl Td3Config {
-    /// Returns hyper-parameters for continuous control: those of the paper's authors in their published code.
+    /// Returns hyper-parameters for continuous control: those in the published code of Fujimoto et al.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

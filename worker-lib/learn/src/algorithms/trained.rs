@@ -38,7 +38,8 @@ impl Trained {
     /// Reads the agent from a model file. `path` is the file or its run directory.
     ///
     /// # Errors
-    /// Fails if there is no agent, or if its policy is that of a study and does not act in an environment.
+    /// Fails if `path` contains no agent, or if the agent's policy schedules jobs or routes packets instead of acting
+    /// in an environment.
     pub fn read(path: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(path)?;
         let reader = file.reader()?;

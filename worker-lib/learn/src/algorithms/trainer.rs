@@ -77,7 +77,7 @@ pub trait Trainer {
     /// Returns the hyper-parameters as JSON.
     fn config_json(&self) -> String;
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the rank of this worker and the world size of the job.
@@ -86,10 +86,11 @@ pub trait Trainer {
     /// Returns the aggregator that sums the gradients.
     fn aggregator(&mut self) -> &mut dyn GradientAggregator;
 
-    /// Returns the durations of the gradient aggregations in the last call of [`Self::advance`].
+    /// Returns the durations of the gradient aggregations in the most recent call of [`Self::advance`].
     fn aggregation_times(&self) -> &[Duration];
 
-    /// Returns the flag that, when set, makes all workers stop at the end of a call of [`Self::advance`].
+    /// Returns the flag that, when set, makes all workers stop at the end of the current or the next call of
+    /// [`Self::advance`].
     fn stop_handle(&self) -> Arc<AtomicBool>;
 
     /// Returns the names of the losses in [`Report::losses`], as used in training curves.
@@ -201,8 +202,9 @@ pub struct CommonParameters<'a> {
     pub environments: &'a mut Option<usize>,
 }
 
-/// Assembly of the algorithms of one family from their parts. The families are [`OnPolicy`](super::on_policy::OnPolicy)
-/// and [`OffPolicy`](super::off_policy::OffPolicy). The caller must have checked the hyper-parameters of the algorithm.
+/// A family of algorithms. It assembles the learners and actors of an algorithm from the algorithm's parts. The
+/// families are [`OnPolicy`](super::on_policy::OnPolicy) and [`OffPolicy`](super::off_policy::OffPolicy). The caller
+/// must have checked the hyper-parameters of the algorithm.
 pub trait Family<A> {
     /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///

@@ -41,7 +41,7 @@ pub struct VectorCodec {
     /// Lengths of the limbs of the exact values; `None` if the aggregator sums the learner's vector directly.
     limbs: Option<Limbs>,
     workers: usize,
-    /// The learner's vector that was encoded or decoded last, `[shape.len]`; empty if `limbs` is `None`.
+    /// The learner's vector that was most recently encoded or decoded, `[shape.len]`; empty if `limbs` is `None`.
     vector: Vec<f32>,
 }
 
@@ -82,14 +82,14 @@ impl VectorCodec {
         Ok(())
     }
 
-    /// Returns the vector that the last call of [`Self::encode`] wrote to `summed`.
+    /// Returns the learner's vector that the preceding [`Self::encode`] call encoded into `summed`.
     pub fn encoded<'a>(&'a self, summed: &'a [f32]) -> &'a [f32] {
         if self.limbs.is_some() { &self.vector } else { summed }
     }
 
-    /// Decodes a sum of `contributions` encoded vectors into a vector of the learner. If the sum is not `uniform`, the
-    /// limbs of a number may have different contributions; if it has more contributions than the job has workers, a sum
-    /// of limbs may not be exact. In both cases, the exact values that were sent as limbs are returned as zeros.
+    /// Decodes a sum of `contributions` encoded vectors into a vector of the learner. If `uniform` is false, the limbs
+    /// of a number may be sums over different workers. If there are more contributions than the job has workers, a sum
+    /// of limbs may be inexact. In both cases, the exact values that were sent as limbs are returned as zeros.
     pub fn decode<'a>(&'a mut self, summed: &'a [f32], contributions: u16, uniform: bool) -> &'a [f32] {
         let Some(limbs) = self.limbs else { return summed };
         let (rounded, encoded) = summed.split_at(self.shape.gradient);

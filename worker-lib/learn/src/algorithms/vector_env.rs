@@ -35,7 +35,7 @@ impl VectorEnv {
         }
     }
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.spec
     }

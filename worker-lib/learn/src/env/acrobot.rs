@@ -176,8 +176,8 @@ mod tests {
     use rand::SeedableRng;
 
     /// `fixtures/env/acrobot.csv` has the columns `episode,action,theta1,theta2,velocity1,velocity2,terminated`,
-    /// recorded once from Gymnasium 1.4.0's Acrobot-v1 (its float64 state). The first line of an episode has action -1
-    /// and holds the start state.
+    /// recorded once from the float64 state of Acrobot-v1 in Gymnasium 1.4.0. The first line of an episode has action
+    /// -1 and holds the start state.
     #[test]
     fn trajectories_match_recordings_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/acrobot.csv");
@@ -192,7 +192,7 @@ mod tests {
             }
             let step = env.step(Action::Discrete(fields[1] as usize), &mut observation).unwrap();
             for (got, want) in env.state.iter().zip(&fields[2..6]) {
-                // The motion is chaotic: rounding errors grow over an episode.
+                // The tolerance is wide because the motion is chaotic, so rounding errors grow over an episode.
                 assert!((got - want).abs() <= 1e-7 * want.abs().max(1.0), "{line}: {:?}", env.state);
             }
             assert_eq!((step.terminated, step.reward), (fields[6] > 0.0, fields[6] - 1.0), "{line}");

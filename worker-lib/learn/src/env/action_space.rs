@@ -59,7 +59,7 @@ impl ActionSpace {
     }
 }
 
-/// Returns whether a dimension has bounds, so that actions are scaled and clipped to them.
+/// Returns whether a dimension has bounds. In such a dimension, actions are scaled and clipped to the bounds.
 pub fn is_bounded([low, high]: [f32; 2]) -> bool {
     low.is_finite() && high.is_finite()
 }

@@ -139,7 +139,7 @@ mod tests {
     use rand::SeedableRng;
 
     /// `fixtures/env/cartpole.csv` has the columns `episode,action,x,x_dot,theta,theta_dot,terminated`, recorded once
-    /// from Gymnasium 1.4.0's CartPole-v1 (its float64 state). The first line of an episode has action -1 and holds
+    /// from the float64 state of CartPole-v1 in Gymnasium 1.4.0. The first line of an episode has action -1 and holds
     /// the start state.
     #[test]
     fn trajectories_match_recordings_of_gymnasium() {

@@ -21,7 +21,8 @@ pub(super) const RADIUS: f64 = 0.046;
 
 /// Weight of the squared norm of the action in the cost.
 const CONTROL_COST: f64 = 0.1;
-/// Bound on the uniform deviation of initial positions, and standard deviation of initial velocities.
+/// Bound on the uniformly distributed deviation of each initial coordinate, and standard deviation of each initial
+/// velocity.
 const START_SPREAD: f64 = 0.1;
 /// Height of the visible part of the scene, m.
 const VIEW_HEIGHT: f64 = 2.2;
@@ -105,7 +106,7 @@ pub(super) fn scene(q: &[f64]) -> Scene {
     on_ground(robot(&LINKS, q), q[0], VIEW_HEIGHT, ACTION_TIME)
 }
 
-/// Returns the shapes and limits of the environment `id`.
+/// Returns the specification of the environment `id`, such as the shapes of observations and actions.
 pub(super) fn spec(id: &'static str) -> EnvSpec {
     EnvSpec {
         id: id.into(),

@@ -75,10 +75,10 @@ impl ActionSpec {
 /// Largest value of a pixel of an image observation.
 pub const PIXEL_MAX: f32 = 255.0;
 
-/// Properties that are constant over the lifetime of an environment.
+/// Specification of an environment: the properties that are constant over its lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
-    /// Id for [`make`].
+    /// Id with which [`make`] creates the environment.
     pub id: Cow<'static, str>,
     /// Number of floats in an observation.
     pub observation_dim: usize,
@@ -89,7 +89,8 @@ pub struct EnvSpec {
     pub action: ActionSpec,
     /// Number of steps after which an episode is truncated.
     pub episode_steps_max: u32,
-    /// Mean return of the last 100 episodes at which the task is considered solved; infinite if none is defined.
+    /// Mean return of the last 100 episodes at which the task is considered solved; infinite if the environment defines
+    /// no such return.
     pub solved_return: f64,
 }
 
@@ -127,9 +128,10 @@ pub enum Action<'a> {
 pub struct Step {
     /// Unscaled reward of the step.
     pub reward: f64,
-    /// Whether the episode terminated, so that the next state has no value.
+    /// Whether the episode terminated at this step. The next state of a terminated episode has no value.
     pub terminated: bool,
-    /// Whether the time limit truncated the episode. The next state still has value, so a learner bootstraps from it.
+    /// Whether the episode was truncated at this step, for example by the time limit. Unlike after a termination, the
+    /// next state still has a value, from which a learner bootstraps.
     pub truncated: bool,
     /// Whether the agent lost one of several lives in this step. The value function treats this like the end of the
     /// episode: the next state has no value. The episode and its return continue, however, and the environment must not
@@ -205,11 +207,11 @@ pub enum EnvError {
 /// All randomness comes from the generator that is passed to [`Self::reset`], so the caller can save and restore the
 /// generator together with the state of the environment.
 pub trait Environment: Send {
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the action space in the environment's own units, for programs that act in another copy of the
-    /// environment. The default has choices from 0 and bounds of -1 and 1.
+    /// environment. In the default implementation, choices start at 0 and the bounds are -1 and 1.
     fn action_space(&self) -> ActionSpace {
         ActionSpace::of(self.spec().action)
     }
@@ -229,9 +231,9 @@ pub trait Environment: Send {
     }
 
     /// Finishes a step that [`Self::begin_step`] announced: takes the action, or waits for the result of an action
-    /// already taken. The caller must pass the same action again, because an environment that takes it only at this
-    /// point has not stored it. The observation and the result are those of [`Self::step`], which the default
-    /// implementation calls.
+    /// already taken. The caller must pass the announced action again, because an environment that does nothing in
+    /// [`Self::begin_step`] has not stored it. The observation and the result are those of [`Self::step`], which the
+    /// default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }
@@ -377,7 +379,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the environment, or `None` and a message if the machine lacks a prerequisite.
+    /// Returns the environment. If the machine lacks a prerequisite, prints a message and returns `None`.
     pub(in crate::env) fn available<E>(made: Result<E, EnvError>) -> Option<E> {
         match made {
             Ok(env) => Some(env),

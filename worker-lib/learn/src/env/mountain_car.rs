@@ -30,7 +30,7 @@ const DISPLAY_STEP: f64 = 1.0 / 30.0;
 const START: std::ops::Range<f64> = -0.6..-0.4;
 
 /// The MountainCarContinuous-v0 environment. Observation: position, velocity (per step). Action: the force in [-1, 1].
-/// Reward: -0.1 force^2 in each step, and 100 in the step that reaches the goal. Unlike Gymnasium, the state is not
+/// Reward: -0.1 force^2 in each step, plus 100 in the step that reaches the goal. Unlike in Gymnasium, the state is not
 /// rounded to 32 bits, and the reward is computed from the clipped force.
 #[derive(Debug)]
 pub struct MountainCarContinuous {
@@ -68,7 +68,7 @@ impl MountainCarContinuous {
         let [goal, ground] = on_track(GOAL);
         let top = ground + 0.2;
         let flag = vec![[goal, top], [goal, top - 0.08], [goal + 0.1, top - 0.04]];
-        // The track is y = sin(3 x), scaled; its slope turns the car.
+        // The track is y = sin(3 x), scaled. The car is rotated to match the slope of the track.
         let [x, y] = on_track(self.position);
         let (sin, cos) = (3.0 * TRACK_SCALE * (3.0 * self.position).cos()).atan().sin_cos();
         let place = |[along, above]: Point| [x + cos * along - sin * above, y + sin * along + cos * above];

@@ -123,9 +123,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/pendulum.csv` has the columns `episode,action,theta,theta_dot,reward`, recorded once from
-    /// Gymnasium 1.4.0's Pendulum-v1 (its float64 state). The first line of an episode has action -9 and holds the
-    /// start state.
+    /// `fixtures/env/pendulum.csv` has the columns `episode,action,theta,theta_dot,reward`, recorded once from the
+    /// float64 state of Pendulum-v1 in Gymnasium 1.4.0. The first line of an episode has action -9 and holds the start
+    /// state.
     #[test]
     fn trajectories_match_recordings_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/pendulum.csv");

@@ -64,7 +64,7 @@ struct Signal {
     is_raised: AtomicBool,
     /// The waiting thread, if it has stopped polling and sleeps.
     sleeper: Mutex<Option<Thread>>,
-    /// Number of consecutive unsuccessful polls, at most [`BACK_OFF_MAX`].
+    /// Number of consecutive unsuccessful polls, capped at [`BACK_OFF_MAX`].
     failures: AtomicU32,
     /// Number of further waits in which the thread sleeps immediately, without polling.
     unpolled: AtomicU32,
@@ -83,7 +83,7 @@ impl Signal {
         if self.poll() {
             return;
         }
-        // The flag is checked after this thread has registered, so a thread that raises it in between is not missed.
+        // The flag is checked after this thread has registered, so a flag that is raised in between is not missed.
         *lock(&self.sleeper) = Some(thread::current());
         while !self.lower() {
             thread::park();
@@ -175,7 +175,8 @@ impl Seat {
         part: impl FnOnce(&mut dyn Environment, Action<'_>, &mut [f32]) -> Result<Option<Step>, EnvError>,
     ) {
         let Self { env, action, observation, .. } = self;
-        // After a panic, the environment is in an unknown state; the panic continues in the caller, which owns it.
+        // After a panic, the environment is in an unknown state. The panic is resumed in the caller, which owns the
+        // environment.
         let run = AssertUnwindSafe(|| part(env.as_mut(), action.get(), observation));
         match catch_unwind(run) {
             Ok(Ok(None)) => return,
@@ -225,7 +226,7 @@ impl Group {
     }
 }
 
-/// All groups and the threads of all but the last one.
+/// All groups, and the threads that step all groups except the last.
 struct Pool {
     groups: Vec<Arc<Group>>,
     threads: Vec<JoinHandle<()>>,
@@ -245,7 +246,7 @@ impl Pool {
         };
         let groups: Vec<_> = groups.into_iter().map(group).collect();
         let helped = groups.len() - 1;
-        // Dropping the pool ends the threads that have been started.
+        // If a thread cannot be started, the pool is dropped, which ends the threads that have already been started.
         let mut pool = Self { groups, threads: Vec::new(), batch: Mutex::new(()) };
         for number in 0..helped {
             let group = Arc::clone(&pool.groups[number]);
@@ -275,7 +276,7 @@ impl Drop for Pool {
             group.is_over.store(true, Ordering::Relaxed);
             group.begin.raise();
         }
-        // A thread ends without a panic, because those of the environments are caught.
+        // The threads themselves never panic, because the panics of environments are caught.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
@@ -373,7 +374,7 @@ mod tests {
         spec: EnvSpec,
         position: f64,
         pushes: u32,
-        /// Kept by each environment, so that its count shows whether they still exist.
+        /// Held by each environment, so that the reference count shows how many environments still exist.
         _alive: Arc<()>,
     }
 
@@ -435,7 +436,8 @@ mod tests {
         in_threads(groups.map(|size| (0..size).map(|_| toy()).collect()).collect()).unwrap()
     }
 
-    /// Plays a batch of steps; `None` is an environment that does not step. Returns everything that a caller sees.
+    /// Takes one batch of steps. An environment whose action is `None` does not step. Returns everything that a caller
+    /// sees.
     fn play(
         environments: &mut [Box<dyn Environment>],
         rngs: &mut [ChaCha8Rng],
@@ -529,7 +531,7 @@ mod tests {
     fn the_threads_end_with_the_last_environment() {
         let alive = Arc::new(());
         let mut all = toys(5, 4, &alive);
-        // Time for all threads to sleep, from which they have to be woken.
+        // All threads fall asleep in this time, so the pool must wake them to make them exit.
         thread::sleep(10 * POLL_TIME);
         let last = all.pop();
         drop(all);

@@ -44,7 +44,7 @@ impl Convolution {
         Image { height: places(self.input.height), width: places(self.input.width), channels: self.channels }
     }
 
-    /// Returns the number of input floats on which an output value depends.
+    /// Returns the number of input floats on which one output value depends.
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.input.channels
     }

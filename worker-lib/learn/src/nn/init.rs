@@ -19,7 +19,7 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
             basis.iter().for_each(|other| remove_component(&mut vector, other));
         }
         let norm = dot(&vector, &vector).sqrt();
-        // A vector that lies almost in the span of the others has no meaningful direction and is drawn again.
+        // A vector that lies almost in the span of the others has no meaningful direction, so a new vector is drawn.
         if norm > 1e-6 {
             vector.iter_mut().for_each(|x| *x /= norm);
             basis.push(vector);

@@ -68,7 +68,7 @@ impl Layer {
     }
 
     /// Returns the number of floats, other than inputs and outputs, that the layer keeps from the forward to the
-    /// backward pass.
+    /// backward pass of a batch.
     pub(super) fn kept_len(&self, batch: usize) -> usize {
         match self.operation {
             Operation::Dense { .. } => 0,

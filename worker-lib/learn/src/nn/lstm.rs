@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, tanh, uniform_by_fan_in};
 
-/// A layer of long short-term memory (LSTM). The type holds only the shapes. The parameters have PyTorch's layout, but
+/// A long short-term memory (LSTM) layer. The type holds only the shapes. The parameters have PyTorch's layout, but
 /// with a single bias: input weights `[4 width, inputs]`, recurrent weights `[4 width, width]` and biases `[4 width]`.
 /// Their rows belong to the input gate, the forget gate, the cell and the output gate, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,8 +232,8 @@ impl Lstm {
         }
     }
 
-    /// Computes the gradient of the loss with respect to the gates of step `t`, and propagates the gradients in
-    /// `work.current`, which are those with respect to outputs and cells, back through this step.
+    /// Computes the gradient of the loss with respect to the gates of step `t`. Propagates the gradients with respect
+    /// to outputs and cells, which are in `work.current`, back through this step.
     fn step_back(
         self,
         t: usize,
@@ -270,9 +270,9 @@ impl Lstm {
 }
 
 impl LstmWorkspace {
-    /// Returns the outputs of the last [`Lstm::forward`] (`[sequences * steps, width]`), and a buffer of the same shape
-    /// for the gradient of the loss with respect to them, which the caller must fill before [`Lstm::backward`]. `len`
-    /// is the length of both.
+    /// Returns the outputs of the preceding [`Lstm::forward`] call (`[sequences * steps, width]`) and a buffer of the
+    /// same shape. Before the caller calls [`Lstm::backward`], it must fill this buffer with the gradient of the loss
+    /// with respect to the outputs. `len` is the number of floats in each.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         (&self.outputs[..len], &mut self.by_outputs[..len])
     }
@@ -307,7 +307,8 @@ mod tests {
         (0..len).map(|_| rng.random_range(-1.0..1.0)).collect()
     }
 
-    /// Parameters, input, states, and starts in the middle of the second sequence and at the start of none.
+    /// Returns parameters, inputs, states and episode starts. The only episode start is in the middle of the second
+    /// sequence.
     fn sample() -> (Vec<f32>, Vec<f32>, Vec<f32>, Vec<bool>) {
         let mut starts = vec![false; COUNT * STEPS];
         starts[STEPS + 2] = true;

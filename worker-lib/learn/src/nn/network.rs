@@ -221,14 +221,14 @@ impl Workspace {
         self
     }
 
-    /// Returns the buffer for the gradient of the loss with respect to the network's outputs, `[batch, outputs]`, which
-    /// the caller must fill before [`Network::backward`]. `len` is `batch * outputs`.
+    /// Returns the buffer for the gradient of the loss with respect to the network's outputs, `[batch, outputs]`. The
+    /// caller must fill this buffer before it calls [`Network::backward`]. `len` is `batch * outputs`.
     pub fn output_delta(&mut self, len: usize) -> &mut [f32] {
         &mut self.deltas[0][..len]
     }
 
-    /// Returns the outputs of the last [`Network::forward`], and the buffer for the gradient of the loss with respect
-    /// to them. Both have `len` floats.
+    /// Returns the outputs of the preceding [`Network::forward`] call, and the buffer for the gradient of the loss with
+    /// respect to these outputs. Both have `len` floats.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         let output = self.results.last().expect("expected at least one layer");
         (&output[..len], &mut self.deltas[0][..len])

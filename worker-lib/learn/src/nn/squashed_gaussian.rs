@@ -6,8 +6,8 @@ use std::f32::consts::LN_2;
 use super::gaussian::LOG_SQRT_TWO_PI;
 use super::tanh;
 
-/// Bounds to which the logarithm of the standard deviation is clipped, as in the published code of the paper. Outside
-/// these bounds, the distribution does not depend on `log_std`.
+/// Bounds to which the logarithm of the standard deviation is clipped, as in the published code of Haarnoja et al.
+/// (2018). Outside these bounds, the distribution does not depend on `log_std`.
 const LOG_STD_BOUNDS: (f32, f32) = (-20.0, 2.0);
 
 /// Distribution of actions in [-1, 1]: their log-density, and derivatives through the sampled noise.

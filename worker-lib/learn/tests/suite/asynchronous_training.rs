@@ -213,7 +213,8 @@ fn a_server_applies_fresh_gradients_and_survives_faulty_peers() {
         assert_eq!(report.applied, progress.iterations);
         assert_eq!(report.staleness.len(), bound as usize + 1);
         assert_eq!(report.staleness.iter().sum::<u64>(), report.applied);
-        // The next vector repeats the statistics of a skipped one, so only those of the last vectors may be lost.
+        // A worker sends the statistics of a skipped vector with its next vector, so only the statistics of the
+        // workers' final vectors may be lost.
         let each = 5 * 4;
         assert!(progress.steps < 20_000 + 3 * (report.skipped + 3) * each, "{report:?} {progress:?}");
     }

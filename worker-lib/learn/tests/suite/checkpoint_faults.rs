@@ -19,7 +19,7 @@ const DIRECTORY: &str = "/run";
 const WORKERS: usize = 2;
 const SEEDS: u64 = 100;
 const ROUNDS: usize = 6;
-/// Upper bound of the number of disk operations before a failure. It exceeds the number of operations that all workers
+/// Upper bound on the number of disk operations before a failure. It exceeds the number of operations that all workers
 /// need to save a checkpoint.
 const OPERATIONS: u64 = 24;
 const FAILURE_CHANCE: f64 = 0.15;
@@ -94,7 +94,7 @@ fn a_complete_checkpoint_survives_disk_failures_and_crashes() {
                 1 => disk.fail_with_chance(FAILURE_CHANCE),
                 _ => disk.stop_after(Some(rng.random_range(0..OPERATIONS))),
             }
-            // Files left by a failed save may belong to a later advance than those of the next save.
+            // The files that a failed save left behind may belong to a later advance than the files of the next save.
             let advances = rng.random_range(1..4);
             let outcomes = together(&mut workers, |worker| {
                 (0..advances).for_each(|_| drop(worker.advance().unwrap()));

@@ -1,5 +1,5 @@
-//! Gradients of all layers and of the paper's four models, compared with finite differences and with numbers that
-//! PyTorch has computed in float64 (`fixtures/nn/generate.py`).
+//! Gradients of all layers and of the four models of the iSwitch paper, compared with finite differences and with
+//! numbers that PyTorch has computed in float64 (`fixtures/nn/generate.py`).
 use iswitch_learn::nn::{Activation, Image, Network};
 
 const FRAMES: Image = Image { height: 84, width: 84, channels: 4 };

@@ -3,7 +3,7 @@
 //!
 //! | request | effect |
 //! |---|---|
-//! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the form of a job file |
+//! | `{"job": {"id": "a", "coflows": [...]}}` | registers a job; its coflows have the same form as in a job file |
 //! | `{"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}}` | registers a job of a single coflow |
 //! | `{"progress": [{"job": "a", "coflow": 0, "bytes_left": [5e8]}]}` | states the remaining bytes of flows |
 //! | `{"finished": [{"job": "a", "coflow": 0, "flows": [1]}]}` | states that a coflow or some of its flows have ended |
@@ -11,9 +11,9 @@
 //! | `{"rates": true}` | asks for the order and the rates |
 //! | `{"describe": true}` | asks for a description of the service |
 //!
-//! A request may state the time, `time_s`, in seconds; by default, it is the time of the request before. Each of the
-//! first five requests may ask for the rates as well. The answer to an invalid request is `{"error": "..."}`; such a
-//! request has no effect. The `id` of a request is optional and is returned unchanged.
+//! A request may state the time, `time_s`, in seconds; by default, it is the time of the previous request. Each of the
+//! first five requests can also ask for the rates by including `"rates": true`. The answer to an invalid request is
+//! `{"error": "..."}`; such a request has no effect. The `id` of a request is optional and is returned unchanged.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,17 @@ use iswitch_study::StudyError;
 
 /// Maximum number of incomplete coflows.
 pub const COFLOWS_MAX: usize = 65_536;
-/// Maximum number of flows of all incomplete jobs.
+/// Maximum total number of flows of all incomplete jobs.
 pub const FLOWS_MAX: usize = 1 << 20;
 /// Maximum length of a request, in bytes: enough for a coflow of 100,000 flows.
 pub const REQUEST_LEN_MAX_BYTES: usize = 3 << 20;
 /// Maximum length of the id of a job, in bytes.
 pub const ID_LEN_MAX_BYTES: usize = 128;
-/// Maximum time, in seconds. Greater times would lose milliseconds to rounding.
+/// Maximum time, in seconds. At much greater times, rounding errors would exceed a millisecond.
 const TIME_MAX_S: f64 = 1e12;
 
-/// Function that creates a fresh instance of the policy for jobs. It fails if the policy does not support the jobs.
+/// Function that creates a fresh instance of the policy for the given jobs. It fails if the policy does not support
+/// these jobs.
 pub type MakePolicy = Box<dyn Fn(&[Job]) -> Result<Box<dyn Policy>, StudyError>>;
 
 #[derive(Deserialize)]
@@ -97,7 +98,7 @@ enum Change {
     Nothing,
 }
 
-/// Coflow in an answer.
+/// Name of a coflow in an answer: the id of its job, and its index within the job.
 #[derive(Serialize)]
 struct Name<'a> {
     job: &'a str,
@@ -117,12 +118,12 @@ struct Answer<'a> {
     time_s: f64,
     /// Number of incomplete coflows.
     incomplete: usize,
-    /// Coflows that may start because of the request.
+    /// Coflows that have become ready because of the request.
     ready: Vec<Name<'a>>,
     /// Coflows that are ready and not fully sent, highest priority first.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<Vec<Rated<'a>>>,
-    /// Number of seconds after which the rates must be asked for again; absent if no coflow is ready.
+    /// Number of seconds after which the scheduler must ask for the rates again; absent if no coflow is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,9 +136,9 @@ pub struct Agent {
     make: MakePolicy,
     policy: Box<dyn Policy>,
     live: Live,
-    /// Index of each incomplete job.
+    /// Index of each incomplete job, by its id.
     jobs: BTreeMap<String, usize>,
-    /// Id of each job, complete or not.
+    /// Id of each job, including the complete jobs that have not been forgotten.
     ids: Vec<String>,
 }
 
@@ -253,7 +254,7 @@ impl Agent {
         self.live.stage(coflow).ready.is_some()
     }
 
-    /// Checks a job to be registered, and forgets complete jobs if there is no room for it otherwise.
+    /// Checks a job that is to be registered. If the job would otherwise exceed the limits, forgets all complete jobs.
     fn check_job(&mut self, id: &str, entries: Vec<CoflowEntry>) -> Result<Job, StudyError> {
         if !(1..=ID_LEN_MAX_BYTES).contains(&id.len()) {
             let expected = format!("1 to {ID_LEN_MAX_BYTES} bytes");
@@ -278,8 +279,8 @@ impl Agent {
         Ok(job)
     }
 
-    /// Checks that further coflows and flows do not exceed the limits. Complete jobs are forgotten only if the limits
-    /// are reached, because a policy that keeps a plan must then plan again.
+    /// Checks that `added` further coflows and flows do not exceed the limits. Complete jobs are forgotten only if the
+    /// limits are reached, because a policy that keeps a plan must then compute it again.
     fn make_room(&mut self, added: [usize; 2]) -> Result<(), StudyError> {
         let limits = [("incomplete coflows", COFLOWS_MAX), ("flows of incomplete jobs", FLOWS_MAX)];
         let exceeded = |live: &Live| {
@@ -385,7 +386,7 @@ impl Agent {
         Ok(reports.into_iter().collect())
     }
 
-    /// Carries out checked reports. Returns the coflows that become ready.
+    /// Applies reports that have been checked. Returns the coflows that become ready.
     fn report(&mut self, reports: Vec<(usize, Vec<f64>)>) -> Vec<usize> {
         let mut jobs: Vec<usize> = reports.iter().map(|(coflow, _)| self.live.stage(*coflow).job).collect();
         jobs.sort_unstable();
@@ -401,7 +402,7 @@ impl Agent {
 }
 
 impl Request {
-    /// Returns the change that the request asks for; `None` if it asks for nothing but a description, or for nothing.
+    /// Returns the change that the request asks for; `None` if it asks only for a description or for nothing at all.
     fn change(self) -> Result<Option<Change>, StudyError> {
         let single = |SingleEntry { id, flows }| Change::Register(id, vec![CoflowEntry::of_flows(flows)]);
         let changes = [

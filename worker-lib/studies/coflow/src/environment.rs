@@ -1,7 +1,7 @@
-//! The simulation of a fabric as an environment for an agent of one's own. Whenever rates are computed, the agent
-//! chooses the coflow with the highest priority among those that are ready, then the next one, until one is left. The
-//! candidates are the ready coflows in the order in which they became ready; a candidate that was chosen is replaced
-//! by the next coflow of this order.
+//! Simulation of a fabric as an environment for a custom agent. Whenever rates are computed, the agent puts the ready
+//! coflows in order: it chooses the coflow with the highest priority, then that with the second-highest priority, and
+//! so on, until only one is left. The candidates are the ready coflows that have not been chosen, in the order in which
+//! they became ready.
 //!
 //! The cost of an interval is its length in seconds times the number of jobs that have arrived and are not complete,
 //! divided by the number of jobs of the episode, so the sum of all costs is the mean job completion time.
@@ -24,7 +24,7 @@ use iswitch_study::{StudyError, names};
 const ROW: usize = FEATURES + 1;
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&["available"], &FEATURE_NAMES);
-/// Values of a candidate in its details.
+/// Names of the values in the details of a candidate.
 const DETAILS: [&str; 6] =
     ["job", "coflow", "bottleneck_left_s", "size_left_bytes", "ready_s", "job_path_left_s"];
 /// Maximum number of candidates.
@@ -32,15 +32,16 @@ pub const CANDIDATES_MAX: usize = 4096;
 /// Maximum absolute value of a feature; larger values are clamped.
 const FEATURE_MAX: f32 = 12.0;
 
-/// Returns the sharing with this name; [`Sharing::Equal`] has no order that an agent could choose.
+/// Returns the sharing with this name. [`Sharing::Equal`] is not accepted, because it does not depend on the order that
+/// the agent chooses.
 ///
 /// # Errors
-/// Fails if no sharing has this name.
+/// Fails if no accepted sharing has this name.
 pub fn parse_sharing(text: &str) -> Result<Sharing, StudyError> {
     names::parse("sharing", text, Sharing::iter().filter(|sharing| *sharing != Sharing::Equal), "")
 }
 
-/// Fabric in which an agent chooses the order of coflows.
+/// Environment in which an agent chooses the order of the coflows of a simulated fabric.
 pub struct CoflowEnvironment {
     jobs: JobDraws,
     fabric: Fabric,
@@ -51,7 +52,7 @@ pub struct CoflowEnvironment {
 
 impl CoflowEnvironment {
     /// Creates the environment. `sharing` is the rule by which coflows share the fabric in the order that the agent
-    /// chooses, and `candidates` the maximum number of candidates of a decision.
+    /// chooses, and `candidates` is the maximum number of candidates of a decision.
     ///
     /// # Errors
     /// Fails if there are no jobs or if a number is out of range.
@@ -80,7 +81,7 @@ impl CoflowEnvironment {
         self.episode.as_ref().filter(|episode| episode.results.is_none())
     }
 
-    /// Returns the episode.
+    /// Returns the current episode.
     ///
     /// # Errors
     /// Fails if no episode has begun, or if it has ended.
@@ -182,10 +183,11 @@ self_cell!(
     }
 );
 
-/// Rule that orders the same coflows as the agent.
+/// Rule-based policy that orders the ready coflows in every state of the episode, so that its choice is available to
+/// the agent.
 struct Follower {
     policy: Box<dyn Policy>,
-    /// Order of the ready coflows when rates were last computed, and the rule's sharing.
+    /// Order in which the rule puts the coflows that are ready in the current state, and the sharing that it uses.
     order: Vec<usize>,
     sharing: Sharing,
 }
@@ -206,12 +208,12 @@ struct Episode {
     ready: Vec<(usize, [f32; FEATURES])>,
     /// Coflows that the agent has chosen for the next interval, highest priority first.
     order: Vec<usize>,
-    /// Mean over jobs of the time from their arrival until now or until their completion, in seconds.
+    /// Mean, over all jobs of the episode, of the time that a job has been in the fabric so far, in seconds.
     cost: f64,
     /// Part of the cost that rewards have accounted for.
     paid: f64,
     followers: BTreeMap<String, Follower>,
-    /// Results, once all jobs are complete.
+    /// Results; `None` until all jobs are complete.
     results: Option<Figures>,
 }
 
@@ -233,7 +235,8 @@ impl Episode {
         Ok(episode)
     }
 
-    /// Returns minus the cost since the previous call, or since the start of the episode.
+    /// Returns the negated cost that has accrued since the previous call or, on the first call, since the start of the
+    /// episode.
     fn reward(&mut self) -> f64 {
         let paid = std::mem::replace(&mut self.paid, self.cost);
         paid - self.cost
@@ -252,7 +255,7 @@ impl Episode {
             self.cost += self.simulated.with_dependent_mut(|jobs, run| {
                 run.send(order, sharing);
                 let seconds = run.next_event(f64::INFINITY);
-                // Complete jobs are not open, and neither are jobs that have not arrived waiting.
+                // `open` counts all incomplete jobs, including those that have not arrived. The latter do not wait.
                 let waiting = run.arrived() + run.open - jobs.len();
                 run.advance(seconds);
                 run.arrive();
@@ -263,7 +266,7 @@ impl Episode {
         End::Open
     }
 
-    /// Lists the ready coflows, and asks all followers for their order.
+    /// Lists the ready coflows, and asks each follower for its order.
     fn load(&mut self) {
         let run = self.simulated.borrow_dependent();
         self.followers.values_mut().for_each(|follower| follower.prioritise(run));
@@ -307,7 +310,8 @@ impl Episode {
     ) -> Result<usize, StudyError> {
         if !self.followers.contains_key(rule) {
             let spec: PolicySpec = rule.parse()?;
-            // Aalo decides at other times too, and the plan of Shafiee and Ghaderi depends on earlier states.
+            // Aalo also reorders coflows between these events, and the plan of Shafiee and Ghaderi depends on earlier
+            // states.
             if matches!(spec, PolicySpec::Aalo | PolicySpec::ShafieeGhaderi) {
                 let expected = "a rule that decides only when a coflow or a flow becomes ready or ends, and only from \
                                 the current state";
@@ -354,7 +358,7 @@ mod tests {
         figures.iter().find(|(other, _)| *other == name).unwrap().1
     }
 
-    /// Drives an episode by `choose`; returns the return and the results.
+    /// Runs an episode in which `choose` makes the decisions. Returns the sum of the rewards and the results.
     fn drive(
         environment: &mut CoflowEnvironment,
         draw: u64,

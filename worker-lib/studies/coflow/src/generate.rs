@@ -1,5 +1,5 @@
 //! Generation of random jobs, each with a random shape and a random coflow at each node, and of synthetic coflows and
-//! shapes, which replace a trace.
+//! shapes, which are used if there is no trace.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -117,8 +117,8 @@ impl JobSource {
     }
 }
 
-/// Gives each job a deadline: its isolated time multiplied by 1 + U(0, `slack`), where U is a uniform random number.
-/// The evaluation of Varys gives coflows such deadlines.
+/// Gives each job a deadline: its isolated time multiplied by 1 + u, where u is drawn uniformly from 0 to `slack`
+/// (exclusive). The evaluation of Varys gives coflows such deadlines.
 ///
 /// # Errors
 /// Fails if `slack` is negative or not finite.

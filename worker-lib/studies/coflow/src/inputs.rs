@@ -1,5 +1,5 @@
-//! Jobs of all draws: coflows and shapes from files or synthetic ones, from which jobs are drawn, or jobs that are the
-//! same in each draw.
+//! Inputs of a simulation: either jobs that are drawn at random from coflows and shapes, which are read from files or
+//! generated, or jobs that are the same in every draw.
 
 use std::path::PathBuf;
 
@@ -21,18 +21,20 @@ pub const SYNTHETIC_PORTS_MAX: usize = 512;
 const SYNTHETIC_COFLOWS: usize = 526;
 const SYNTHETIC_SHAPES: usize = 22;
 const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Numbers of the random streams. All draws share the stream of the synthetic trace and shapes.
+/// Numbers of the random streams. The synthetic trace and shapes have a stream that does not depend on the draw.
 const JOBS_STREAM: usize = 0;
 const SYNTHETIC_STREAM: usize = 2;
 
-/// Files of coflows and shapes, and the fabric.
+/// Sources of the coflows and of the shapes of jobs, and properties of the fabric.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// Trace of coflows in the format of the coflow benchmark (FB2010); synthetic coflows if absent.
+    /// Path of a trace in the format of the coflow benchmark (FB2010). If `None`, synthetic coflows are generated.
     pub trace: Option<PathBuf>,
-    /// File of job shapes. If absent, each job is a single coflow with a trace, and has a synthetic shape otherwise.
+    /// Path of a file of job shapes. If `None`, each job is a single coflow if `trace` is given, and has a synthetic
+    /// shape otherwise.
     pub dags: Option<PathBuf>,
-    /// Number of ports of synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]; a trace has its own number.
+    /// Number of ports for synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]. If `trace` is given, the file determines
+    /// the number of ports.
     pub ports: usize,
     /// Capacity of each port, in Gbit/s.
     pub capacity_gbit: f64,
@@ -61,7 +63,7 @@ impl Inputs {
         Ok((trace, fabric))
     }
 
-    /// Returns the fabric with this number of ports.
+    /// Returns a fabric with the given number of ports.
     ///
     /// # Errors
     /// Fails if the capacity is out of range.
@@ -101,7 +103,7 @@ fn synthetic_shapes() -> Vec<Shape> {
     (0..SYNTHETIC_SHAPES).map(|at| synthetic_shape(least + at % (most - least + 1), 2, &mut rng)).collect()
 }
 
-/// Jobs of all draws.
+/// Jobs of every draw, either fixed or random.
 #[derive(Clone, Debug)]
 pub enum JobDraws {
     /// Jobs that are the same in each draw, and a description of them.
@@ -118,8 +120,8 @@ pub enum JobDraws {
 }
 
 impl JobDraws {
-    /// Returns the jobs in a trace, each of which is a single coflow. In a batch, all jobs arrive at once; otherwise,
-    /// they arrive at the times in the trace.
+    /// Creates fixed jobs from a trace. Each job is a single coflow. If `is_batch`, all jobs arrive at time 0;
+    /// otherwise, they arrive at the times in the trace.
     ///
     /// # Errors
     /// Fails if the trace has no coflows.

@@ -6,8 +6,8 @@
 //! The fabric has M ingress and M egress ports. Only the ports, and the links of racks if there are any, can be
 //! congested. A coflow is a set of flows from ingress to egress ports; it is complete when all its flows are complete.
 //! A job is a directed acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; in
-//! rare cases, it depends on other coflows only for its completion. Flows are fluid, and each has its own rate: no flow
-//! waits while both of its ports, and the links that it uses, have free capacity. With
+//! rare cases, a dependency delays only the completion of a coflow, not its start. Flows are fluid, and each has its
+//! own rate: no flow waits while both of its ports, and the links that it uses, have free capacity. With
 //! [`simulation::Rates::Blocking`], each coflow has a single rate for all its flows.
 //!
 //! | module | content |
@@ -17,14 +17,14 @@
 //! | [`bound`] | lower bounds on the mean job completion time under any policy |
 //! | [`search`] | local search for the priorities of a known batch |
 //! | [`simulation`] | simulation of a fabric over time |
-//! | [`measure`] | results of a run |
+//! | [`measure`] | metrics of a run |
 //! | [`policy`] | policies that do not learn: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
 //! | [`deepweave`] | learned priorities |
-//! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
-//! | [`inputs`] | coflows, shapes and jobs of all draws, from files or synthetic |
+//! | [`generate`] | random jobs built from shapes and coflows, and synthetic traces |
+//! | [`inputs`] | coflows, shapes of job graphs, and jobs, read from files or generated |
 //! | [`agent`] | a service that answers the requests of a cluster's scheduler |
 //! | [`environment`] | the simulation as an environment that asks an agent for the order of coflows |
-//! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018, jobs as JSON, fabrics |
+//! | [`trace`] | files: FB2010 benchmark, TPC-H query shapes, Alibaba's 2018 cluster trace, jobs as JSON, fabrics |
 
 pub mod agent;
 pub mod bound;

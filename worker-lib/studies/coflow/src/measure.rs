@@ -1,4 +1,4 @@
-//! Results of a run, as metrics that are usual in the literature.
+//! Metrics of a run that are common in the literature.
 
 use super::bound::Bound;
 use super::simulation::Outcome;
@@ -9,7 +9,7 @@ use super::workload::Job;
 pub struct Times {
     /// Mean.
     pub mean: f64,
-    /// 50th percentile: the shortest of the times that is at least as long as 50 % of all times.
+    /// 50th percentile: the shortest of the times that at least 50 % of all times do not exceed.
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
@@ -42,7 +42,8 @@ pub struct Measurement {
     pub jct: Times,
     /// Time at which the last job completed, in seconds since the start of the simulation.
     pub makespan: f64,
-    /// Share of the jobs with deadlines that met their deadline; `None` if no job has a deadline.
+    /// Number of jobs that met their deadline, divided by the number of jobs that have one; `None` if no job has a
+    /// deadline.
     pub deadlines_met: Option<f64>,
     /// Lower bounds on the mean job completion time under any policy.
     pub bound: Bound,

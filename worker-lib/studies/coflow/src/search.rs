@@ -12,7 +12,8 @@ use iswitch_study::StudyError;
 /// Policy in which each coflow has a fixed priority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticPriorities {
-    /// Key of each coflow, job by job. The coflow with the lowest key is sent first.
+    /// Key of each coflow, in the order of the jobs and, within a job, in the order of its coflows. The coflow with the
+    /// lowest key is sent first.
     pub keys: Vec<f64>,
 }
 
@@ -37,8 +38,8 @@ impl Policy for StaticPriorities {
     }
 }
 
-/// Improves priorities by `evaluations` steps of [`Search::advance`]. Returns the best priorities, and the mean job
-/// completion time with them, in seconds.
+/// Improves priorities by running `evaluations` steps of [`Search::advance`]. Returns the best priorities, and the mean
+/// job completion time with them, in seconds.
 ///
 /// # Errors
 /// Returns the errors of [`Search::new`].

@@ -25,8 +25,8 @@ pub struct Coflow {
     /// Number of ingress ports of the fabric for which the coflow was created.
     ports: usize,
     flows: Vec<Flow>,
-    /// Ports at which the coflow has bytes to send or receive, in ascending order, and the number of bytes at each. The
-    /// numbers of egress ports follow those of ingress ports.
+    /// Ports at which the coflow has bytes to send or receive, in ascending order, and the number of bytes at each.
+    /// Egress port `p` has the number `ports + p`.
     loads: Vec<(usize, f64)>,
 }
 
@@ -71,8 +71,8 @@ impl Coflow {
         &self.flows
     }
 
-    /// Returns the ports at which the coflow has bytes to send or receive, and the number of bytes at each. The numbers
-    /// of egress ports follow those of ingress ports.
+    /// Returns the ports at which the coflow has bytes to send or receive, and the number of bytes at each. Egress port
+    /// `p` has the number `ports + p`.
     pub fn loads(&self) -> &[(usize, f64)] {
         &self.loads
     }
@@ -117,8 +117,8 @@ impl Job {
     /// Creates a job from coflows and their dependencies.
     ///
     /// # Errors
-    /// Fails if there are no coflows, if the number of dependencies is not the number of coflows, if the arrival is not
-    /// a valid time, if a dependency does not exist, or if the dependencies form a cycle.
+    /// Fails if there are no coflows, if `dependencies` does not have exactly one element for each coflow, if the
+    /// arrival is not a valid time, if a dependency does not exist, or if the dependencies form a cycle.
     pub fn new(
         arrival: f64,
         coflows: Vec<Coflow>,
@@ -230,7 +230,7 @@ pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
 }
 
 /// Returns a cycle among the coflows that cannot be ordered. `open` has, for each coflow, the number of coflows for
-/// which it still waits; coflows with the number 0 have been ordered.
+/// which it still waits; a coflow whose number is 0 has been ordered.
 fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     let mut seen = vec![usize::MAX; open.len()];
     let mut way = Vec::new();
@@ -238,7 +238,8 @@ fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     while seen[at] == usize::MAX {
         seen[at] = way.len();
         way.push(at);
-        // A coflow that still waits depends on at least one other that does, otherwise it would be in the order.
+        // A coflow that still waits depends on at least one other coflow that still waits; otherwise, it would be in
+        // the order.
         at = waits_for[at].iter().copied().find(|other| open[*other] > 0).unwrap_or(at);
     }
     let mut cycle: Vec<usize> = way[seen[at]..].iter().rev().copied().collect();

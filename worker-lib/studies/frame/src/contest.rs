@@ -48,7 +48,7 @@ pub trait Contestant: Sized {
     /// read.
     fn parse(text: &str) -> anyhow::Result<Self>;
 
-    /// Returns the name of the policy in results.
+    /// Returns the name by which results refer to the policy.
     fn name(&self) -> String;
 }
 
@@ -82,7 +82,7 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
     }
 }
 
-/// Set of policies that run on the same draws, each of which is a numbered random input.
+/// Set of policies that run on the same draws. A draw is a numbered random input.
 pub struct Contest<P> {
     policies: Vec<P>,
     /// Names of the policies, all of them distinct.
@@ -103,7 +103,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// Input of the draw, as created by `prepare`.
+    /// Input for the draw, as created by the argument `prepare` of [`Contest::run`].
     pub world: &'a W,
 }
 

@@ -1,8 +1,8 @@
 //! Simulators as environments for agents outside the project: the simulation stops at each decision, describes the
 //! candidates among which the agent chooses, and continues with the choice.
 //!
-//! A decision is a list of at most [`Environment::candidates`] rows, one for each candidate. A row that is not a valid
-//! candidate of the current decision contains only zeros. The first feature of each row is 1 if the candidate is valid.
+//! A decision is a list of at most [`Environment::candidates`] rows, one for each candidate. The row of a candidate
+//! that is not valid contains only zeros. The first feature of each row is 1 if the candidate is valid.
 
 use crate::StudyError;
 
@@ -34,7 +34,7 @@ pub trait Environment: Send {
     /// Returns the names of the features of a candidate. The first is the validity of the candidate.
     fn features(&self) -> &'static [&'static str];
 
-    /// Returns the minimum and the maximum that a feature can have.
+    /// Returns the minimum and the maximum value of a feature.
     fn bounds(&self) -> (f32, f32);
 
     /// Returns the names of the exact values that [`Self::details`] returns for a candidate.
@@ -43,7 +43,8 @@ pub trait Environment: Send {
     /// Returns the maximum number of candidates of a decision, which is the number of rows.
     fn candidates(&self) -> usize;
 
-    /// Begins the episode of a draw: its number determines all random inputs, as in the commands of the study.
+    /// Begins the episode of a draw. The number of the draw determines all random inputs, as in the commands of the
+    /// study.
     ///
     /// # Errors
     /// Fails if the options do not describe a valid simulation, or if the episode has no decision.
@@ -67,12 +68,12 @@ pub trait Environment: Send {
     /// Returns the results of the episode, as the simulator computes them for its own policies; `None` before the end.
     fn results(&self) -> Option<Figures>;
 
-    /// Returns the candidate that a rule of the study chooses. The choices of a whole episode are those of the rule in
-    /// the simulator if this method is called at each decision.
+    /// Returns the candidate that a rule of the study chooses. If an agent calls this method at each decision of an
+    /// episode and follows the result, the results of the episode are those of the rule in the simulator.
     ///
     /// # Errors
-    /// Fails if no rule has this name, if the rule makes decisions that the environment does not offer, or if there is
-    /// no decision.
+    /// Fails if no rule has this name, if the rule makes decisions that the environment does not offer, or if no
+    /// decision is pending.
     fn rule_choice(&mut self, rule: &str) -> Result<usize, StudyError>;
 
     /// Runs a rule of the study in the simulator, on the draw of the current episode, and returns its results.
@@ -100,7 +101,7 @@ pub const fn row_names<const N: usize>(
 /// Checks that a candidate may be chosen. `has_begun` states whether an episode has begun.
 ///
 /// # Errors
-/// Fails if there is no decision, or if the candidate is not valid.
+/// Fails if no decision is pending, or if the candidate is not valid.
 pub fn check_choice(
     environment: &impl Environment,
     has_begun: bool,
@@ -118,7 +119,7 @@ pub fn check_choice(
     Err(StudyError::field("action", candidate, format!("one of {}", valid.join(", "))))
 }
 
-/// Returns the error for a call that needs a decision.
+/// Returns the error for a call that requires a pending decision. `has_begun` states whether an episode has begun.
 pub fn no_decision(has_begun: bool) -> StudyError {
     let value = if has_begun { "after the end of the episode" } else { "before the first reset" };
     StudyError::field("time of the call", value, "a call between a reset and the end of the episode")

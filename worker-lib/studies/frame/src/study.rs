@@ -26,7 +26,7 @@ pub struct Common {
 /// All hyper-parameters of a study. The macro [`common_hyperparameters`](crate::common_hyperparameters) implements
 /// everything except [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
-    /// Name of the hyper-parameter that gives [`Common::shares`], such as `environments`.
+    /// Name of the hyper-parameter that determines [`Common::shares`], such as `environments`.
     const SHARES: &'static str;
 
     /// Checks all hyper-parameters.
@@ -104,7 +104,7 @@ pub struct Step<'a, C> {
     pub group: &'a mut Group,
     /// Parameters of the best policy so far; `None` before the first test.
     pub best: Option<&'a [f32]>,
-    /// Flag by which another thread requests that the iteration ends early.
+    /// Flag with which another thread requests that the iteration end early.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,

@@ -120,8 +120,8 @@ pub fn header(text: &str, path: &Path) -> Result<(usize, Vec<String>), StudyErro
     Ok(first.map_or((1, Vec::new()), |(line, record)| (line, record.iter().map(str::to_owned).collect())))
 }
 
-/// Table whose first record contains the names of the columns, with the indices of those columns that are to be read.
-/// The columns may be in any order; other columns are ignored.
+/// Table whose first record contains the names of the columns, and a selection of columns to read. The selected columns
+/// may be in any order in the file; all other columns are ignored.
 pub struct Table<'a, const N: usize> {
     path: &'a Path,
     records: Records<'a>,
@@ -130,7 +130,7 @@ pub struct Table<'a, const N: usize> {
     width: usize,
 }
 
-/// Record of a table, of which only the columns to read are accessible.
+/// Record of a table. Only the columns that were passed to [`Table::new`] are accessible.
 pub struct Row<'a, const N: usize> {
     /// Number of the line on which the record starts, counted from 1.
     pub line: usize,
@@ -139,7 +139,7 @@ pub struct Row<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Table<'a, N> {
-    /// Creates a table of which the columns `names` are to be read.
+    /// Creates a table from which the columns `names` are read.
     ///
     /// # Errors
     /// Fails if a column is missing.
@@ -198,7 +198,7 @@ impl<const N: usize> Row<'_, N> {
 /// Table to be written.
 pub struct Output(Writer<Vec<u8>>);
 
-/// Value for a field that is empty if the value is `None`.
+/// Field that is left empty if the value is `None`.
 pub struct OrEmpty<T>(pub Option<T>);
 
 impl<T: Display> Display for OrEmpty<T> {

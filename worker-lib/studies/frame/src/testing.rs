@@ -16,7 +16,7 @@ use crate::{Record, Saved, Study, StudyError, Training};
 /// Checks that parsing the name of each policy returns that policy.
 ///
 /// # Panics
-/// Panics if a name cannot be parsed, or if it is parsed as a different policy than the one it was taken from.
+/// Panics if a name cannot be parsed, or if parsing the name of one policy returns another policy.
 pub fn check_names<P>(policies: impl IntoIterator<Item = P>)
 where
     P: Copy + Debug + Display + PartialEq + FromStr<Err = StudyError>,

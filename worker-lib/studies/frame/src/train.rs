@@ -97,7 +97,8 @@ pub trait Command {
     /// Fails if a file cannot be read, or if the task does not fit the hyper-parameters.
     fn task(&self, input: Self::Input, config: &Config<Self>, workers: usize) -> anyhow::Result<Task<Self>>;
 
-    /// Returns the points of the curves, in the order of [`Self::CHARTS`].
+    /// Returns the value of each curve at an iteration, in the order of [`Self::CHARTS`]; `None` if a curve has no
+    /// value there.
     fn charts(record: &Iteration<Self>) -> Vec<Option<f64>>;
 
     /// Returns a one-line description of an iteration, and of the best one so far.
@@ -148,7 +149,7 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares(Config::<C>::SHARES, config.common().shares, workers)?;
-    // Report invalid files once, before any worker starts.
+    // Read the files here, so that an invalid file is reported once, before any worker starts.
     let task = args.task(input, &config, workers)?;
     let job = Job::<C> { config, task, saved, out: out.clone() };
     learner::start((run, group), &role, &out, len, |world| job.work(args.common(), world, len))
@@ -214,7 +215,7 @@ impl<C: Command> Job<C> {
 }
 
 /// Trains until all iterations are complete or training is stopped. If `out` is given, writes curves and checkpoints to
-/// it.
+/// this directory.
 fn train<C: Command>(
     training: &mut Training<C::Study>,
     out: Option<&PathBuf>,

@@ -183,7 +183,7 @@ impl<S: Study> Training<S> {
         serde_json::to_string(&self.config).expect("hyper-parameters can be written as JSON")
     }
 
-    /// Saves the state after the last complete iteration. It is identical on all workers.
+    /// Saves the state after the most recent complete iteration. The saved state is identical on all workers.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -208,7 +208,7 @@ impl<S: Study> Training<S> {
         self.study.read(&self.config, reader)?;
         self.history = history::<S>(reader)?;
         self.best = None;
-        // The first iteration is always tested, so only a training before its first iteration has no best policy.
+        // The first iteration is always tested, so only a training run before its first iteration has no best policy.
         if !self.history.is_empty() {
             let iteration = reader.number("best_iteration")?;
             let mut marks = self.history.iter().map(Record::mark);

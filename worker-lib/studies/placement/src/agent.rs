@@ -1,5 +1,5 @@
-//! Placement as a service. A scheduler sends requests as lines of JSON, each of which asks on which GPUs a job should
-//! run.
+//! Placement as a service. A scheduler sends each request as one line of JSON, which asks either on which GPUs a job
+//! should run or which jobs of the cluster to suspend and to start.
 //!
 //! | request | answer |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
-//! `gpus` has one entry for each GPU in the cluster:
+//! In a request, `gpus` has one entry for each GPU in the cluster:
 //!
 //! | field | content |
 //! |---|---|
@@ -16,13 +16,13 @@
 //! | `id` | 0 to the number of GPUs minus 1; by default the index in the list |
 //! | `rate` | expected failures per year; by default the agent's own value |
 //! | `age` | age in years; by default the agent's own value |
-//! | `node` | node of the GPU according to the scheduler; an error if it differs from the agent's |
+//! | `node` | node of the GPU according to the scheduler; the request fails if the agent's cluster differs |
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
-//! An empty list of GPUs means that the job should not start now, either because too few GPUs are free or because the
-//! policy waits for other GPUs. The `id` of a request is optional and is returned unchanged. Between requests, the
-//! agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a job, its next
-//! request must report them as busy.
+//! An empty list of GPUs in an answer means that the job should not start now, either because too few GPUs are free or
+//! because the policy waits for other GPUs. The `id` of a request is optional and is returned unchanged. Between
+//! requests, the agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a
+//! job, its next request must report them as busy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -36,7 +36,7 @@ use super::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Maximum length of a request's entry for a GPU, in bytes.
+/// Maximum length of the entry for one GPU in a request, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
 /// Maximum length of a request without its GPU entries, in bytes: enough for several thousand jobs.
 const REST_LEN_BYTES: usize = 1 << 20;
@@ -52,8 +52,8 @@ struct Request {
     id: Option<Json>,
 }
 
-/// Entry for one GPU in a request. Its number types are wider than the valid ranges, so that the error for a value out
-/// of range can name the field.
+/// Entry for one GPU in a request. Its number types are wider than the valid ranges, so that the error for an
+/// out-of-range value can name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GpuEntry {
@@ -146,7 +146,8 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Returns the state of a GPU of which a request gives only the use. All other values are the agent's own.
+    /// Returns the state of a GPU for which a request specifies only how it is used. The failure rate and the age are
+    /// the agent's own values; the time until the GPU becomes free is unknown.
     pub(super) fn known(&self, gpu: usize, used: Use) -> Given {
         let rate = self.failures.estimate(gpu, 0.0, 0) * YEAR;
         Given { used, rate, age: self.failures.ages()[gpu], left: f64::INFINITY }
@@ -302,7 +303,8 @@ impl Agent {
 /// Index of the requested job in the scenario.
 const ASKED: usize = 0;
 
-/// Assigns the GPUs that are not free to the jobs that [`Agent::scenario`] has created for them.
+/// Puts the requested job in the queue, assigns the busy GPUs to the jobs that [`Agent::scenario`] has created for
+/// them, and makes failed and draining GPUs unavailable.
 fn occupy(state: &mut State<'_>, given: &[Given]) {
     state.queue.push(ASKED);
     state.progress[ASKED].phase = Phase::Waiting;

@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use iswitch_study::StudyError;
 
-/// Maximum number of GPUs in a cluster, so that a file cannot exhaust memory.
+/// Maximum number of GPUs in a cluster. The limit prevents an input file from exhausting the memory.
 pub const GPUS_MAX: usize = 1 << 20;
-/// Number of cages in a cabinet of Titan; cages are numbered from the coolest to the hottest.
+/// Number of cages in a cabinet of the Titan supercomputer; cages are numbered from the coolest to the hottest.
 pub const CAGES: usize = 3;
 
 /// Node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Ids of its GPUs.
+    /// Ids of the node's GPUs.
     pub gpus: Range<usize>,
     /// Cage that holds the node. Failure rates depend on the cage. (A cabinet of Titan has cages 0 to 2 from the bottom
     /// to the top, and the cooling air passes the lower cages before the upper ones.)
     pub cage: usize,
 }
 
-/// Level of failure domains larger than a GPU. A failure of a domain stops all of its GPUs at once.
+/// Level of the failure domains that contain more than one GPU. A failure of a domain stops all of its GPUs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Level {
@@ -27,7 +27,7 @@ pub enum Level {
     Node,
     /// Nodes that share a power supply or a top-of-rack switch.
     Rack,
-    /// Racks behind one switch of the next layer.
+    /// Racks that share a switch of the layer above the top-of-rack switches.
     Switch,
 }
 
@@ -82,11 +82,11 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Creates a cluster of `gpus` GPUs on nodes of `gpus_per_node`, of which the last gets the remaining GPUs. Nodes
-    /// are assigned to the [`CAGES`] cages in turn.
+    /// Creates a cluster of `gpus` GPUs, with `gpus_per_node` GPUs on every node except the last, which has the
+    /// remainder. Nodes are assigned to the [`CAGES`] cages in turn.
     ///
     /// # Errors
-    /// Fails if a number is 0, or the cluster has more than [`GPUS_MAX`] GPUs.
+    /// Fails if either argument is 0, or if `gpus` is above [`GPUS_MAX`].
     pub fn of_gpus(gpus: usize, gpus_per_node: usize) -> Result<Self, StudyError> {
         for (name, value) in [("gpus", gpus), ("gpus-per-node", gpus_per_node)] {
             if value == 0 {
@@ -112,12 +112,12 @@ impl Cluster {
         Ok(Self { nodes_per_rack, nodes_per_switch, ..self })
     }
 
-    /// Returns the index of the failure domain of this level that contains a GPU.
+    /// Returns the index of the failure domain of the given level that contains a GPU.
     pub fn domain_of(&self, level: Level, gpu: usize) -> usize {
         self.node_of[gpu] / self.nodes_per(level)
     }
 
-    /// Returns the GPUs of each failure domain of this level.
+    /// Returns the GPUs of each failure domain of the given level.
     pub fn domains(&self, level: Level) -> Vec<Range<usize>> {
         let groups = self.nodes.chunks(self.nodes_per(level).min(self.nodes.len()));
         groups.map(|nodes| nodes[0].gpus.start..nodes[nodes.len() - 1].gpus.end).collect()
@@ -151,7 +151,7 @@ impl Cluster {
         self.nodes[self.node_of[gpu]].cage
     }
 
-    /// Returns the minimum number of nodes that together have `gpus` GPUs.
+    /// Returns the number of nodes that `gpus` GPUs would need if every node were as large as the largest one.
     pub fn nodes_needed(&self, gpus: usize) -> usize {
         gpus.div_ceil(self.widest)
     }

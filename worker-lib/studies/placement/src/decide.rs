@@ -12,8 +12,9 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Minimum estimate, in seconds (one day), of the duration of a job whose request states none. The estimate is the
-/// larger of this value and twice the time that the job has run so far.
+/// Minimum of the estimated duration of a job for which the request gives no duration, in seconds: one day. The
+/// estimate is the larger of this value and twice the sum of the job's completed work and the time since its current
+/// start.
 const DURATION_S: f64 = 86_400.0;
 
 /// Job in a request. Times are in seconds.
@@ -32,7 +33,7 @@ pub struct JobState {
     /// GPUs on which the job runs; empty if it waits.
     #[serde(default)]
     pub on: Vec<usize>,
-    /// Time since the job started on these GPUs.
+    /// Time since the job started on the GPUs in `on`.
     #[serde(default)]
     pub running_for: f64,
     /// Number of starts, including the current one.
@@ -131,7 +132,7 @@ fn check_owners(given: &[Given], jobs: &[JobState]) -> Result<(), StudyError> {
     }
 }
 
-/// Sets up the state of a cluster at time 0.
+/// Sets up the state of a cluster at time 0 from the GPUs and jobs of a request.
 fn prepare(state: &mut State<'_>, given: &[Given], jobs: &[JobState]) {
     for (gpu, it) in given.iter().enumerate() {
         match it.used {

@@ -26,8 +26,8 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Creates a domain that fails `per_year` times a year at random and is repaired after `repair` seconds. Placers
-    /// know this rate.
+    /// Creates a domain that fails at random, on average `per_year` times a year, and is repaired `repair` seconds
+    /// after each failure. Placers know the failure rate.
     ///
     /// # Errors
     /// Fails if the rate is negative or above [`RATE_MAX`], or if `repair` is not above 0.
@@ -48,7 +48,8 @@ impl Domain {
     /// failures that they observe.
     ///
     /// # Errors
-    /// Fails if an outage begins before 0 or before the end of the previous one, or does not end after it begins.
+    /// Fails if an outage begins before time 0 or before the end of the previous outage, or does not end after it
+    /// begins. Also fails if `belief.events` is negative or `belief.years` is not above 0.
     pub fn trace(gpus: Range<usize>, outages: Vec<(f64, f64)>, belief: Belief) -> Result<Self, StudyError> {
         let mut least = 0.0;
         for (begin, end) in &outages {
@@ -77,7 +78,7 @@ impl Domain {
         Ok(Self { last_repair, ..self })
     }
 
-    /// Returns the GPUs.
+    /// Returns the ids of the domain's GPUs.
     pub fn gpus(&self) -> Range<usize> {
         self.gpus.clone()
     }

@@ -1,10 +1,11 @@
-//! The cluster as an environment for an agent of one's own: when a job can start, the agent picks its GPUs one by one.
-//! The candidates are the GPUs of the cluster; a GPU is valid if it is free and not picked. Jobs start in the order of
-//! the queue, and a job is not passed over.
+//! Environment in which a user-supplied agent places the jobs of a cluster: whenever a job can start, the agent picks
+//! its GPUs one by one. The candidates are the GPUs of the cluster; a GPU is valid if it is free and has not been
+//! picked yet. The rules of the queue determine which job is next; the agent cannot make a job wait.
 //!
-//! The cost between two decisions is the increase, in hours, of the mean over jobs of the time from their arrival
-//! until now or until their completion, or the elapsed hours. The sum of all costs is the mean completion time or the
-//! makespan.
+//! The cost between two decisions depends on the [`Objective`]. For the makespan, it is the elapsed time in hours. For
+//! the completion time, it is the increase, in hours, of the mean time that the jobs have spent in the system so far:
+//! the time from a job's arrival to its completion, or to the current time if the job is not complete. The costs of a
+//! complete episode therefore add up to its makespan or to its mean completion time.
 
 use std::collections::BTreeMap;
 
@@ -21,18 +22,18 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision, row_names};
 
-/// Number of features of a candidate: its validity, the job's share of GPUs that are picked and on the same node, and
-/// the features of a GPU.
+/// Number of features of a candidate: its validity, the fraction of the job's GPUs that have already been picked on the
+/// candidate's node, and the [`PICK_FEATURES`] features of a GPU.
 const ROW: usize = PICK_FEATURES + 2;
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&["available", "picked_on_node"], &PICK_NAMES);
-/// Values of a candidate in its details.
+/// Names of the values in the details of a candidate.
 const DETAILS: [&str; 6] = ["gpu", "node", "failures_per_year", "age_years", "job_gpus", "job_seconds_left"];
-/// Maximum number of GPUs of the cluster; an observation has a row for each.
+/// Maximum number of GPUs of the cluster; an observation has one row for each GPU.
 pub const GPUS_MAX: usize = 4096;
 const HOUR: f64 = 3600.0;
 
-/// Quantity that the rewards of an episode add up to, negated.
+/// Quantity to minimise. The rewards of a complete episode add up to the negative of this quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Objective {
@@ -42,16 +43,16 @@ pub enum Objective {
     Makespan,
 }
 
-/// Settings of the environment beside its workload.
+/// Settings of the environment, in addition to its workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnvironmentOptions {
     /// Factor by which all failure rates are multiplied.
     pub rate_factor: f64,
     /// Checkpoint setting of jobs.
     pub checkpoint: Checkpoint,
-    /// Order in which jobs wait.
+    /// Order of the jobs in the queue.
     pub order: Order,
-    /// Quantity that the rewards add up to.
+    /// Quantity to minimise.
     pub objective: Objective,
 }
 
@@ -81,7 +82,7 @@ impl PlacementEnvironment {
         self.episode.as_ref().filter(|episode| episode.results.is_none())
     }
 
-    /// Returns the episode.
+    /// Returns the current episode.
     ///
     /// # Errors
     /// Fails if no episode has begun, or if it has ended.
@@ -197,7 +198,7 @@ fn figures(outcome: &simulation::Outcome) -> Figures {
 type Paused<'a> = Option<Simulation<'a, 'static>>;
 
 self_cell!(
-    /// Scenario, and its simulation until it is finished.
+    /// Scenario and its simulation, which is `None` after the end of the episode.
     struct Simulated {
         owner: Scenario,
         #[covariant]
@@ -213,7 +214,7 @@ impl Placer for Queue {
         self.0.sort(state, queue);
     }
 
-    /// Places no job: the agent starts them.
+    /// Places no job, because the agent picks the GPUs.
     fn place(&mut self, _state: &State<'_>, _job: usize, _size: usize, _picks: &mut Vec<usize>) {}
 }
 
@@ -231,7 +232,7 @@ impl Follower {
     }
 }
 
-/// Episode of one draw.
+/// Episode with the jobs and failures of one draw.
 struct Episode {
     draw: u64,
     simulated: Simulated,
@@ -239,16 +240,16 @@ struct Episode {
     queue: Queue,
     /// Job to place and its number of GPUs.
     candidate: Option<(usize, usize)>,
-    /// GPUs that are picked for the job.
+    /// GPUs that have already been picked for this job.
     picks: Vec<usize>,
-    /// Features of the GPUs that were free when the job was considered.
+    /// Id and features of each GPU that was free when the job became the job to place.
     features: Vec<(usize, [f32; PICK_FEATURES])>,
     /// Sum of the costs, in hours.
     cost: f64,
-    /// Part of the cost that rewards have accounted for.
+    /// Part of the cost that previous rewards have accounted for.
     paid: f64,
     followers: BTreeMap<String, Follower>,
-    /// Results, at the end of the simulation.
+    /// Results; present after the end of the simulation.
     results: Option<Figures>,
 }
 
@@ -284,14 +285,14 @@ impl Episode {
             && !self.picks.contains(&gpu)
     }
 
-    /// Returns the share of the job's GPUs that are picked on the node of a GPU.
+    /// Returns the fraction of the job's GPUs that have already been picked on the node of `gpu`.
     fn picked_on(&self, state: &State<'_>, gpu: usize) -> f32 {
         let node = |gpu: usize| state.cluster().node_of(gpu);
         let size = self.candidate.map_or(1, |(_, size)| size);
         self.picks.iter().filter(|picked| node(**picked) == node(gpu)).count() as f32 / size as f32
     }
 
-    /// Returns minus the cost since the previous call, or since the start of the episode.
+    /// Returns the negated cost since the previous call, or since the start of the episode if this is the first call.
     fn reward(&mut self) -> f64 {
         let paid = std::mem::replace(&mut self.paid, self.cost);
         paid - self.cost
@@ -423,7 +424,8 @@ mod tests {
         figures.iter().find(|(other, _)| *other == name).unwrap().1
     }
 
-    /// Drives an episode by `choose`; returns the return, the end and the results.
+    /// Runs an episode in which `choose` makes all decisions. Returns the sum of the rewards, the reason for the end,
+    /// and the results.
     fn drive(
         environment: &mut PlacementEnvironment,
         draw: u64,

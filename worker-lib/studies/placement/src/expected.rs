@@ -10,8 +10,9 @@ pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }
 }
 
-/// Returns the expected time in seconds of a job with checkpoints. The result is the sum of the expected times of the
-/// segments between checkpoints, which are independent. `rate` may be an estimate.
+/// Returns the expected time, in seconds, to complete a job with checkpoints. The result is the sum of the values of
+/// [`expected_time`] for the segments between checkpoints, because a failure undoes only the work of its own segment.
+/// `rate` may be an estimate.
 pub fn expected_time_with_checkpoints(rate: f64, work: f64, restart: f64, checkpoint: Checkpoint) -> f64 {
     let (interval, cost) = checkpoint.interval(rate);
     if interval >= work {

@@ -35,9 +35,9 @@ pub struct Outage {
 /// What is known about a GPU's failures before the simulation. The estimated failure rate is `events / years`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Observed failures, plus those that the prior counts for.
+    /// Number of observed failures, plus the number of failures to which the prior is equivalent.
     pub events: f64,
-    /// Years of observation, plus those that the prior counts for.
+    /// Years of observation, plus the number of years to which the prior is equivalent.
     pub years: f64,
 }
 
@@ -47,9 +47,9 @@ impl Belief {
         Self { events: per_year, years: 1.0 }
     }
 
-    /// Returns the belief from observed failures, shrunk to the mean rate of all components by empirical Bayes. The
-    /// prior is a gamma distribution with shape `shape` and mean `mean`: it counts as `shape` failures in `shape /
-    /// mean` years.
+    /// Returns the belief from `events` failures in `years` years of observation, shrunk towards the rate `mean` by
+    /// empirical Bayes. The prior is a gamma distribution with shape `shape` and mean `mean`: it counts as `shape`
+    /// failures in `shape / mean` years.
     pub(super) fn shrunk(events: f64, years: f64, shape: f64, mean: f64) -> Self {
         Self { events: events + shape, years: years + shape / mean }
     }
@@ -69,7 +69,7 @@ impl Belief {
 enum Source {
     /// Poisson processes with the given rates, in failures per year.
     Poisson(Vec<f64>),
-    /// `(begin, end)` of each GPU's outages, in chronological order.
+    /// `(begin, end)` of each GPU's outages, in seconds and in chronological order.
     Trace(Vec<Vec<(f64, f64)>>),
 }
 
@@ -85,16 +85,16 @@ pub struct Failures {
     /// Factor by which all failure rates are multiplied.
     factor: f64,
     domains: Vec<Domain>,
-    /// Indices of the domains that contain each GPU; empty without domains.
+    /// Indices of the domains that contain each GPU; empty if there are no domains.
     domains_of: Vec<Vec<usize>>,
 }
 
 impl Failures {
-    /// Creates failures that are Poisson processes. A GPU does not fail while it is being repaired. Placers know these
-    /// rates.
+    /// Creates random failures: each GPU fails according to a Poisson process with its own rate, in failures per year.
+    /// A GPU does not fail while it is being repaired. Placers know the rates.
     ///
     /// # Errors
-    /// Fails if a rate (failures per year) is negative or above [`RATE_MAX`].
+    /// Fails if a rate is negative or above [`RATE_MAX`].
     pub fn poisson(per_year: Vec<f64>) -> Result<Self, StudyError> {
         for (gpu, rate) in per_year.iter().enumerate() {
             if !(0.0..=RATE_MAX).contains(rate) {
@@ -146,7 +146,7 @@ impl Failures {
     /// Adds failure domains, whose failures occur in addition to the failures of individual GPUs.
     ///
     /// # Errors
-    /// Fails if a domain contains a GPU that does not exist.
+    /// Fails if a domain contains no GPUs, or a GPU that does not exist.
     pub fn with_domains(mut self, domains: Vec<Domain>) -> Result<Self, StudyError> {
         self.domains_of.resize(self.gpus(), Vec::new());
         for domain in domains {
@@ -188,7 +188,8 @@ impl Failures {
         }
     }
 
-    /// Returns the time of a GPU's last repair before the start of the simulation, in seconds; 0 if none is known.
+    /// Returns the time of a GPU's last repair before the start of the simulation, in seconds (negative); 0 if no such
+    /// repair is known.
     pub fn last_repair(&self, gpu: usize) -> f64 {
         let repairs = self.domains_of(gpu).iter().map(|domain| self.domains[*domain].last_repair());
         repairs.reduce(f64::max).unwrap_or(0.0) / self.factor
@@ -209,7 +210,7 @@ impl Failures {
         Ok(Self { beliefs, learns: true, ..self })
     }
 
-    /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers observe.
+    /// Sets the ages of the GPUs at the start of the simulation, in years. The ages affect only what placers observe.
     ///
     /// # Errors
     /// Fails if the number of ages is not the number of GPUs, or if an age is negative.
@@ -221,7 +222,7 @@ impl Failures {
         Ok(Self { ages, ..self })
     }
 
-    /// Makes failures more frequent by `factor`: failure rates are multiplied by `factor`, and the times between known
+    /// Makes failures `factor` times as frequent: failure rates are multiplied by `factor`, and the times between known
     /// outages are divided by it. The placers' estimates are scaled accordingly.
     ///
     /// # Errors
@@ -246,7 +247,7 @@ impl Failures {
         self.beliefs.len()
     }
 
-    /// Returns the ages of the GPUs at the start, in years.
+    /// Returns the ages of the GPUs at the start of the simulation, in years.
     pub fn ages(&self) -> &[f64] {
         &self.ages
     }
@@ -309,7 +310,7 @@ impl<'a> FailureDraw<'a> {
     }
 
     /// Returns the start and end, in seconds, of the next outage of a component that has been working since `since`.
-    /// `repair` is the repair time of a GPU that fails at random.
+    /// `repair` is the repair time, in seconds, of a GPU that fails at random.
     pub fn next(&mut self, component: usize, since: f64, repair: f64) -> Option<(f64, f64)> {
         let failures = self.failures;
         let factor = failures.factor;
@@ -460,7 +461,8 @@ mod tests {
         assert!((known.estimate(0, 5.0 * YEAR, 3) * YEAR - 40.0).abs() < 1e-9);
         let believed = known.with_beliefs(vec![Belief { events: 1.0, years: 2.0 }]).unwrap();
         assert!((believed.estimate(0, 0.0, 0) * YEAR - 5.0).abs() < 1e-9);
-        // Three more failures in a year that counts as ten: 4 / 12, and ten times that with the factor.
+        // Three failures in a year that counts as ten years give a rate of (1 + 3) / (2 + 10), which the factor
+        // multiplies by 10.
         assert!((believed.estimate(0, YEAR, 3) * YEAR - 40.0 / 12.0).abs() < 1e-9);
     }
 }

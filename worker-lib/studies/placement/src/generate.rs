@@ -1,4 +1,4 @@
-//! Synthetic jobs and GPU life histories that resemble those recorded on Philly and Titan.
+//! Synthetic jobs and GPU life histories that resemble those recorded on the clusters Philly and Titan.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -12,8 +12,8 @@ use iswitch_study::StudyError;
 
 /// Kinds of jobs: number of GPUs, share of all jobs, and the median (in seconds) and the standard deviation of the
 /// logarithm of a lognormal distribution. A duration is one hour plus a value from this distribution; durations above a
-/// week are redrawn. The distributions were fitted to Philly's jobs of between an hour and a week (31,804 of the jobs
-/// that come with Gavel).
+/// week are redrawn. The distributions were fitted to the 31,804 jobs in Gavel's copy of the Philly trace that last
+/// between an hour and a week.
 const KINDS: [(usize, f64, f64, f64); 4] = [
     (1, 0.771, 7330.0, 1.8),
     (2, 0.019, 400_000.0, 2.7),

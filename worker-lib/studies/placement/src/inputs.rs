@@ -1,4 +1,4 @@
-//! Jobs and failures of all draws, from files or synthetic.
+//! Jobs and failures of all draws, which are read from files or generated.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::error::at_least_zero;
 
-/// Default number of GPUs of a cluster.
+/// Default number of GPUs in a cluster.
 pub const GPUS: usize = 64;
-/// Default number of GPUs of a node.
+/// Default number of GPUs in a node.
 pub const GPUS_PER_NODE: usize = 8;
 /// Default number of jobs in a batch, as in the patent.
 const BATCH: usize = 60;
@@ -30,21 +30,21 @@ const SYNTHETIC_GPUS: usize = 20_000;
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
-/// Jobs, and how they are drawn.
+/// Settings that determine the jobs and how they are drawn.
 #[derive(Clone, Debug)]
 pub struct JobsInput {
     /// File that lists the jobs; synthetic jobs if absent.
     pub file: Option<PathBuf>,
-    /// Number of jobs to sample in each draw. If absent, the jobs of a file with arrival times are used unchanged, and
-    /// 60 jobs are sampled otherwise.
+    /// Number of jobs to sample in each draw. If absent, jobs with arrival times are used unchanged, and 60 jobs are
+    /// sampled from jobs without arrival times.
     pub batch: Option<usize>,
     /// Mean time between arrivals of sampled jobs, in seconds; 0 if absent, so that they arrive at once.
     pub interarrival: Option<f64>,
-    /// Duration in seconds that jobs must exceed.
+    /// Lower limit of job durations, in seconds (exclusive); other jobs are excluded.
     pub shortest: Option<f64>,
-    /// Duration in seconds that jobs must not reach.
+    /// Upper limit of job durations, in seconds (exclusive); other jobs are excluded.
     pub longest: Option<f64>,
-    /// Maximum number of GPUs of a job.
+    /// Maximum number of GPUs of a job; larger jobs are excluded.
     pub widest: Option<usize>,
     /// Gavel's file of throughputs, which a Gavel trace requires.
     pub throughputs: Option<PathBuf>,
@@ -74,7 +74,8 @@ impl Default for JobsInput {
     }
 }
 
-/// Source of jobs, and the rows of the file that were excluded: a count and a reason, which completes `each of which`.
+/// Source of jobs, and the rows of the file that were excluded: for each reason, the number of rows and the reason as
+/// text that completes a sentence after `each of which`.
 pub type LoadedJobs = (JobSource, Vec<(usize, &'static str)>);
 
 /// Jobs read from a file or generated, and whether they have arrival times.
@@ -88,8 +89,8 @@ impl JobsInput {
     /// Reads or generates the jobs, for a cluster with `gpus` GPUs.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, a job needs more than `gpus` GPUs, an option is out of range, or no jobs are
-    /// left.
+    /// Fails if the file cannot be read, a job needs more than `gpus` GPUs, an option is out of range or does not apply
+    /// to the file, or all jobs are excluded.
     pub fn load(&self, gpus: usize) -> Result<LoadedJobs, StudyError> {
         let Found { jobs, have_arrivals, left_out } = self.find()?;
         let jobs = self.select(jobs)?;
@@ -169,22 +170,22 @@ impl JobsInput {
     }
 }
 
-/// Failures of GPUs, and what placers know about them.
+/// Settings that determine the failures of GPUs, and what placers know about them.
 #[derive(Clone, Debug)]
 pub struct FailuresInput {
-    /// Failure histories of Titan's GPUs; synthetic ones if absent.
+    /// File of the failure histories of Titan's GPUs; synthetic histories if absent.
     pub lives: Option<PathBuf>,
-    /// Batch of the histories that are used; all if `None`.
+    /// Installation batch of the GPUs whose histories are used; `None` for all batches.
     pub batch: Option<Batch>,
-    /// Whether each GPU is drawn from those of its own cage.
+    /// Whether the history of each GPU is drawn only from the histories of its own cage.
     pub same_cage: bool,
-    /// Number of the draw whose GPUs are used in all draws.
+    /// Number of the draw whose GPUs are used in all draws; if absent, each draw has its own GPUs.
     pub gpus_of_draw: Option<u64>,
-    /// Knowledge of the placers.
+    /// What placers know about the failure rates.
     pub knowledge: Knowledge,
-    /// Table of outages, the same in each draw.
+    /// File with a table of outages, which are the same in each draw.
     pub outages: Option<PathBuf>,
-    /// Table of failure rates and ages.
+    /// File with a table of failure rates and ages.
     pub rates: Option<PathBuf>,
     /// InfiniteHBD's file of node faults.
     pub node_faults: Option<PathBuf>,
@@ -244,7 +245,8 @@ impl FailuresInput {
     }
 }
 
-/// Returns failures at known times. Policies assume the failure rates `rates`, which were estimated beforehand.
+/// Sets the placers' knowledge of `failures`, which occur at known times, to the rates and ages in `rates`. These rates
+/// must have been estimated beforehand.
 fn believed(failures: Failures, rates: &Failures) -> Result<Failures, StudyError> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();

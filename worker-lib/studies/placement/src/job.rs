@@ -8,16 +8,17 @@ use super::failure::YEAR;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
-/// Latest arrival of a job, in seconds: 100 years. A simulation processes all GPU failures until the last job has
-/// arrived, so it would take too long with later arrivals. Beyond 2^53 seconds, the floating-point clock would no
+/// Latest permitted arrival of a job, in seconds: 100 years. A simulation processes all GPU failures until the last job
+/// has arrived, so it would take too long with later arrivals. Beyond 2^53 seconds, the floating-point clock would no
 /// longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
-/// Model of a job's speed on a number of GPUs other than the one that it asks for. With the same global batch, a step
-/// on k GPUs takes 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
+/// Model of the speed of a job that runs on more or fewer GPUs than it asks for. The global batch size stays the same,
+/// so a step on k GPUs takes 1/k of the computation time of a step on one GPU, plus the time for synchronisation if k >
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
-    /// Seconds of synchronisation for each second of a step's computation on one GPU.
+    /// Synchronisation time of a step, as a fraction of the step's computation time on one GPU.
     pub synchronisation: f64,
     /// Minimum number of GPUs of the job.
     pub least: usize,
@@ -57,11 +58,11 @@ impl Job {
         Ok(Self { arrival, gpus, duration, scaling: None })
     }
 
-    /// Allows the job to run on other numbers of GPUs.
+    /// Allows the job to run on more or fewer GPUs than it asks for.
     ///
     /// # Errors
-    /// Fails if the synchronisation is negative, `least` is 0, or the number of GPUs that the job asks for is not from
-    /// `least` to `most`.
+    /// Fails if the synchronisation time is negative, `least` is 0, or the number of GPUs that the job asks for is not
+    /// from `least` to `most`.
     pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
@@ -102,7 +103,8 @@ impl Job {
         self.duration * self.gpus as f64
     }
 
-    /// Returns the scaling to other numbers of GPUs, or `None` if the job runs only on the number that it asks for.
+    /// Returns the model of the job's speed on more or fewer GPUs, or `None` if the job runs only on the number of GPUs
+    /// that it asks for.
     pub fn scaling(&self) -> Option<Scaling> {
         self.scaling
     }
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn speed_is_relative_to_the_requested_number_of_gpus() {
         let scaling = Scaling { synchronisation: 0.25, least: 1, most: 8 };
-        // A step takes 1 on one GPU, 1/2 + 1/4 on two and 1/4 + 1/4 on four.
+        // Relative to one GPU, a step takes 1/2 + 1/4 of the time on two GPUs and 1/4 + 1/4 on four.
         assert_eq!([1, 2, 4].map(|gpus| scaling.speedup(gpus)), [1.0, 4.0 / 3.0, 2.0]);
         let job = Job::new(0.0, 4, 10.0).unwrap();
         assert!(job.can_have(4) && !job.can_have(2) && job.speed(4) == 1.0);

@@ -20,14 +20,14 @@
 //! | [`generate`] | synthetic jobs and GPU life histories |
 //! | [`reader`] | readers of Philly, Gavel, Alibaba GPU 2023, Titan, Pollux, Tiresias and the project's own tables |
 //! | [`options`] | restarts, repairs, checkpoints, queueing |
-//! | [`expected`] | expected time of a job |
+//! | [`expected`] | expected completion time of a job on GPUs that fail |
 //! | [`state`] | state of the cluster that a placer sees |
 //! | [`simulation`] | discrete-event simulation of a cluster |
 //! | [`policy`] | placers that need no training |
 //! | [`learned`] | learned placers and their training |
-//! | [`inputs`] | jobs and failures of all draws, from files or synthetic |
+//! | [`inputs`] | jobs and failures of all draws, which are read from files or generated |
 //! | [`workload`] | scenarios of all draws |
-//! | [`environment`] | the cluster as an environment that asks an agent for the GPUs of each job |
+//! | [`environment`] | environment in which a user-supplied agent picks the GPUs of each job |
 //! | [`agent`] | placement as a service, over JSON lines |
 //! | [`manager`] | nodes and jobs of Slurm and Kubernetes, and a policy's advice for them |
 

@@ -11,8 +11,8 @@ use super::failure::{Belief, YEAR};
 use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
 
-/// Weight of the prior in the estimate of a node's failure rate, in failures. It is low because the nodes' rates differ
-/// widely.
+/// Number of failures to which the prior is equivalent in the estimate of a node's failure rate. It is low because the
+/// rates of the nodes differ widely.
 const SHAPE: f64 = 0.5;
 /// Fraction of the trace that placers know: the part directly before the time at which a run starts.
 const HISTORY: f64 = 0.5;
@@ -74,7 +74,7 @@ impl NodeTrace {
         self.length
     }
 
-    /// Returns the mean number of outages of a node of a cluster, in outages per year.
+    /// Returns the mean rate of outages of the nodes of a cluster, in outages per node and year.
     pub fn per_year(&self, cluster: &Cluster) -> f64 {
         self.outages() as f64 / (cluster.nodes().len() as f64 * self.length / YEAR)
     }

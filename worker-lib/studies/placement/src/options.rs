@@ -30,8 +30,8 @@ pub enum Checkpoint {
 }
 
 impl Checkpoint {
-    /// Returns `(interval, cost)` of a job on GPUs whose failure rates add up to `rate` (1/s). The interval may be
-    /// infinite.
+    /// Returns the checkpoint `(interval, cost)`, in seconds, of a job on GPUs whose failure rates add up to `rate`
+    /// (1/s). The interval may be infinite.
     pub fn interval(self, rate: f64) -> (f64, f64) {
         match self {
             Self::None => (f64::INFINITY, 0.0),
@@ -111,7 +111,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the duration, in seconds, of a restart of a job with this number of GPUs.
+    /// Returns the duration, in seconds, of a restart of a job with `gpus` GPUs.
     pub fn restart_of(&self, gpus: usize) -> f64 {
         self.restart + self.restart_per_gpu * gpus as f64
     }

@@ -13,7 +13,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 /// GPUs that they replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// Installed before 2016.
+    /// GPU installed before 2016.
     Old,
     /// GPU installed in 2016 or later.
     New,
@@ -62,18 +62,18 @@ pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
 /// Parameters for estimating failure rates from life histories.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shrinkage {
-    /// Shape of the gamma prior, whose mean is the rate of all GPUs. The prior has the same weight as this number of
-    /// observed failures. It should be below 1 for GPUs whose rates differ widely.
+    /// Shape of the gamma prior of the failure rates. The prior has the same weight as this number of observed
+    /// failures. The shape should be below 1 if the rates of the GPUs differ widely.
     pub shape: f64,
-    /// Whether rates are shrunk to the mean of the GPU's cage instead of the mean of all GPUs.
+    /// Whether rates are shrunk towards the mean rate of the GPU's cage instead of the mean rate of all GPUs.
     pub by_cage: bool,
     /// Minimum observation time, in years. Only life histories that exceed it are used.
     pub years_min: f64,
 }
 
 impl Default for Shrinkage {
-    /// Returns parameters with a prior whose weight is half a failure and whose mean is that of all GPUs, and with a
-    /// minimum of one year of observation.
+    /// Returns parameters with a prior whose weight is half a failure and whose mean is the mean rate of all GPUs, and
+    /// with a minimum observation time of one year.
     fn default() -> Self {
         Self { shape: 0.5, by_cage: false, years_min: 1.0 }
     }
@@ -108,11 +108,13 @@ pub struct RatePool {
 
 impl RatePool {
     /// Estimates rates by empirical Bayes. The number of failures in y years has a Poisson distribution whose rate has
-    /// a gamma distribution; its shape is a parameter, and its mean is m, the mean rate of all GPUs. Given e failures,
-    /// the posterior mean of the rate is (e + shape) / (y + shape / m).
+    /// a gamma distribution; its shape is a parameter, and its mean m is the mean rate of all GPUs, or of the GPU's
+    /// cage if [`Shrinkage::by_cage`] is set. Given e failures, the posterior mean of the rate is (e + shape) / (y +
+    /// shape / m).
     ///
     /// # Errors
-    /// Fails if the shape is not above 0, no life history is long enough, or none has a failure.
+    /// Fails if the shape is not above 0, the minimum observation time is negative, or no life history that exceeds
+    /// this time contains a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("minimum years", shrinkage.years_min, "years")?;
@@ -184,7 +186,7 @@ impl RatePool {
     }
 }
 
-/// Draws a failure rate from the posterior distribution of a belief, in failures per year.
+/// Draws a failure rate, in failures per year, from the posterior distribution of a belief.
 fn sample(belief: Belief, rng: &mut ChaCha8Rng) -> f64 {
     let gamma = Gamma::new(belief.events, 1.0 / belief.years).expect("both must be above 0");
     gamma.sample(rng).min(RATE_MAX)

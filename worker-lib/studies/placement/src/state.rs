@@ -9,7 +9,7 @@ use super::{Cluster, Job, Options};
 pub struct Gpu {
     /// Job that holds the GPU. A failed GPU also has an owner if a job waits for its repair.
     pub owner: Option<usize>,
-    /// Time of the repair in seconds, if the GPU is failed.
+    /// Time at which the GPU will be repaired, in seconds; `None` if it works.
     pub failed_until: Option<f64>,
     /// Number of failures since the start of the simulation, including failures of domains that contain the GPU.
     pub failures: u32,
@@ -66,8 +66,8 @@ pub enum Phase {
 pub struct Progress {
     /// Current phase.
     pub phase: Phase,
-    /// Remaining work at the start of the current run, or now if the job is not running. Measured in seconds on the
-    /// number of GPUs that the job asks for.
+    /// Remaining work at the start of the current run, or now if the job is not running. The work is measured in
+    /// seconds on the number of GPUs that the job asks for.
     pub left: f64,
     /// GPU-seconds that the job has used, excluding its current run.
     pub service: f64,
@@ -194,7 +194,7 @@ impl<'a> State<'a> {
         self.gpus.iter().map(|gpu| !gpu.is_free())
     }
 
-    /// Returns the GPUs of a job; empty if it is in the queue.
+    /// Returns the GPUs that a job holds; empty unless the job is running or stopped.
     pub fn gpus_of(&self, job: usize) -> &[usize] {
         match &self.progress[job].phase {
             Phase::Running(Run { gpus, .. }) | Phase::Stopped(gpus) => gpus,
@@ -227,7 +227,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the work that a job would lose if one of its GPUs failed now, in seconds; 0 if the job is not running.
+    /// Returns the work, in seconds, that a job would lose if one of its GPUs failed now; 0 if the job is not running.
     pub fn unsaved(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -246,8 +246,8 @@ impl<'a> State<'a> {
         self.options().restart_of(self.job(job).gpus())
     }
 
-    /// Returns the speed of a job on these GPUs, relative to its speed on the number of GPUs that it asks for, without
-    /// a slowdown from spreading.
+    /// Returns the speed of a job on `gpus`. A speed of 1 is the job's speed on the number of GPUs that it asks for if
+    /// it does not use more nodes than it needs.
     pub fn speed(&self, job: usize, gpus: &[usize]) -> f64 {
         let speed = self.job(job).speed(gpus.len());
         let slowdown = self.options().spread_slowdown;

@@ -42,9 +42,9 @@ pub enum FailureSource {
     Fixed {
         /// Failures of the GPUs.
         failures: Failures,
-        /// Whether the failure times are known and the same in each draw.
+        /// Whether the failures occur at given times, which are the same in each draw.
         is_trace: bool,
-        /// Whether placers know failure rates.
+        /// Whether placers know the failure rates.
         has_rates: bool,
     },
     /// GPUs drawn from a pool; see [`RatePool::draw`].
@@ -113,7 +113,8 @@ impl FailureSource {
     /// Returns the failures of a draw.
     ///
     /// # Errors
-    /// Fails if the pool has no GPU for a cage of the cluster.
+    /// Fails if the pool has no GPU for a cage of the cluster, or if the number of nodes with recorded faults exceeds
+    /// the number of nodes in the cluster.
     pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, StudyError> {
         match self {
             Self::Fixed { failures, .. } => Ok(failures.clone()),
@@ -141,12 +142,12 @@ impl FailureSource {
         }
     }
 
-    /// Returns whether placers know failure rates.
+    /// Returns whether placers know the failure rates.
     pub fn has_rates(&self) -> bool {
         matches!(self, Self::Pool { .. } | Self::Nodes(_) | Self::Fixed { has_rates: true, .. })
     }
 
-    /// Returns whether the failure times are known and the same in each draw.
+    /// Returns whether the failures occur at given times, which are the same in each draw.
     pub fn is_trace(&self) -> bool {
         matches!(self, Self::Fixed { is_trace: true, .. })
     }
@@ -187,7 +188,7 @@ pub struct Workload {
     pub jobs: JobSource,
     /// Source of the failures, before they are scaled by a rate factor.
     pub failures: FailureSource,
-    /// Random failures of larger failure domains.
+    /// Random failures of nodes, racks and switches.
     pub domains: Vec<DomainFailures>,
     /// Options of the simulation.
     pub options: Options,
@@ -197,7 +198,8 @@ impl Workload {
     /// Returns the scenario of a draw. A draw has the same jobs and GPUs for all rate factors and checkpoint settings.
     ///
     /// # Errors
-    /// Fails if the jobs, the failures and the cluster do not match; see [`Scenario::new`].
+    /// Fails if the rate factor is out of range, or if the jobs, the failures and the cluster do not match; see
+    /// [`Scenario::new`].
     pub fn scenario(
         &self,
         draw: u64,

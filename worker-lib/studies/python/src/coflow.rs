@@ -72,7 +72,7 @@ impl JobArguments {
         Ok((jobs, fabric))
     }
 
-    /// Returns whether each coflow of the trace is a job with the arrival time in the trace.
+    /// Returns whether each coflow of the trace is a separate job; otherwise, jobs are drawn at random.
     fn is_trace_alone(&self, inputs: &Inputs) -> bool {
         inputs.trace.is_some() && inputs.dags.is_none() && self.jobs.is_none()
     }

@@ -20,7 +20,7 @@ pub(crate) fn bad(argument: &str, value: impl std::fmt::Display, expected: impl 
 /// Checks that the files given by arguments exist.
 ///
 /// # Errors
-/// A `FileNotFoundError` that names the first argument whose file does not exist.
+/// Returns a `FileNotFoundError` that names the first argument whose file does not exist.
 pub(crate) fn check_exist(paths: &[(&str, &Option<PathBuf>)]) -> Result<(), PyErr> {
     for (argument, path) in paths {
         if let Some(path) = path.as_ref().filter(|path| !path.exists()) {
@@ -34,7 +34,7 @@ pub(crate) fn check_exist(paths: &[(&str, &Option<PathBuf>)]) -> Result<(), PyEr
 /// Returns the value of an enumeration with this name.
 ///
 /// # Errors
-/// A `ValueError` that lists all names.
+/// Returns a `ValueError` that lists all names if no value has this name.
 pub(crate) fn named<T>(argument: &str, text: &str) -> Result<T, PyErr>
 where
     T: strum::IntoEnumIterator<Iterator: Clone> + std::fmt::Display,

@@ -17,7 +17,7 @@ use crate::errors::{bad, check_exist, named, to_python};
 
 const DAY_S: f64 = 86_400.0;
 
-/// Checkpoint setting, as given to Python: a name, or the seconds of work between two checkpoints.
+/// Checkpoint setting, as passed from Python: a name, or the number of seconds of work between two checkpoints.
 #[derive(FromPyObject)]
 pub(crate) enum CheckpointArgument {
     Name(String),
@@ -191,7 +191,8 @@ fn check_failures(input: &FailuresInput) -> PyResult<()> {
     }
 }
 
-/// Returns the checkpoint setting; by default, Young and Daly's interval if failure rates are known.
+/// Returns the checkpoint setting. The default is Young and Daly's interval if failure rates are known; otherwise,
+/// there are no checkpoints.
 fn checkpoint_of(
     argument: Option<&CheckpointArgument>,
     cost: f64,

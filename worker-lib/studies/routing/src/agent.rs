@@ -1,5 +1,5 @@
-//! Routing agent, which routes one slot for each request, as the agent in the paper's test network does. Requests and
-//! answers are JSON lines.
+//! Routing agent that routes the packets of one slot for each request, like the agent in the paper's test network.
+//! Requests and answers are JSON lines.
 //!
 //! | request | answer |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | anything else | `{"error": "..."}` |
 //!
 //! `queues[stage][switch][class]` is the length of a queue after the slot's arrivals. `links[stage][switch][link]` is
-//! the class whose head packet takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
+//! the class of the packet that takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
 //! is optional; if present, it is returned unchanged.
 
 use serde::{Deserialize, Serialize};

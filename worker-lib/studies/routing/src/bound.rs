@@ -3,8 +3,8 @@
 //! A switch between the first and the last stage receives at most N packets per slot, one over each link, and sends all
 //! of them in the next slot. Each stage except the last therefore holds the same number of packets under every policy
 //! that leaves no link idle while a packet waits for it. It also holds packets of the same classes under all policies
-//! that send packets in the order that the MDP prescribes. ([`MaxWeight`](super::policy::MaxWeight) chooses another
-//! order if more than N packets wait.)
+//! that send packets in the order that the Markov decision process (MDP) prescribes.
+//! ([`MaxWeight`](super::policy::MaxWeight) chooses another order if more than N packets wait.)
 //!
 //! At the last stage, the N queues of a class have N exits. If these queues are pooled into one queue that releases up
 //! to N packets per slot, at least as many packets leave as with any division among the queues. Therefore, the pooled
@@ -28,8 +28,8 @@ impl PooledBound {
         Self { shape, pooled: vec![0; shape.switches()] }
     }
 
-    /// Returns a lower bound on the number of packets in the network under any policy. `queues` are the queues under
-    /// one policy, which determine the packets in the stages before the last.
+    /// Returns a lower bound on the number of packets in the network under any policy. `queues` contains the queues
+    /// under some policy, which determine the number of packets in the stages before the last.
     pub fn total(&self, queues: &Queues) -> u64 {
         let before_last: u64 = (0..self.shape.boundaries()).map(|stage| queues.stage_total(stage)).sum();
         before_last + self.pooled.iter().sum::<u64>()

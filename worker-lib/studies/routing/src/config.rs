@@ -15,7 +15,7 @@ pub enum Learner {
     /// Maximum-likelihood policy iteration: costs are obtained by simulation, with arrival rates that are estimated
     /// from a few observed slots.
     Mlpi,
-    /// Monte Carlo: discounted costs of the subsequent slots of the network itself.
+    /// Monte Carlo: discounted costs of the slots that follow a state in the network itself.
     Mc,
     /// Temporal difference: costs of `td_slots` slots in the network itself, plus the value of the state after these
     /// slots.
@@ -65,12 +65,13 @@ pub struct RoutingConfig {
     pub epsilon: f64,
     /// Whether the value function sees the last stage without the packets that leave in the current slot.
     pub exits_first: bool,
-    /// Whether the lower bound for the same arrivals is subtracted from the cost of each slot.
+    /// Whether the lower bound on the number of packets, for the same arrivals, is subtracted from the cost of each
+    /// slot.
     pub control_variate: bool,
     /// Whether the fit uses the data of all iterations so far. Used only by the linear value function.
     pub pool_data: bool,
     /// Whether an iteration continues from the policy with the best test result so far. Otherwise, it continues from
-    /// the last policy, as in the paper. The best policy is kept in both cases.
+    /// the most recent policy, as in the paper. The best policy is kept in both cases.
     pub continue_best: bool,
     /// Number of passes over the states of an iteration. Used only by MLPI with the convolutional network.
     pub epochs: u64,
@@ -89,8 +90,8 @@ pub struct RoutingConfig {
 }
 
 impl RoutingConfig {
-    /// Returns hyper-parameters that are known to work. A linear value function is then trained in seconds. For the
-    /// paper's network, these are the hyper-parameters of the paper (tables 1 and 2, section 4.3).
+    /// Returns hyper-parameters that are known to work. With these values, a linear value function is trained in
+    /// seconds. For the paper's network, these are the hyper-parameters of the paper (tables 1 and 2, section 4.3).
     pub fn preset(learner: Learner, value: ValueKind, stages: usize, switches: usize) -> Self {
         let is_linear = value == ValueKind::Linear;
         Self {

@@ -1,9 +1,9 @@
-//! The network as an environment for an agent of one's own: each decision is a packet that may take more than one link,
-//! and the candidates are the links of its switch.
+//! Environment in which a user-supplied agent routes the packets of a network: each decision concerns a packet that can
+//! take more than one link, and the candidates are the links of the packet's switch.
 //!
 //! The order of the decisions is that of the Markov decision process ([`Decisions`](super::network::Decisions)); a
 //! packet with a single idle link takes it without a decision. The cost of a slot is the number of packets in the
-//! network after the arrivals, minus the lower bound of this number under any policy that sends packets in this order
+//! network after the arrivals, minus the lower bound on this number under any policy that sends packets in this order
 //! ([`PooledBound`](super::bound::PooledBound)), divided by the number of links between two stages. The bound is the
 //! same for all choices, so the sum of all costs ranks policies as the mean delay does, with less variance.
 
@@ -18,29 +18,29 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision};
 
-/// Names of the features of a link for the packet that needs one. Lengths are in packets, at the switch to which the
-/// link leads unless stated otherwise.
+/// Names of the features of a link, given the packet that needs a link. Lengths are in packets; unless stated
+/// otherwise, they are those of queues at the switch to which the link leads.
 pub const FEATURES: [&str; 9] = [
     // 1 if the link is idle.
     "available",
-    // Queue of the packet's class after the arrivals of the slot.
+    // Length of the queue of the packet's class after the arrivals of the slot.
     "queue",
-    // The same queue, with the packets that were assigned to it earlier in the slot.
+    // Length of the same queue, including the packets that were assigned to it earlier in the slot.
     "queue_now",
-    // 1 if a packet of this queue leaves the network in the slot.
+    // 1 if a packet of the same queue leaves the network in the slot.
     "leaves",
-    // All queues, with the packets that were assigned to them earlier in the slot, divided by their number.
+    // Mean length of all queues, including the packets that were assigned to them earlier in the slot.
     "switch_now",
-    // Queues of the packet's class at all switches of that stage, divided by their number.
+    // The same mean over the queues of the packet's class at all switches of the next stage.
     "class_now",
-    // Packets of the packet's class that wait at its switch, including the packet.
+    // Number of packets of the same class that wait at the packet's own switch, including the packet itself.
     "waiting",
-    // Share of the switch's links that are idle.
+    // Share of the links of the packet's own switch that are idle.
     "idle",
     // 1 if the link leads to the last stage.
     "last_stage",
 ];
-/// Values of a candidate in its details: the first three features after `available`, and the link.
+/// Names of the values in the details of a candidate: the link, and the first three features after `available`.
 const DETAILS: [&str; 4] = ["link", "queue", "queue_now", "leaves"];
 /// Maximum of a feature; larger lengths are clamped.
 const FEATURE_MAX: f32 = 1000.0;
@@ -48,7 +48,7 @@ const FEATURE_MAX: f32 = 1000.0;
 /// Arrival rates of the episodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateSource {
-    /// Rates that each draw draws uniformly and rescales to this load.
+    /// Rates that are drawn uniformly for each draw and then rescaled to this load.
     Drawn {
         /// Load, above 0 and below 1.
         load: f64,
@@ -67,12 +67,12 @@ pub struct RoutingEnvironment {
 }
 
 impl RoutingEnvironment {
-    /// Creates the environment. An episode is `slots` slots long; `fill` is the rule by which packets behind the head
-    /// of a queue choose a link under the policies that distinguish them.
+    /// Creates the environment. An episode is `slots` slots long; `fill` is the rule that selects the link of a packet
+    /// behind the head of a queue; it affects only the policies that treat such packets differently.
     ///
     /// # Errors
-    /// Fails if a switch has only one link, if there are no slots, if the rates are for another number of switches, or
-    /// if the load is not above 0 and below 1.
+    /// Fails if a switch has only one link, if there are no slots, if the rates are for a network whose size differs
+    /// from `shape`, or if the load is not above 0 and below 1.
     pub fn new(shape: Shape, rates: RateSource, slots: u64, fill: Fill) -> Result<Self, StudyError> {
         if shape.switches() < 2 {
             return Err(StudyError::field("switches", shape.switches(), "at least 2, for a choice of links"));
@@ -101,7 +101,7 @@ impl RoutingEnvironment {
         self.episode.as_ref().filter(|episode| episode.is_open())
     }
 
-    /// Returns the episode.
+    /// Returns the current episode.
     ///
     /// # Errors
     /// Fails if no episode has begun, or if it has ended.
@@ -240,7 +240,7 @@ impl Follower {
     }
 }
 
-/// Episode of one draw.
+/// Episode with the arrival rates and the arrivals of one draw.
 struct Episode {
     draw: u64,
     rates: Rates,
@@ -251,12 +251,12 @@ struct Episode {
     /// Number of slots that have begun.
     begun: u64,
     slots: u64,
-    /// Sum over slots of the packets beyond the bound.
+    /// Number of packets in the network minus its lower bound, summed over the slots that have begun.
     excess: i128,
     /// Whether the lane has a packet that needs a link.
     has_packet: bool,
     followers: BTreeMap<String, Follower>,
-    /// Results, once the last slot has ended.
+    /// Results; present after the end of the last slot.
     measured: Option<Measurement>,
 }
 
@@ -295,7 +295,7 @@ impl Episode {
         }
     }
 
-    /// Simulates until a packet has a choice, or until the last slot has ended.
+    /// Simulates until a packet has a choice of links, or until the last slot has ended.
     fn seek(&mut self) -> End {
         loop {
             self.has_packet = self.lane.seek(&self.start, 0.0);
@@ -316,7 +316,7 @@ impl Episode {
         }
     }
 
-    /// Returns the position of a link among the idle ones.
+    /// Returns the position of a link in the list of idle links, or `None` if the link is not idle.
     fn position(&self, link: usize) -> Option<usize> {
         self.lane.idle().iter().position(|idle| usize::from(*idle) == link)
     }
@@ -351,7 +351,7 @@ mod tests {
         RoutingEnvironment::new(shape, RateSource::Drawn { load }, slots, Fill::Random).unwrap()
     }
 
-    /// Drives an episode by a rule; returns the return and the results.
+    /// Runs an episode in which a rule makes all decisions. Returns the sum of the rewards, and the results.
     fn drive(environment: &mut RoutingEnvironment, rule: &str, draw: u64) -> (f64, Figures) {
         environment.reset(draw).unwrap();
         let mut sum = 0.0;
@@ -399,7 +399,9 @@ mod tests {
             let shortest = idle.clone().map(|(_, row)| row[1]).fold(f32::INFINITY, f32::min);
             assert!(idle.clone().count() > 1 && rows[link][0] == 1.0);
             assert!(idle.clone().any(|(at, _)| environment.is_valid(at)));
-            // Later packets of a switch find links taken in another order, if a class has several packets.
+            // Only the first packet of a switch is checked, and only if no other packet of its class waits there: if a
+            // class has several packets, `rule_choice` may assign the rule's links to them in an order that differs
+            // from the rule's.
             if rows[link][7] == 1.0 && rows[link][6] == 1.0 {
                 assert_eq!(rows[link][1], shortest, "{rows:?}, {link}");
                 decisions += 1;

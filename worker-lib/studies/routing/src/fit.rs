@@ -75,7 +75,7 @@ fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
 struct Samples<'a> {
     trajectory: &'a Trajectory,
     targets: Vec<f64>,
-    /// Numbers of the slot and of the state within the slot, for each state in the order of the current pass.
+    /// `(slot, number of the state within the slot)` of each state, in the order of the current pass.
     order: Vec<(u32, u32)>,
     next: usize,
     rng: ChaCha8Rng,

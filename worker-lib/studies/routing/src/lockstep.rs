@@ -65,7 +65,7 @@ impl<V: Value> Lockstep<V> {
     }
 }
 
-/// Network of a test.
+/// Network on which a policy is tested, together with its measurements.
 pub(super) struct Test {
     queues: Queues,
     arrivals: Arrivals,

@@ -20,9 +20,9 @@ pub struct Measurement {
     pub delay: f64,
     /// Mean delay of the packets that left, in slots. The delay includes both the slot of arrival and the slot of exit.
     pub tracked_delay: f64,
-    /// Lower bound of [`Self::queued`] under any policy, for the same arrivals.
+    /// Lower bound on [`Self::queued`] under any policy, for the same arrivals.
     pub bound_queued: f64,
-    /// Lower bound of [`Self::delay`] under any policy, for the same arrivals.
+    /// Lower bound on [`Self::delay`] under any policy, for the same arrivals.
     pub bound_delay: f64,
     /// Number of packets that arrived.
     pub arrived: u64,
@@ -47,7 +47,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Creates the measurement for an empty network.
+    /// Creates a meter for an empty network.
     pub fn new(shape: Shape) -> Self {
         Self {
             bound: PooledBound::new(shape),

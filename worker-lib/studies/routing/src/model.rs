@@ -15,8 +15,8 @@ use iswitch_study::weights::ADAM_EPSILON;
 /// Value function, together with the state of its fitting method.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
-    /// Linear value function, with the least-squares sums over the data of the last iteration or, with `pool_data`, of
-    /// all iterations so far.
+    /// Linear value function, with the least-squares sums over the data of the most recent iteration or, with
+    /// `pool_data`, of all iterations so far.
     Linear {
         value: LinearValue,
         fit: LinearFit,

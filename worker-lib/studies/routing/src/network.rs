@@ -24,11 +24,11 @@ impl fmt::Display for Shape {
 }
 
 impl Shape {
-    /// Creates the size of a network with this number of stages and of switches per stage. Each switch has as many
+    /// Creates the size of a network that has `stages` stages of `switches` switches each. Each switch has as many
     /// queues as a stage has switches.
     ///
     /// # Errors
-    /// Fails if there are fewer than two stages or no switches, or more than [`STAGES_MAX`] or [`SWITCHES_MAX`].
+    /// Fails if `stages` is not from 2 to [`STAGES_MAX`], or `switches` is not from 1 to [`SWITCHES_MAX`].
     pub fn new(stages: usize, switches: usize) -> Result<Self, StudyError> {
         if !(2..=STAGES_MAX).contains(&stages) {
             return Err(StudyError::field("stages", stages, format!("2 to {STAGES_MAX}")));
@@ -44,7 +44,8 @@ impl Shape {
         self.stages
     }
 
-    /// Returns N: the number of switches per stage, of classes, and of links that leave a switch.
+    /// Returns N: the number of switches per stage, which is also the number of classes and the number of links that
+    /// leave a switch.
     pub fn switches(self) -> usize {
         self.switches
     }
@@ -54,7 +55,7 @@ impl Shape {
         self.stages - 1
     }
 
-    /// Returns N^2: the number of links between two stages, and of queues per stage.
+    /// Returns N^2: the number of links between two stages, which is also the number of queues per stage.
     pub fn links(self) -> usize {
         self.switches * self.switches
     }
@@ -125,12 +126,13 @@ impl Queues {
         self.stage(stage).iter().map(|len| u64::from(*len)).sum()
     }
 
-    /// Adds packets that arrive at the first stage, whose numbers are given as `[switch, class]`.
+    /// Adds the packets that arrive at the first stage. `arrivals` contains the number of packets for each queue, as
+    /// `[switch, class]`.
     pub fn arrive(&mut self, arrivals: &[u32]) {
         self.lens[..arrivals.len()].iter_mut().zip(arrivals).for_each(|(len, more)| *len += more);
     }
 
-    /// Removes one packet from each queue of the last stage that is not empty.
+    /// Removes one packet from each non-empty queue of the last stage.
     pub fn leave(&mut self) {
         let last = self.shape.boundaries() * self.shape.links();
         self.lens[last..].iter_mut().for_each(|len| *len = len.saturating_sub(1));
@@ -213,7 +215,7 @@ impl Routing {
         hops.iter().for_each(|hop| self.set(*hop));
     }
 
-    /// Returns all packets that are assigned to links, by stage, switch and link.
+    /// Returns all packets that are assigned to links, in order of stage, switch and link.
     pub fn hops(&self) -> impl Iterator<Item = Hop> {
         let switches = self.shape.switches;
         let busy = self.classes.iter().enumerate().filter(|(_, class)| **class != IDLE);

@@ -42,9 +42,9 @@ pub struct Iteration {
     pub queued: f64,
     /// Mean delay in the test, in slots, by Little's law.
     pub delay: f64,
-    /// Lower bound of [`Self::queued`] under any policy.
+    /// Lower bound on [`Self::queued`] under any policy.
     pub bound_queued: f64,
-    /// Lower bound of [`Self::delay`] under any policy.
+    /// Lower bound on [`Self::delay`] under any policy.
     pub bound_delay: f64,
     /// Duration of the iteration, in seconds.
     pub seconds: f64,
@@ -216,7 +216,8 @@ impl RoutingStudy {
     fn test(&self, step: &mut Step<'_>) -> Result<Option<[f64; 4]>, StudyError> {
         let (config, shape) = (step.config, self.rates.shape());
         let own = step.group.own(config.environments);
-        // All iterations have the same arrivals, so differences between test results are due to the policies.
+        // The tests of all iterations use the same arrivals, so differences between test results are due to the
+        // policies.
         let arrivals =
             |environment| Arrivals::new(&self.rates, stream(config.seed, Purpose::Evaluation, environment));
         let ties = |environment| stream(config.seed, Purpose::Evaluation, config.environments + environment);

@@ -10,7 +10,7 @@ pub struct Trajectory {
     /// Queues at the beginning of each slot, in the form in which a value function sees them.
     starts: Vec<Queues>,
     hops: Vec<Hop>,
-    /// For each slot, the end of its hops in `hops`.
+    /// For each slot, the index in `hops` after the slot's last hop.
     ends: Vec<usize>,
     /// Cost of each slot.
     costs: Vec<f64>,
@@ -43,7 +43,7 @@ impl Trajectory {
         &self.starts[slot]
     }
 
-    /// Returns the packets that were assigned a link in a slot, in order.
+    /// Returns the packets that were assigned a link in a slot, in the order of assignment.
     pub fn hops(&self, slot: usize) -> &[Hop] {
         let begin = if slot == 0 { 0 } else { self.ends[slot - 1] };
         &self.hops[begin..self.ends[slot]]
@@ -102,9 +102,9 @@ pub(super) struct Environment {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
     pub(super) exits_first: bool,
-    /// Whether the lower bound for the same arrivals is subtracted from the cost of each slot. The bound does not
-    /// depend on the policy, so the subtraction does not change the ranking of policies, but it removes most of the
-    /// noise caused by random arrivals.
+    /// Whether the lower bound on the number of packets, for the same arrivals, is subtracted from the cost of each
+    /// slot. The bound does not depend on the policy, so the subtraction does not change the ranking of policies, but
+    /// it removes most of the noise caused by random arrivals.
     pub(super) control_variate: bool,
 }
 

@@ -24,7 +24,7 @@ fn plot(directory: &Path, arguments: &[&str]) -> Output {
 fn runs_that_differ_only_in_the_seed_form_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let result = sweep(&directory.path().join("sweep"));
-    // A run that is named twice counts once.
+    // A run that is given twice counts only once.
     let output = plot(directory.path(), &["sweep", "sweep/gamma=0.9/seed-1", "--json", "--out", "plot.svg"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let plot: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -43,7 +43,7 @@ fn each_configuration_is_trained_with_each_seed() {
         let returns = returns(&result, at);
         let mean = returns.iter().sum::<f64>() / 3.0;
         let estimate = &summary["estimate"];
-        // A quarter of three runs, rounded down, is none.
+        // The interquartile mean of three values is their mean, because a quarter of three, rounded down, is zero.
         assert!((estimate["iqm"].as_f64().unwrap() - mean).abs() < 1e-9, "{estimate} {returns:?}");
         assert!(estimate["low"].as_f64() < estimate["high"].as_f64(), "{estimate}");
     }
@@ -73,7 +73,7 @@ fn finished_runs_are_not_repeated() {
     assert_eq!([1, 2].map(|seed| modified(seed).unwrap()), before);
     assert_eq!(returns(&second, 0)[..2], returns(&first, 0));
     assert_eq!(returns(&second, 0).len(), 3);
-    // Runs of another command are neither mixed with these nor overwritten, unless requested.
+    // A sweep with other arguments neither uses nor overwrites the runs of this sweep, unless `--force` is given.
     let other = sweep(directory.path(), &["--steps", "3000", "--seeds", "3"]).output().unwrap();
     let stderr = String::from_utf8_lossy(&other.stderr);
     assert!(!other.status.success() && other.stdout.is_empty());
@@ -89,7 +89,8 @@ fn finished_runs_are_not_repeated() {
 #[test]
 fn a_failed_run_does_not_end_the_sweep() {
     let directory = tempfile::tempdir().unwrap();
-    // The process of the second run refuses to overwrite a run that the sweep has not started.
+    // The directory of the second run already contains a run that the sweep has not started. The process of the second
+    // run refuses to overwrite it.
     let foreign = directory.path().join("preset/seed-2");
     fs::create_dir_all(&foreign).unwrap();
     fs::write(foreign.join("model.safetensors"), "of another run").unwrap();
@@ -115,7 +116,7 @@ fn an_interrupted_sweep_continues_its_runs_from_their_checkpoints() {
         assert!(begin.elapsed() < PATIENCE, "expected a checkpoint within the time limit");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // While the sweep runs, no other one may use the directory.
+    // While a sweep runs, a second sweep cannot use its directory.
     let second = sweep(&out, &options).output().unwrap();
     assert!(String::from_utf8_lossy(&second.stderr).contains("another sweep"), "{second:?}");
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());

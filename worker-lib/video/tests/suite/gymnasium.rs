@@ -1,4 +1,4 @@
-//! Videos of environments of Gymnasium, which are rendered by Gymnasium.
+//! Videos of Gymnasium environments, which Gymnasium itself renders.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

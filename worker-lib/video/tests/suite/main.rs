@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::checkpoint;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, World};
 use iswitch_learn::env::{self, GymnasiumOptions};
 
-/// Saves an agent that has not learned anything.
+/// Saves an untrained agent.
 fn save_agent(id: &'static str, options: &GymnasiumOptions, directory: &Path) {
     let config = A2cConfig::preset(id);
     let spec = env::make_vector_with(id, 1, options).unwrap()[0].spec().clone();

@@ -11,7 +11,7 @@ use crate::{evaluate, save_agent, skip};
 
 const SIZE: [usize; 2] = [480, 360];
 
-/// Returns the pixels of the frames of a GIF (`[height, width, 4]`) and the delay of each frame before the next one, in
+/// Returns the pixels of the frames of a GIF (`[height, width, 4]`) and the display duration of each frame, in
 /// hundredths of a second.
 fn decode(path: &Path) -> Vec<(Vec<u8>, u16)> {
     let mut options = DecodeOptions::new();
@@ -48,7 +48,8 @@ fn a_gif_shows_the_hopper_fall() {
     let frames = decode(&directory.path().join("hopper.gif"));
     assert_eq!(result["video"]["frames"], frames.len());
     assert_eq!(["width", "height"].map(|side| result["video"][side].as_u64().unwrap() as usize), SIZE);
-    // An episode of the untrained agent has tens of steps of 8 ms; every fourth step and the last step are shown.
+    // An episode of the untrained agent consists of tens of steps of 8 ms. The video shows every fourth step and the
+    // last one.
     assert!((5..100).contains(&frames.len()), "{}", frames.len());
     assert!(frames.iter().all(|(_, delay)| *delay == 3), "0.032 s");
     assert!(frames.windows(2).all(|pair| pair[0].0 != pair[1].0), "two frames are equal");

@@ -44,7 +44,7 @@ pub enum ConnectError {
     Io {
         /// Operation that failed.
         what: &'static str,
-        /// Address of the peer or, for an error of the listener, of the listener.
+        /// Address of the peer or, if the listener failed, the address on which it listens.
         address: SocketAddr,
         /// Error of the operating system.
         error: io::Error,
@@ -370,7 +370,7 @@ impl Forming {
         };
         let GreetedConnection { stream, peer, greeting } = guest;
         let Some(hello) = Hello::from_bytes(greeting) else { return Ok(None) };
-        // The peer may have closed the connection already; its first use will report that.
+        // The peer may have closed the connection already; the first use of the connection will report that.
         let _ = stream.set_nodelay(true);
         Ok(Some((Connection { stream, peer }, hello)))
     }
@@ -420,7 +420,7 @@ pub(super) fn check_group(workers: usize, gradient_len: u32) -> Result<(), Conne
     Ok(())
 }
 
-/// Decodes the floats of a part of a vector.
+/// Decodes the little-endian floats in `bytes`.
 pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
     bytes.chunks_exact(FLOAT_LEN_BYTES).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))
 }

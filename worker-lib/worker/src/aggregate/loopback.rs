@@ -100,7 +100,7 @@ impl GradientAggregator for Loopback {
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
         check_vector(contribution, self.group.gradient_len)?;
-        // All members must have read the sum of the last round before the next one overwrites it.
+        // All members must have read the sum of the previous round before this round overwrites it.
         self.group.wait_while(self.group.lock(), |state| state.unread > 0)?;
         let mut state = self.group.lock();
         let number = state.round;

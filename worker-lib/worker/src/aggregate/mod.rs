@@ -1,6 +1,6 @@
 //! All-reduce of a vector over all workers: the trait that a learner uses, and the implementations that need no switch.
 //!
-//! A learner is independent of switches, rings and servers. It fills a vector, calls
+//! A learner is independent of switches, rings and servers. It fills a vector and calls
 //! [`GradientAggregator::all_reduce`], which replaces the contents of the vector with the sum over all workers. The sum
 //! is bit-identical on all workers.
 
@@ -80,7 +80,7 @@ pub enum AggregateError {
     /// sums of the rounds that it missed, so the learner must fetch its state from another worker before it contributes
     /// again.
     MissedRounds {
-        /// Number of the round of the next call.
+        /// Number of the round in which the next call takes part.
         next: u32,
     },
     /// A member halted the job, which continues only after a Reset. Contributions that were sent before the Reset may
@@ -89,7 +89,7 @@ pub enum AggregateError {
     /// The round of this call has ended at the switch, and its result is no longer available, because the job was reset
     /// or the other workers continued without this one.
     StaleRound {
-        /// Number of the round of this call.
+        /// Number of the round in which this call took part.
         round: u32,
         /// Round at which the worker may continue.
         current: u32,

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::worker::DEFAULT_SPIN;
 
-/// Number of sums in progress at once: a fast worker may send its vector for the next round while a slow one still
-/// receives the last sum.
+/// Number of sums that may be in progress at the same time: a fast worker may send its vector for the next round while
+/// a slow worker still receives the sum of the previous round.
 const SUMS: usize = 2;
 /// Interval at which a server checks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub struct ParameterServerOptions {
     pub gradient_len: u32,
     /// Whether the server sends the sum back once it is complete, or in parts as they are summed.
     pub style: Style,
-    /// Timeout for connections and, once connected, for data from the other end.
+    /// Timeout for establishing a connection and, once connected, for receiving data from the other end.
     pub timeout: Duration,
 }
 
@@ -278,7 +278,7 @@ impl Service {
         let (round, within) = (client.summed / vector_len, client.summed % vector_len);
         let room = client.staging.len().min(vector_len - within);
         let len = match client.connection.read_some(&mut client.staging[client.begun..room]) {
-            // A worker that has its sum and needs no other one closes its connection.
+            // A worker may close its connection once it has received every sum to which it contributed.
             Err(AggregateError::PeerLost { .. })
                 if within + client.begun == 0 && client.sent == client.summed =>
             {

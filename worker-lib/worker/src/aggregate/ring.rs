@@ -3,8 +3,8 @@
 //! neighbour.
 //!
 //! A worker sends one stream of 2 (N - 1) chunks and receives another stream of equal length. It first sends its own
-//! chunk. Each further chunk is the one that it has just received: for the first N - 1 chunks that it receives, it adds
-//! its own contribution; it forwards the others unchanged.
+//! chunk. After that, it sends each chunk that it has just received: it adds its own contribution to the first N - 1
+//! chunks that it receives, and forwards the others unchanged.
 
 use std::net::{SocketAddrV4, TcpListener};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct RingOptions {
     pub gradient_len: u32,
     /// Whether a worker forwards whole chunks only, or each part of a chunk as soon as it is summed.
     pub style: Style,
-    /// Timeout for connections to the neighbours and, once connected, for data from them.
+    /// Timeout for connecting to the neighbours and, once connected, for receiving data from them.
     pub timeout: Duration,
 }
 
@@ -44,7 +44,8 @@ pub struct Ring {
     workers: usize,
     /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// Ranges of the floats in each chunk that is sent, in order. Chunk i + 1 is received while chunk i is sent.
+    /// For each chunk, in the order in which the chunks are sent, the range of its floats. Chunk i + 1 is received
+    /// while chunk i is sent.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
     /// Received bytes that have yet to be summed.
@@ -186,7 +187,7 @@ impl Ring {
             return Ok(0);
         }
         let (step, within) = position(&self.chunks, sent);
-        // The first chunk is this worker's own; all others have been summed here.
+        // The first chunk is this worker's contribution; all others have been received into `sum`.
         let source = if step == 0 { contribution } else { &self.sum };
         let chunk: &[u8] = bytemuck::cast_slice(&source[self.chunks[step].clone()]);
         let end = chunk.len().min(within + ready - sent);
@@ -205,7 +206,7 @@ impl Ring {
         let Some(chunk) = incoming.get(step).cloned() else { return Ok(0) };
         let left = byte_len(&chunk) - within;
         if step + 1 >= self.workers {
-            // From this step on, the chunk is complete: it is stored as it is.
+            // From this step on, the received chunks are complete sums, so they are stored unchanged.
             let place: &mut [u8] = bytemuck::cast_slice_mut(&mut self.sum[chunk]);
             let len = previous.read_some(&mut place[within..])?;
             progress.received += len;
@@ -274,8 +275,8 @@ fn await_previous(
             None if Instant::now() >= until => {
                 return Err(forming.incomplete(vec![expected.rank], timeout));
             }
-            // `next` is readable although it is open: either a signal interrupted the wait, or bytes came that no ring
-            // member sends.
+            // `next` was reported as readable but is still open: either a signal interrupted the wait, or the peer sent
+            // bytes, which a ring member never does on this connection.
             None if next.has_bytes() => return Err(ConnectError::Foreign { address: next.peer() }),
             None => {}
         }

@@ -10,10 +10,10 @@
 //! so the models of all workers are identical at the same t, and no server needs to hold the weights. Every
 //! [`PipelineConfig::digest_interval`] aggregates, the switch compares digests of the models.
 //!
-//! A learner has two halves, because two threads use it at once: [`LocalGradient`] and [`LocalUpdate`]. The halves
-//! share the *model*: the weights, and any other state that the update produces and the gradient computation needs,
-//! such as a target network. State that only the update needs, such as the moments of an optimiser, belongs to the
-//! second half. This state depends only on the sums, so it is also identical on all workers.
+//! A learner has two halves, [`LocalGradient`] and [`LocalUpdate`], because two threads use it at the same time. The
+//! halves share the *model*: the weights, and any other state that the update produces and the gradient computation
+//! needs, such as a target network. State that only the update needs, such as the moments of an optimiser, belongs to
+//! the second half. This state depends only on the sums, so it is also identical on all workers.
 
 mod staleness;
 

@@ -54,8 +54,8 @@ pub enum AnyLengthError {
         /// Number of floats of the previous vector.
         expected: usize,
     },
-    /// An earlier call failed permanently: from then on, this worker and the others might sum different vectors with
-    /// each other.
+    /// An earlier call failed with an error after which no further call is possible, because this worker and the others
+    /// might then sum different vectors with each other.
     Failed {
         /// Error of that call.
         reason: String,
@@ -119,14 +119,13 @@ pub struct Summed {
 pub struct AnyLengthWorker {
     /// Options of the next job, except for its element types.
     options: JoinOptions,
-    /// Element types of the packets, regardless of the type of a vector; if `None`, each vector is sent in the type of
-    /// its floats.
+    /// Element types of the packets of all vectors; if `None`, each vector is sent in the type of its floats.
     elements: Option<ElementTypes>,
     /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,
     /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
-    /// Number of times that the switch has readmitted the worker in these memberships.
+    /// Number of times that the switch has readmitted the worker in the memberships that have been dropped.
     past_rejoins: u64,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
@@ -300,8 +299,8 @@ impl AnyLengthWorker {
     }
 
     /// Returns the membership in the job for vectors of `floats` elements of the given types, and joins the job if
-    /// necessary. Vectors that fit in one packet share a job. If there is a deadline, joining the job and each of its
-    /// rounds end at that time.
+    /// necessary. Vectors that fit in one packet share a job. If there is a deadline, it limits both the time to join
+    /// the job and the duration of the membership's next rounds.
     fn member(
         &mut self,
         elements: ElementTypes,
@@ -406,7 +405,7 @@ fn reduce_buffered(
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
-/// Returns whether, after this error, the worker may lack sums that the other workers have.
+/// Returns whether the worker may lack sums that the other workers have, after it has failed with this error.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

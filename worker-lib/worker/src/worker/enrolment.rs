@@ -279,7 +279,8 @@ impl Enrolment {
         let answer = attempt.handle_answer(now, repr, self.requests.authenticator());
         self.parts = attempt.parts();
         if let Some((epoch, lease)) = attempt.granted(repr) {
-            // Operators want to know the members while the job waits for others.
+            // The Name is sent even before the job is complete, because operators want to see which members have
+            // joined.
             self.naming.admitted(now, epoch, heartbeat_interval(lease));
         }
         let answer = answer?;
@@ -296,7 +297,7 @@ impl Enrolment {
                 self.admissions += 1;
                 self.epoch = membership.boot;
                 self.heartbeat_interval = heartbeat_interval(membership.lease);
-                // The switch must hear from the member at once (requirement M-12): by its contribution or by a
+                // The switch must hear from the member immediately (requirement M-12): by its contribution or by a
                 // heartbeat.
                 self.heartbeat_at = match self.config.join.mode {
                     Mode::Synchronous => now.plus(self.heartbeat_interval),

@@ -117,7 +117,8 @@ fn open(
     let interface: Ipv4Addr = *unicast.local_addr()?.ip();
     let socket = UdpSocket::subscribe(group, interface, switch, options)?;
     if socket.recv_buffer_bytes()? < unicast.recv_buffer_bytes()? {
-        // The window of the member follows from the size of its unicast buffer.
+        // The member's window is derived from the size of its unicast receive buffer, so the group's buffer must not be
+        // smaller.
         return Err(io::Error::other(
             "the group socket has a smaller receive buffer than the unicast socket",
         ));

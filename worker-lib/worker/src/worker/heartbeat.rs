@@ -37,8 +37,8 @@ impl Heartbeat {
         Ok(Self { beats: Some(beats), thread: Some(thread) })
     }
 
-    /// Adds a membership to keep alive. The first heartbeat is sent at once: the switch may free the slot of a member
-    /// from which it receives only a single Join (requirement M-12).
+    /// Adds a membership to keep alive. The first heartbeat is sent immediately, because the switch may free the slot
+    /// of a member from which it receives only a single Join (requirement M-12).
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {
             requests: link.requests(job),

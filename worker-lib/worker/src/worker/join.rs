@@ -67,9 +67,9 @@ pub struct JoinOptions {
     pub recv_buffer_bytes: usize,
     /// Whether to move several packets in one system call if the kernel supports it.
     pub offload: bool,
-    /// Time that the worker polls for packets before it sleeps until one arrives; it polls only as long as polling is
-    /// worthwhile. Polling avoids a wake-up, which takes tens of microseconds; sleeping lets other threads use the
-    /// core.
+    /// Time that the worker polls for packets before it sleeps until one arrives. It polls only as long as packets
+    /// arrive within about this time. Polling avoids a wake-up, which takes tens of microseconds; sleeping lets other
+    /// threads use the core.
     pub spin: Duration,
     /// Number of threads that send and receive during a call, if the vector is divided among the threads of the switch
     /// (`iswitchd --threads`); zero means one thread for every four cores of this machine. More threads are worthwhile
@@ -138,8 +138,8 @@ impl JoinOptions {
         }
     }
 
-    /// Sets the job's key. Control packets are authenticated with it. If `tag_data` is set, data packets are too, which
-    /// leaves room for two fewer floats in each, or four fewer elements of 16 bits.
+    /// Sets the job's key, with which control packets are authenticated. If `tag_data` is set, data packets are
+    /// authenticated as well, which leaves room for two fewer floats, or four fewer 16-bit elements, in each packet.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {
@@ -210,7 +210,7 @@ impl JoinOptions {
         }
     }
 
-    /// Returns the names to state to the switch.
+    /// Returns the names that the worker sends to the switch.
     pub(super) fn stated_name(&self) -> NameRepr {
         let rank = self.name.rank.or((self.rank != 0).then_some(self.rank));
         NameRepr { rank, ..self.name }

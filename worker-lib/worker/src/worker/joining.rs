@@ -90,7 +90,8 @@ pub(super) fn join_once<P: Joins>(
     let joined =
         Joining { link: &mut *link, options, role, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
     if let Err(error) = joined {
-        // Best effort: the Leave ends the membership at once; without it, the lease would end the membership.
+        // Best effort: the Leave ends the membership immediately; without it, the membership ends when the lease
+        // expires.
         let (class, stride) = protocol.enrolment().emit(0, ControlBody::Leave, &mut buffer);
         let _ = link.send(class, &buffer, stride);
         return Err(error);

@@ -201,8 +201,8 @@ impl Link {
     }
 }
 
-/// Interval, in receive calls, at which the socket that was not used last is tried first, so that a stream of results
-/// on one socket does not delay the switch's answers on the other.
+/// Interval, in number of receive calls, at which the socket that did not deliver the last packet is tried first.
+/// Without these attempts, a stream of results on one socket could delay the switch's answers on the other.
 const RECEIVES_PER_SOCKET: u32 = 64;
 
 /// Receives from the socket on which the last packet arrived or, if that socket has no packet, from the other one. If

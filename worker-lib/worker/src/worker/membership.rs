@@ -73,8 +73,8 @@ pub(super) struct Position {
     pub(super) next: Round,
     /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if it is not known.
     pub(super) history: u64,
-    /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
-    /// otherwise zero.
+    /// History before the member's most recent sum (see [`iswitch_protocol::history`]) if the member can supply that
+    /// sum; otherwise zero.
     pub(super) previous: u64,
     /// Whether the member has received the sums before `next`, and does not merely know their history.
     pub(super) has_sums: bool,

@@ -67,7 +67,8 @@ impl Naming {
     }
 
     /// Ends the attempts if the packet is the answer to the Name. Returns whether the packet needs no further
-    /// processing. An answer that the member is not known does: the member must join again.
+    /// processing. If the answer states that the switch does not know the member, the packet does need further
+    /// processing, because the member must join again.
     pub(super) fn take_answer(&mut self, repr: &ControlRepr<'_>) -> bool {
         let ControlBody::Ack(ack) = &repr.body else { return false };
         let is_current = self.request != 0 && repr.request == self.request;

@@ -199,15 +199,15 @@ impl Part {
         let _ = self.link.send(class, &self.send_buffer, stride);
     }
 
-    /// Copies this part of the last sum to the beginning of `to`, as far as it fits; returns the rest of `to`.
+    /// Copies this part of the most recent sum to the beginning of `to`, as far as it fits; returns the rest of `to`.
     pub(super) fn copy_sum<'a>(&self, to: &'a mut [f32]) -> &'a mut [f32] {
         let (own, rest) = to.split_at_mut(self.range.len().min(to.len()));
         own.copy_from_slice(&self.session.sum()[..own.len()]);
         rest
     }
 
-    /// Divides each segment of this part of the last sum by the number of gradients that it contains. `vector` is the
-    /// sum or a prefix of it.
+    /// Divides each segment of this part of the most recent sum by the number of gradients that the segment contains.
+    /// `vector` is the sum or a prefix of it.
     pub(super) fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         let end = self.range.end.min(vector.len());

@@ -1,11 +1,11 @@
 //! Rounds of a worker over all parts of its vector. The parts are driven by the caller's thread and, if the machine has
 //! spare cores, by further threads. Each thread waits for all of its parts at the same time.
 //!
-//! Each part is summed by a different switch, with separate rounds and members. A call is over when every part has its
-//! result. A part that has finished the round waits for the others; if the round is repeated after an error, this part
-//! keeps its result. No part ever contributes to a vector before all parts have finished the previous vector. The turn
-//! of a part is the number of sums in its history; the turns show whether all parts are at the same vector (requirement
-//! T-7).
+//! Each part is summed by a different switch, with separate round numbers and member ids. A call is over when every
+//! part has its result. A part that has finished the round waits for the others; if the round is repeated after an
+//! error, this part keeps its result. No part ever contributes to a vector before all parts have finished the previous
+//! vector. The turn of a part is the number of sums in its history; the turns show whether all parts are at the same
+//! vector (requirement T-7).
 
 use core::cmp::Ordering;
 use std::panic::resume_unwind;
@@ -168,7 +168,7 @@ impl Parts {
         }
     }
 
-    /// Copies the last sum, or a prefix of it.
+    /// Copies the most recent sum, or a prefix of it.
     pub(super) fn copy_sum(&self, to: &mut [f32]) {
         if self.lanes.len() == 1 {
             return copy(&self.all, to);
@@ -202,7 +202,7 @@ impl Parts {
         });
     }
 
-    /// Returns the number of parts for each lane; the last lane may have fewer.
+    /// Returns the number of parts that each lane drives; the last lane may drive fewer.
     fn share(&self) -> usize {
         self.all.len().div_ceil(self.lanes.len())
     }
@@ -239,7 +239,7 @@ impl Parts {
     }
 }
 
-/// Copies the last sums of consecutive parts to `to`, as far as they fit.
+/// Copies the most recent sums of consecutive parts to `to`, as far as they fit.
 fn copy(parts: &[Part], to: &mut [f32]) {
     parts.iter().fold(to, |to, part| part.copy_sum(to));
 }
@@ -278,7 +278,7 @@ impl Crew {
         self.running.fetch_add(1, Relaxed);
         let hand = Hand(self);
         let run = move || {
-            // A closure that names only the field would not own the value.
+            // This moves the guard itself into the closure, which would otherwise capture only the guard's field.
             let hand = hand;
             hand.0.note(drive(&mut || !hand.0.is_stopped()))
         };

@@ -106,10 +106,10 @@ pub(super) struct WorkerProtocol {
     /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
     /// Whether the member has received these sums, and does not merely know their history. When a member joins late, it
-    /// learns the history before a round that other members may not have finished yet. It has no learner state to share
-    /// until it has finished a round itself.
+    /// learns the history before a round that other members might not have finished yet. It has no learner state to
+    /// share until it has finished a round itself.
     has_history: bool,
-    /// History before the last sum, if the caller's `sums` still contain that sum; otherwise zero.
+    /// History before the most recent sum, if the caller's `sums` still contain that sum; otherwise zero.
     previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
@@ -210,7 +210,7 @@ impl WorkerProtocol {
     }
 
     /// Returns whether the member is already at the position at which `membership` begins. If so, the caller needs no
-    /// further notice of the sums that it lacks, and it may already have contributed to the round.
+    /// further notice of the sums that the member lacks, and may already have contributed to the round.
     pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
@@ -227,7 +227,7 @@ impl WorkerProtocol {
             // Until it has received the sum, the member keeps the history of the members that lack it.
             Standing::Awaits => {}
             Standing::Supplies => self.history = membership.history,
-            // The member may still hold the last sum: `previous` remains valid.
+            // The member may still hold its most recent sum: `previous` remains valid.
             Standing::Fresh | Standing::Resumed if self.history == membership.history => {}
             Standing::Fresh | Standing::Resumed => self.adopt(membership.history),
         }
@@ -257,8 +257,8 @@ impl WorkerProtocol {
         self.next_round
     }
 
-    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one. Returns `None` if it is not, or if the number is unknown.
+    /// If the vector is a part of a longer one, returns the number of sums that the job had before the next round,
+    /// modulo 2^24. Returns `None` if the vector is not such a part, or if the number is unknown.
     pub(super) fn turn(&self) -> Option<u32> {
         (self.chain == Chain::Part && self.history != 0).then(|| history::turn(self.history))
     }
@@ -278,7 +278,7 @@ impl WorkerProtocol {
         &self.counters
     }
 
-    /// Returns the number of gradients in each segment of the last sum, `[segment_count]`.
+    /// Returns the number of gradients in each segment of the most recent sum, `[segment_count]`.
     pub(super) fn contributions(&self) -> &[u16] {
         &self.contributions
     }
@@ -293,8 +293,8 @@ impl WorkerProtocol {
         self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
-    /// Begins to send the last sum to the members that lack it. This takes one round, which precedes the caller's next
-    /// round.
+    /// Begins to send the most recent sum to the members that lack it. This takes one round, which precedes the
+    /// caller's next round.
     pub(super) fn begin_supplying(&mut self, now: Instant) {
         self.begin(now, Part::Supplies);
     }
@@ -384,9 +384,9 @@ impl WorkerProtocol {
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of packets of
-    /// `stride` bytes, the last of `last_len` bytes, for the segments of [`Self::expected_segments`]. Returns the
-    /// number of results that were for the expected segments.
+    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of the packets for
+    /// the segments of [`Self::expected_segments`]. Each packet has `stride` bytes, except the last, which has
+    /// `last_len`. Returns the number of results that were for the expected segments.
     pub(super) fn handle_scattered(
         &mut self,
         now: Instant,
@@ -607,7 +607,7 @@ impl WorkerProtocol {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
-            // The answer concerns a packet of an earlier round, whose refusal was reported before.
+            // The answer concerns a packet of an earlier round; the refusal of that round has already been reported.
             (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));
@@ -696,7 +696,7 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Writes as many segments that have never been sent as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;

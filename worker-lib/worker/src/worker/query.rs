@@ -18,7 +18,7 @@ use super::link::Link;
 /// Joins.
 pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 
-/// Asks the switch about a job without joining it.
+/// Query about a job, which the switch answers without admitting the worker.
 pub(super) struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
@@ -122,7 +122,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Parses a datagram as an Ack. Returns the id of the request that the Ack answers and the Ack, or `None` if the
+/// Parses a datagram as an Ack. Returns the Ack together with the id of the request that it answers, or `None` if the
 /// datagram is not an Ack.
 pub(super) fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     if class != Class::Control {

@@ -18,7 +18,7 @@ pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
 pub(super) enum Question {
     /// Asks for results.
     Help,
-    /// Question whether contributions have arrived.
+    /// Asks whether contributions have arrived.
     Confirm,
 }
 

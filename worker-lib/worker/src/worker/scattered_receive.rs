@@ -22,9 +22,9 @@ pub(super) struct ScatteredReceive {
 }
 
 impl ScatteredReceive {
-    /// Calls `receive` with a buffer for a Seg and one for the floats of each segment, in order. `places` are the
-    /// destinations of the floats: `segment_floats` floats for each segment except the last, which may have fewer.
-    /// Bytes that do not fit in these buffers are written to `rest`.
+    /// Calls `receive` with two buffers for each segment, in order: one for its Seg and one for its floats. The floats
+    /// are written to `floats_of_sum`, which has room for `segment_floats` floats of each segment; the last segment may
+    /// have fewer. Bytes that do not fit in these buffers are written to `rest`.
     ///
     /// # Errors
     /// Returns the errors of `receive`.
@@ -85,8 +85,8 @@ impl ScatteredReceive {
         self.received.len - self.received.stride * self.count().saturating_sub(1)
     }
 
-    /// Returns the Segs of the datagrams if all have the length of a full segment, in which case all floats are at
-    /// their destinations. Otherwise, returns an empty slice. The last datagram may be shorter.
+    /// Returns the Segs of the datagrams if all datagrams have the length of a full segment, except that the last one
+    /// may be shorter; all floats are then at their destinations. Otherwise, returns an empty slice.
     pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
         let is_laid_out = match self.count() {
             0 => false,

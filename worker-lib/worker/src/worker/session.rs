@@ -2,9 +2,9 @@
 //! the time, and its outputs are bytes, a deadline and outcomes.
 //!
 //! The session joins, waits until the job is complete, and takes part in rounds. If the switch no longer knows the
-//! worker, because it was restarted or the lease expired, the session rejoins and reports which sums it has. Usually
-//! the round in progress is then repeated, and the caller notices only the delay. If the other workers have continued
-//! in the meantime, the round ends with [`Failure::Missed`].
+//! worker, because the switch was restarted or the lease expired, the session rejoins and reports which sums it has.
+//! Usually the round in progress is then repeated, and the caller notices only the delay. If the other workers have
+//! continued in the meantime, the round ends with [`Failure::Missed`].
 
 use core::net::SocketAddrV4;
 use core::ops::Range;
@@ -27,12 +27,12 @@ pub use super::enrolment::{JoinProgress, SessionConfig};
 #[derive(Debug)]
 pub struct Session {
     enrolment: Enrolment,
-    /// Whether the member is sending the last sum to the members that lack it. The caller's round waits until this is
-    /// complete.
+    /// Whether the member is sending its most recent sum to the members that lack it. The caller's round waits until
+    /// this is complete.
     is_supplying: bool,
     /// Protocol of the rounds; `None` until the switch has admitted the worker.
     protocol: Option<WorkerProtocol>,
-    /// Sum of the last round, and results of the round in progress: `[gradient_len]`.
+    /// Sum of the most recent round, and results of the round in progress: `[gradient_len]`.
     sums: Vec<f32>,
     /// Whether the caller is waiting for a round.
     is_wanted: bool,
@@ -93,12 +93,12 @@ impl Session {
         &self.config().layout
     }
 
-    /// Returns the sum of the last finished round, `[gradient_len]`; valid until the next round begins.
+    /// Returns the sum of the most recently finished round, `[gradient_len]`; valid until the next round begins.
     pub fn sum(&self) -> &[f32] {
         &self.sums
     }
 
-    /// Returns the number of gradients in each segment of the last sum: `[segment_count]`.
+    /// Returns the number of gradients in each segment of the most recent sum: `[segment_count]`.
     pub fn contributions(&self) -> &[u16] {
         self.protocol.as_ref().map_or(&[], WorkerProtocol::contributions)
     }
@@ -120,9 +120,9 @@ impl Session {
         self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
     }
 
-    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
-    /// longer one (requirement T-6). Returns `None` if it is not, or if the number is unknown. Parts for which this
-    /// number is equal are at the same vector.
+    /// If the vector is a part of a longer one, returns the number of sums that the job had before the next round,
+    /// modulo 2^24 (requirement T-6). Returns `None` if the vector is not such a part, or if the number is unknown.
+    /// Parts for which this number is equal are at the same vector.
     pub fn turn(&self) -> Option<u32> {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
     }
@@ -258,8 +258,8 @@ impl Session {
             && (ack.round, ack.standing) != (membership.start, membership.standing)
     }
 
-    /// Returns the part of the sums in which the floats of the next results are likely to belong, segment after
-    /// segment. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
+    /// Returns the part of the sums to which the floats of the next results are likely to belong, in the order of the
+    /// segments. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
     /// method.
     pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
         let range = self.receive_range()?;
@@ -272,7 +272,8 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Works like [`Self::handle_arrival`], with the same effect, but uses the same code path as the driver.
+    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums like the driver
+    /// does.
     pub fn handle_scattered(
         &mut self,
         now: Instant,

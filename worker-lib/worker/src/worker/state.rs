@@ -1,4 +1,4 @@
-//! Transfer of a learner's state between workers: a worker that joins late gets the weights of the other workers.
+//! Transfer of a learner's state between workers: a worker that joins late gets the weights from another worker.
 //!
 //! Every worker that shares its state listens on TCP, at the address and port number of its UDP socket. The switch
 //! gives this address to workers that join. A newcomer first asks a peer to prepare. From then on, the peer keeps a
@@ -128,7 +128,7 @@ impl Shared {
 }
 
 impl StateServer {
-    /// Begins to listen.
+    /// Starts a server that listens on `address` for newcomers of the job.
     ///
     /// A single thread handles all connections that have not sent their greeting yet; the number of these connections
     /// is limited. Each newcomer of the job is then served by a separate thread. At most four newcomers are served at a

@@ -94,8 +94,8 @@ impl Frame {
         element: ElementType,
         tag_key: Option<&TagKey>,
     ) -> bool {
-        // The bytes of the packet must be assembled for a tag, which covers them, or if they differ from those in
-        // memory, as 16-bit elements and the floats of big-endian machines do.
+        // The bytes of the packet must be assembled if a tag covers them, or if they differ from the bytes in memory,
+        // which is the case for 16-bit elements and on big-endian machines.
         if element != ElementType::F32 || tag_key.is_some() || cfg!(target_endian = "big") {
             return push_segment(layout, seg, vector, element, tag_key, &mut self.bytes);
         }

@@ -1,4 +1,4 @@
-//! The retransmission timer, which determines after how long a silence counts as a loss.
+//! The retransmission timer, which determines how long a silence must last to count as a loss.
 
 use core::time::Duration;
 
@@ -9,8 +9,8 @@ pub const MIN_TIMEOUT: Duration = Duration::from_millis(2);
 /// Longest pause between two Helps. It limits the time for which a round remains blocked after the network has
 /// recovered.
 const MAX_TIMEOUT: Duration = Duration::from_millis(250);
-/// Maximum number of times that the first timeout of a silence is doubled relative to the timeout that follows from the
-/// measured round trips.
+/// Maximum number of times that [`RetryTimer::restart`] doubles the timeout that it derives from the measured round
+/// trips.
 const MAX_DOUBLINGS: u32 = 3;
 
 /// A retransmission timer similar to RFC 6298: the timeout is the mean round trip plus four times its deviation, and is

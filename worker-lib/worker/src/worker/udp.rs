@@ -23,7 +23,7 @@ const QUERIES_ADAPTED: u32 = 3;
 
 /// A worker that has joined a job.
 ///
-/// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
+/// A separate thread keeps the lease alive while the worker computes. When dropped, the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
 /// learns the number of parts when it joins. The calling thread drives the parts. If the machine has spare cores,
@@ -130,8 +130,8 @@ impl Worker {
     }
 
     /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
-    /// round. If another worker is about to join, `state` is called. It must return everything that a replica of the
-    /// learner needs before this round, and the result must not be empty.
+    /// round. If another worker is about to join, calls `state`, which must return everything that a replica of the
+    /// learner needs before this round. The result must not be empty.
     ///
     /// If no worker is about to join, the call costs practically nothing.
     pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
@@ -192,9 +192,9 @@ impl Worker {
         self.request(|_| ControlBody::Halt)
     }
 
-    /// Ends the summation of `count` segments of an open round, beginning with segment `first`: their results are sent
-    /// with the contributions received so far. Each part has separate round numbers; `round` is the number in the first
-    /// part.
+    /// Makes the switch end the summation of `count` segments of an open round, beginning with segment `first`, and
+    /// send their results with the contributions received so far. Each part has separate round numbers; `round` is the
+    /// number in the first part.
     pub fn force_broadcast(&mut self, round: u32, first: u32, count: u32) -> Result<(), AggregateError> {
         let own = self.parts.round();
         let size = usize::from(self.segment_floats());
@@ -289,7 +289,7 @@ impl Worker {
     /// parts continue.
     fn bring_together(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), AggregateError> {
         if !self.division.is_divided() {
-            // The round itself reports that the worker has missed other rounds.
+            // If the vector is not divided, the round itself reports that the worker has missed rounds.
             return Ok(());
         }
         let has_missed = self.parts.take_missed();
@@ -303,7 +303,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Returns the last sum.
+    /// Returns the most recent sum.
     pub(super) fn sum(&mut self) -> &[f32] {
         if !self.division.is_divided() {
             return self.parts.first().session.sum();
@@ -312,20 +312,20 @@ impl Worker {
         &self.sum
     }
 
-    /// Copies the last sum, or a prefix of it.
+    /// Copies the most recent sum, or a prefix of it.
     pub(super) fn copy_sum(&self, to: &mut [f32]) {
         self.parts.copy_sum(to);
     }
 
-    /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment
+    /// Divides each segment of the most recent sum, or of a prefix of it, by the number of gradients that the segment
     /// contains.
     pub fn scale_segments(&self, vector: &mut [f32]) {
         self.parts.iter().for_each(|part| part.scale_segments(vector));
     }
 }
 
-/// Returns the error of a round that did not begin because its parts are at different vectors. If only the timeout
-/// prevented the alignment, the next call tries again.
+/// Converts an error in aligning the parts to the error that the round reports. Returns `Ok` if the alignment only
+/// timed out; the next call then tries again.
 fn give_up_alignment(error: JoinError) -> Result<(), AggregateError> {
     Err(match error {
         JoinError::PartsApart { .. } => return Ok(()),

@@ -95,8 +95,7 @@ impl Values<'_> {
     }
 }
 
-/// Rejects 16-bit floats that contain a NaN or an infinity, which are recognised by their exponent bits: all of them
-/// are set.
+/// Rejects 16-bit floats that contain a NaN or an infinity: in both, all exponent bits are set.
 fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateError> {
     let exponent: u16 = if element == ElementType::Bf16 { 0x7f80 } else { 0x7c00 };
     let Some(index) = first_outside(halves, |half| half & exponent != exponent) else { return Ok(()) };

@@ -2,9 +2,9 @@
 //!
 //! A window that is too small leaves the path idle. A window that is larger than the capacity of the path fills queues
 //! and caches, and causes losses when the queues overflow. The window therefore follows the measured capacity of the
-//! path: twice the product of the highest rate and the shortest round trip in the last rounds, as in BBR (Cardwell et
-//! al., ACM Queue 14(5), 2016). Without losses, the window is never smaller than a path within a rack needs. Losses
-//! halve the window, and results widen it again.
+//! path: twice the product of the highest rate and the shortest round trip in the most recent rounds, as in BBR
+//! (Cardwell et al., ACM Queue 14(5), 2016). Without losses, the window is never smaller than a path within a rack
+//! needs. Losses halve the window, and results widen it again.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -122,7 +122,7 @@ impl Window {
         }
     }
 
-    /// Returns the highest rate of the last rounds, in segments per second; zero if none has been measured.
+    /// Returns the highest rate in the most recent rounds, in segments per second; zero if none has been measured.
     fn segments_per_s(&self) -> f64 {
         self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max)
     }

@@ -70,8 +70,8 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Returns the commands that build an example in the repository, as its introduction states them: the link with the
-/// library's SONAME, and the compiler.
+/// Returns the two commands with which the introductory comment of an example builds it: the one that creates the
+/// symbolic link with the library's SONAME, and the one that compiles the example.
 fn build_lines(source: &Path) -> [String; 2] {
     let text = std::fs::read_to_string(source).unwrap();
     let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(" *   ")).collect();
@@ -104,7 +104,7 @@ fn run_example(name: &str) -> Vec<String> {
     let start = |rank: u32| {
         let mut command = checked(&root.path().join(name));
         command.args([switch.address().to_string(), "2".into(), rank.to_string()]);
-        // The path of the library that the compiler recorded must suffice.
+        // The path that the linker recorded in the program must suffice to find the library.
         command.env_remove("LD_LIBRARY_PATH").current_dir(&root).stdout(Stdio::piped()).spawn().unwrap()
     };
     let workers: Vec<_> = (0..2).map(start).collect();

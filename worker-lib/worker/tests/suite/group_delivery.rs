@@ -70,7 +70,7 @@ fn run(
     })
 }
 
-/// Takes part in rounds until the first element of a sum, in which a member signals the end of the job, is not zero.
+/// Takes part in rounds until the first element of a sum is not zero, by which a member signals the end of the job.
 fn member(options: JoinOptions, rank: u32, is_over: &AtomicBool) {
     let mut worker = Worker::join(options).unwrap();
     let mut vector = vec![0.0; LEN as usize];
@@ -210,8 +210,8 @@ fn asynchronous_sums_arrive_through_the_group() {
                 }
             });
         }
-        // On a busy machine, members of an asynchronous job fall back and return at any time, so that the test does
-        // not wait until all of them hear the group at once.
+        // On a busy machine, members of an asynchronous job may fall back to unicast and return to the group at any
+        // time, so the test does not wait until all of them receive packets of the group at the same time.
         let (begin, is_unheard) = (Instant::now(), until_heard(1, 0));
         let mut last = switch.snapshot().unwrap();
         while begin.elapsed() < TIMEOUT && is_unheard(&last) {

@@ -288,7 +288,7 @@ fn differing_ring_settings_fail_at_each_member() {
         thread::spawn(move || Ring::join_at(&options, &listener).map(|_| ()).unwrap_err().to_string())
     });
     let errors: Vec<_> = joining.collect::<Vec<_>>().into_iter().map(|it| it.join().unwrap()).collect();
-    // The first member to refuse names the difference; the other one may only report that it was refused.
+    // The first member to refuse names the difference; the other one might only report that it was refused.
     let named = errors.iter().filter(|error| error.contains("gradient length is 1"));
     assert!(named.count() >= 1, "{errors:?}");
 }

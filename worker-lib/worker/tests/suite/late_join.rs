@@ -138,7 +138,7 @@ fn a_replacement_of_a_dead_worker_gets_the_weights_of_the_others() {
     let mut dying = Worker::join(JoinOptions::new(address, 3, LEN as u32)).unwrap();
     dying.all_reduce(&mut [0.0; LEN]).unwrap();
     dying.abandon();
-    // Its lease expires, and the other workers continue.
+    // The lease of the dead worker expires, and the other workers continue.
     wait_for(&log, 20);
     let replacement = start(2, address, 3, &log);
     let joined = log.last_round.load(Ordering::Relaxed);

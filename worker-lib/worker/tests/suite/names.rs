@@ -16,7 +16,7 @@ fn key() -> Key {
     Key::new(b"the key of this job").unwrap()
 }
 
-/// Starts a switch on which jobs with the number 2 have a key.
+/// Starts a switch on which job 2 has a key.
 fn switch() -> EmbeddedSwitch {
     let options = EmbeddedOptions::default();
     let mut keys = Keys::new(random_secret().unwrap());
@@ -69,7 +69,7 @@ fn names_are_known_while_the_job_waits_for_workers_with_and_without_a_key() {
             (Some(7), Some(host.as_str()))
         );
 
-        // A worker without any name, and one whose rank is only that of its contributions.
+        // This worker states no name. The switch then shows the rank that determines the order of addition.
         let mut second = options(&switch, job, 0);
         (second.name, second.rank) = (NameRepr::UNKNOWN, 3);
         let second = Worker::join(second).unwrap();

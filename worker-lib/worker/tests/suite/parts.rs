@@ -166,7 +166,7 @@ fn restarts_of_a_switch_with_threads_change_no_sum() {
 fn a_job_of_whole_vectors_admits_a_worker_that_knows_parts_and_the_reverse_is_refused() {
     let switch = start(2);
     let options = options(switch.address(), 2, 200 * SEGMENT);
-    // With a single switch in its list, a sharded worker joins as a client that does not know parts.
+    // With a single switch in its list, a sharded worker joins like a client that does not support parts.
     let whole = |options: &JoinOptions| ShardedWorker::join(options, &[options.switch]);
     thread::scope(|scope| {
         let first = scope.spawn(|| whole(&options).unwrap());
@@ -308,8 +308,8 @@ fn a_worker_that_missed_a_sum_of_one_part_continues_with_all_parts_together() {
                     assert!(!done.uniform && done.contributors == 2);
                     assert_eq!((vector[0], vector[len - 1]), (6.0, 4.0));
                 }
-                // The others may have begun the next round in the second part by the time it readmits the worker, which
-                // then lacks that sum too.
+                // The other workers may have begun the next round in the second part by the time the switch readmits
+                // this worker, which then lacks that sum as well.
                 let (done, vector) = loop {
                     match sum(3.0) {
                         Ok((done, _)) if done.contributors == 2 => assert!(rank != 0 && done.uniform),
@@ -326,7 +326,7 @@ fn a_worker_that_missed_a_sum_of_one_part_continues_with_all_parts_together() {
         drop(std::mem::replace(&mut second, start(1)));
         second = restart(switches[1], 1, config);
         restarted.wait();
-        // The job of the second part continues without the idle worker after a lease.
+        // The job of the second part continues without the idle worker once the idle worker's lease has expired.
         let is_resumed = || {
             let snapshot = second.snapshot().unwrap();
             snapshot
@@ -378,7 +378,7 @@ fn requests_reach_all_parts() {
         }
         closed.wait();
         if rank == 1 {
-            // The round is over, and its result is kept.
+            // The round is over, but the switch still keeps its result.
             let mut vector = vec![7.0; worker.gradient_len()];
             worker.all_reduce(&mut vector).unwrap();
             assert!(vector.iter().all(|x| *x == 5.0));

@@ -257,12 +257,12 @@ fn a_worker_repeats_its_join_until_the_job_is_complete() {
     }
 }
 
-/// Section 4, M-12: the first packet, over a real socket, of a worker that does not contribute yet,
-/// except for its Name.
+/// Section 4, M-12, over a real socket: apart from its Name, the first packet of a worker that does not contribute yet
+/// is a heartbeat.
 #[test]
 fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     let switch = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    // A quarter of the lease is much longer, so that a regular heartbeat would not arrive in time.
+    // This timeout is much shorter than a quarter of the lease, so a regular heartbeat would not arrive in time.
     switch.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let SocketAddr::V4(address) = switch.local_addr().unwrap() else { unreachable!("bound to IPv4") };
     // The packets of the scripted switch have no ToS.
@@ -302,7 +302,8 @@ fn only_segments_that_a_help_reports_missing_are_retransmitted() {
 fn a_gap_counts_as_a_loss_once_a_result_more_than_64_segments_higher_has_arrived() {
     let mut member = Member::contributing(Mode::Synchronous);
     member.send();
-    // Segment 5 lacks its result; those of segments that are at most 64 higher may still be reordered.
+    // The result of segment 5 is missing. The results of segments that are at most 64 higher do not prove a loss,
+    // because they may have overtaken it.
     member.receive_results((0..=5 + 64).filter(|index| *index != 5));
     let is_question = |sent: &Sent| matches!(sent, Sent::Question { .. });
     let sent = member.send();
@@ -353,7 +354,7 @@ fn synchronous_segments_are_sent_in_ascending_order() {
         assert!(!fresh.is_empty(), "the member stopped after {} segments", sent.len());
         sent.extend(&fresh);
         in_flight.extend(fresh);
-        // Of the segments in flight, the latest and the middle one receive their results first.
+        // The latest segment in flight and the one in the middle are the first to receive their results.
         let middle = *in_flight.iter().nth(in_flight.len() / 2).unwrap();
         let results: BTreeSet<_> = [*in_flight.last().unwrap(), middle].into();
         in_flight.retain(|index| !results.contains(index));

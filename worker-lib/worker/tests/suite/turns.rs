@@ -96,7 +96,7 @@ impl World {
 
     fn start_switch(&mut self) -> Switch {
         self.boots += 1;
-        // Each incarnation begins at other rounds.
+        // The rounds of each incarnation have different numbers.
         let boot = self.random.below(1 << 24) << 40 | self.boots;
         // Nonces of an earlier run must not admit a Join that was delayed in the network.
         let secret = std::array::from_fn::<_, SECRET_LEN_BYTES, _>(|_| self.random.below(256) as u8);

@@ -190,7 +190,8 @@ fn a_stalled_round_can_be_repeated() {
     let mut vector = vec![0.0; LEN as usize];
     let error = workers[0].all_reduce(&mut vector).unwrap_err();
     assert!(matches!(error, AggregateError::Stalled { round, .. } if round == first), "{error}");
-    // Its contribution is part of the open sum, so the repeated one is a harmless duplicate.
+    // The contribution of the failed call is part of the open sum, so the repeated contribution is a harmless
+    // duplicate.
     let mut workers = workers.into_iter();
     let (mut first, mut second) = (workers.next().unwrap(), workers.next().unwrap());
     let other = thread::spawn(move || {

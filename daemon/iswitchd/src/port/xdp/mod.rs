@@ -67,7 +67,7 @@ pub struct XdpPort {
     /// Reason why a recreated interface is not served yet.
     unserved: Option<String>,
     batch: Batch,
-    /// Payloads of the datagrams received last.
+    /// Payloads of the most recently received datagrams.
     buffer: Box<[u8]>,
     counters: PortCounters,
     faults: Faults,
@@ -85,7 +85,7 @@ struct Served {
     /// Index of the interface.
     index: libc::c_int,
     size: QueueSize,
-    /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
+    /// Whether frames come from the memory of this machine, so that their checksums might not be filled in yet.
     is_software: bool,
     /// Mode of operation, as shown to the operator.
     mode: String,

@@ -47,7 +47,7 @@ pub(super) struct InterfaceProperties {
     pub(super) index: libc::c_int,
     /// Attachment point of the program.
     pub(super) attach: AttachMode,
-    /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
+    /// Whether frames come from the memory of this machine, so that their checksums might not be filled in yet.
     pub(super) is_software: bool,
 }
 

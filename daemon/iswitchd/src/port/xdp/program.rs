@@ -47,7 +47,7 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
 
-// Offsets and values of the classic filter, in the types of this machine.
+// Offsets and values of the classic filter, converted to the types of eBPF instructions.
 const ETHERTYPE_AT: i16 = filter::ETHERTYPE_AT as i16;
 const IP_AT: i16 = filter::IP_AT as i16;
 const TOS_AT: i16 = filter::TOS_AT as i16;
@@ -74,8 +74,8 @@ pub(super) struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
-    /// Start of the check for the next header length, which runs if the header does not have the length in the field.
-    /// The length is in 32-bit words.
+    /// Start of the code that runs if the IPv4 header does not have the given length, in 32-bit words. It checks the
+    /// next possible length.
     LongerThan(i16),
     Take,
     Pass,

@@ -21,7 +21,7 @@ fn asynchronous(workers: u16) -> JoinRepr {
     JoinRepr { mode: Mode::Asynchronous, instance: 1u32.wrapping_sub(EPOCH as u32), ..join(workers) }
 }
 
-/// Returns a tree with `places` workers in each rack, whose vectors are numbered from 1 on.
+/// Returns a tree whose racks have the given numbers of workers. The vectors of each worker are numbered from 1.
 fn formed(places: [u8; 2]) -> Tree {
     let mut tree = Tree::new();
     let workers = u16::from(places[0] + places[1]);
@@ -277,7 +277,7 @@ fn each_worker_of_a_restarted_rack_resumes_at_its_own_aggregate() {
     }
     tree.take();
     tree.restart(1, 201);
-    // The first worker has both sums, the second one lacks the last.
+    // The first worker has both sums; the second worker lacks the last sum.
     tree.send_join(1, 1, resuming(2, 77));
     tree.send_join(1, 2, resuming(1, 78));
     let resumed = [(worker(1, 1), Standing::Resumed, 2), (worker(1, 2), Standing::Resumed, 1)];
@@ -322,7 +322,7 @@ fn a_worker_that_is_ahead_of_its_restarted_rack_resumes() {
     }
     tree.restart(1, 201);
     tree.take();
-    // The first worker knew of no other in its rack, so that the rack does not wait.
+    // The first worker knew of no other worker in its rack, so the rack does not wait.
     let alone = resuming(1, 77);
     let resume = alone.resume.map(|resume| ResumeRepr { members: 1, ..resume });
     tree.send_join(1, 1, JoinRepr { resume, ..alone });
@@ -381,7 +381,7 @@ fn a_rack_whose_partial_sum_is_unknown_forgets_its_members() {
     tree.cut = vec![*uplink(1).ip()];
     send(&mut tree, (1, 1), 1, 1.0);
     tree.cut.clear();
-    // A root that has admitted this switch again expects vectors with other numbers.
+    // If the root has admitted this switch again, it expects vectors with different numbers.
     let epoch = tree.switches[ROOT].epoch_of(JOB);
     tree.restart(ROOT, 100);
     assert!(tree.switches[ROOT].epoch_of(JOB).is_none() && epoch == Some(EPOCH));

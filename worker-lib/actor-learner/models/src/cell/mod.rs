@@ -1,8 +1,8 @@
 //! Model cache of a cell, between the learner and the actors near it.
 //!
-//! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to
-//! all of them while it arrives. The pointer to the latest version is served immediately and refreshed in the
-//! background, up to a bound on its age.
+//! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to all
+//! of them while it arrives. The cell serves the pointer to the latest version immediately, unless it is older than a
+//! limit, and refreshes it in the background.
 
 mod names;
 mod objects;
@@ -51,10 +51,10 @@ pub struct CellOptions {
     /// Maximum age of a pointer that the cell serves while it queries upstream or cannot reach it. If the pointer is
     /// older, the reader's request fails.
     pub model_age_max: Duration,
-    /// Maximum number of models that the cell caches from upstream, each with its own name.
+    /// Maximum number of models that the cell caches. All versions with the same name count as one model.
     pub names_max: usize,
-    /// Maximum number of requested names that upstream does not have yet. Beyond this number, a new name displaces the
-    /// least recently requested one.
+    /// Maximum number of requested names for which upstream has no model yet. Beyond this number, a new name displaces
+    /// the least recently requested one.
     pub unknown_names_max: usize,
     /// Time after which the cell stops watching a model that no reader requests.
     pub watch_idle: Duration,

@@ -38,8 +38,8 @@ impl Objects {
         let cache = Cache::builder()
             .max_capacity(options.capacity_bytes / WEIGHT_UNIT_BYTES)
             .weigher(weight)
-            // With the default policy, a new version would be kept only after it had been requested more often than the
-            // old ones.
+            // Evict the least recently used versions. The default policy would keep a new version only after it had
+            // been requested more often than the old ones.
             .eviction_policy(EvictionPolicy::lru())
             .build();
         let len_max_bytes = options.object_len_max_bytes.min(options.capacity_bytes);

@@ -16,9 +16,9 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause between an upstream error and the next query. It may delay the discovery of a new version by this time.
+/// Pause between an upstream error and the next query. It can delay the discovery of a new version by this time.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
-/// Maximum time for which the cell asks upstream to hold a request until a new version appears.
+/// Maximum time for which the cell asks upstream to hold a request that waits for a new version.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
@@ -57,7 +57,7 @@ struct State {
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
-    /// Whether another name has taken this one's slot.
+    /// Whether another name has displaced the name of this model.
     is_displaced: bool,
 }
 
@@ -103,7 +103,7 @@ impl Pointers {
         Self { sources, options, counters, names: Arc::default() }
     }
 
-    /// Returns the number of known and of unknown names.
+    /// Returns the numbers of known and unknown names.
     pub(super) fn lens(&self) -> (usize, usize) {
         let names = lock(&self.names);
         (names.known_len(), names.unknown_len())
@@ -190,7 +190,7 @@ impl Pointers {
         drop(names);
         if let Some(displaced) = displaced {
             Counters::add(&self.counters.names_displaced, 1);
-            // Ends the watch of the displaced name, and notifies its readers.
+            // This ends the watch of the displaced name and notifies the readers that wait for it.
             displaced.state.send_modify(|state| state.is_displaced = true);
         }
         pointer

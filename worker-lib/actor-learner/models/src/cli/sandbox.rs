@@ -84,7 +84,7 @@ fn resolving(calls: SystemCalls) -> SystemCalls {
             libc::SYS_getegid,
         ])
         .allow_requests(&[libc::FIONBIO, libc::FIONREAD])
-        // Modules that have not been loaded by an earlier lookup can no longer be loaded.
+        // After this, glibc can no longer load modules that an earlier lookup has not loaded.
         .refuse_memory_with_code()
 }
 

@@ -57,7 +57,7 @@ impl BlockingModelClient {
         self.runtime.block_on(self.client.fetch(manifest, sink))
     }
 
-    /// Returns the version that was read last; see [`ModelClient::current`].
+    /// Returns the manifest of the version that was read last; see [`ModelClient::current`].
     pub fn current(&self) -> Option<&Manifest> {
         self.client.current()
     }

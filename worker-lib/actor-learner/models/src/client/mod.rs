@@ -94,7 +94,7 @@ pub struct Model {
     pub manifest: Manifest,
     /// Bytes of the model.
     pub bytes: Bytes,
-    /// Time from learning the version to receiving the last byte of the model.
+    /// Time between receiving the manifest of the version and receiving the last byte of the model.
     pub latency: Duration,
 }
 
@@ -134,7 +134,7 @@ impl ModelClient {
         Ok(Self { name, sources, options, current: None, as_of: None, stats: ClientStats::default() })
     }
 
-    /// Returns the version that was read last.
+    /// Returns the manifest of the version that was read last, if any.
     pub fn current(&self) -> Option<&Manifest> {
         self.current.as_ref()
     }
@@ -194,7 +194,8 @@ impl ModelClient {
                     self.as_of = Some(pointer.as_of);
                     return Ok(Some(Model { manifest, bytes: buffer.0.freeze(), latency }));
                 }
-                // The learner published more new versions during the read than it keeps.
+                // The learner no longer keeps this version, because it has published too many newer ones in the
+                // meantime.
                 Err(ModelError::NotFound { .. }) if attempt < READ_ATTEMPTS => {}
                 Err(error) => return Err(error),
             }

@@ -39,7 +39,7 @@ impl Sources {
                 Ok(pointer) => return Ok(pointer),
                 Err(error) => {
                     self.judge(at, &error);
-                    // Report the error of the preferred source, unless another one at least has the model.
+                    // If all sources fail, report the error of the preferred one.
                     first_error.get_or_insert(error);
                 }
             }

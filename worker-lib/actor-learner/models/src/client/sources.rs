@@ -68,8 +68,8 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a successful response for the usual timeout plus
-    /// `wait`.
+    /// Sends a request to one source, and returns the response when its head has arrived. The timeout is the usual one
+    /// plus `wait`. Fails if the status of the response is not a success.
     pub(crate) async fn ask(
         &self,
         at: usize,
@@ -162,7 +162,7 @@ impl Sources {
         }
     }
 
-    /// Returns the connection of a response that was read to its end, so that the connection can be reused.
+    /// Returns the connection of a completely read response to the pool, so that it can be reused.
     pub(crate) fn finish(&self, answer: Answer) {
         self.all[answer.at].keep(answer.connection);
     }

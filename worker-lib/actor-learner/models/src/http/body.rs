@@ -15,7 +15,7 @@ use crate::limits::SLICE_LEN_BYTES;
 pub(crate) enum Body {
     /// Bytes that are all available.
     Ready(Bytes),
-    /// Bytes of which some may still have to arrive.
+    /// Bytes, some of which may not have arrived yet.
     Following(Follower),
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum Verdict {
     Send,
     /// 304: the reader already has the object.
     NotModified,
-    /// 412: the object does not meet the reader's condition.
+    /// 412: the object does not satisfy the reader's condition.
     PreconditionFailed,
 }
 
@@ -29,8 +29,7 @@ pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     Verdict::Send
 }
 
-/// Returns the part of the object that is requested. A range is ignored if the If-Range header names another object
-/// than this one.
+/// Returns the requested part of the object. Ignores the range if the If-Range header names a different object.
 pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> RequestedRange {
     let is_another = text(headers, IF_RANGE).is_some_and(|wanted| wanted.trim() != etag);
     match text(headers, RANGE) {

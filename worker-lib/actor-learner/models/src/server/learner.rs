@@ -188,7 +188,7 @@ impl Learner {
     async fn receive(&self, mut body: Incoming) -> Result<Bytes, Refusal> {
         let limit_bytes = self.store.options().object_len_max_bytes;
         let too_large = |len_bytes| PublishError::TooLarge { len_bytes, limit_bytes };
-        // A body without a length may be of any length.
+        // If the length of a body is not declared, it is checked while the body arrives.
         let announced = body.size_hint().upper().unwrap_or(limit_bytes);
         if announced > limit_bytes {
             return Err(too_large(announced).into());

@@ -167,7 +167,7 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
         while connections.try_join_next().is_some() {}
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
-                // Small responses, such as pointers, must not be delayed.
+                // Disable Nagle's algorithm, which would delay small responses such as pointers.
                 let _ = stream.set_nodelay(true);
                 spawn(&mut connections, &shared, |slot| serve_tcp(stream, Arc::clone(&shared), slot));
             }),

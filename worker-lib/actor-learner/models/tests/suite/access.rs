@@ -1,5 +1,4 @@
-//! Tests of the access control of servers for reading and publishing. The means are tokens, TLS and client
-//! certificates.
+//! Tests of access control for reading and publishing: tokens, TLS and client certificates.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -157,7 +156,8 @@ async fn models_are_transferred_over_tls_only_from_a_trusted_server() {
     let at = https(&server);
     assert_eq!(get(&at, over_tls(&own.certificates(), None)).await.unwrap(), 1);
     put(&at, 2, &over_tls(&own.certificates(), None)).await.unwrap();
-    // The client trusts another CA, the certificate lacks the name, or the client does not use TLS.
+    // Requests fail if the client trusts a different CA, if the certificate is not valid for the host, or if the client
+    // does not use TLS.
     let error = get(&at, over_tls(&foreign.certificates(), None)).await.unwrap_err();
     assert!(error.to_string().contains("invalid peer certificate"), "{error}");
     let other = tls_learner(&own.server("learner.example"), None).await;

@@ -110,7 +110,7 @@ async fn readers_receive_an_object_while_it_is_still_downloading() {
     reader.write_all(b"GET /models/ppo/1 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut upstream = hesitant(&listener, &bytes).await;
     upstream.send(&bytes[..bytes.len() / 2]).await;
-    // The first half arrives before the second half has been sent, except for less than one piece of 64 KiB.
+    // The first half, except for a partial piece of less than 64 KiB, arrives before the second half is sent.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(reader.read_u8().await.unwrap());
@@ -160,7 +160,8 @@ async fn a_stale_pointer_is_served_up_to_its_age_limit_and_then_refused() {
     let cell = cell(&[endpoint(&first)], options).await;
     let (at, latest) = (endpoint(&cell), "GET /models/ppo/latest");
     assert_eq!(ask(&at, latest, &[]).await.json()["version"], 1);
-    // The pointer is revalidated in the background: the new version appears without a waiting request.
+    // The cell revalidates the pointer in the background, so that the new version appears although no request waits for
+    // it.
     store.publish(&name(), 2, model(2, 1000)).unwrap();
     crate::support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
     assert!(cell.stats().stale_pointers_served > 0);
@@ -344,7 +345,7 @@ async fn names_unknown_upstream_do_not_occupy_the_cache() {
     let stats = cell.stats();
     assert_eq!((stats.names, stats.names_unknown), (1, 3), "{stats:?}");
     assert!(stats.names_displaced >= 27, "{stats:?}");
-    // More models than the cell has entries are also served, because entries can be displaced.
+    // The cell can serve more models than it has entries, because a new model displaces an older one.
     for version in [1, 2] {
         for other in ["dqn", "a2c", "ddpg"] {
             store.publish(&other.parse().unwrap(), version, model(version, 10)).unwrap();

@@ -33,7 +33,7 @@ fn programs_exit_quietly_and_servers_continue_without_standard_output() {
     }
     assert_eq!(end(start(&["publish", "--learner", &at, "--name", "ppo", "--version", "1", file])), "");
     assert_eq!(end(start(&["fetch", "--from", &at, "--name", "ppo"])), "");
-    // Without a reader of its output, it must not wait for newer versions for ever.
+    // If its output has no reader, the command must exit instead of waiting for newer versions forever.
     assert_eq!(end(start(&["fetch", "--from", &at, "--name", "ppo", "--follow"])), "");
     let nginx = ["nginx-config", "--listen", "80", "--upstream", "a:1", "--directory", "/x"];
     assert_eq!(end(start(&nginx)), "");

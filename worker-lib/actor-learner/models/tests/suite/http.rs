@@ -156,7 +156,7 @@ async fn only_authorized_clients_publish_models() {
     assert!(put(2, 100).await.unwrap_err().contains("not newer than the latest, 3"));
     assert!(put(4, 0).await.unwrap_err().contains("expected at least 1"));
     assert!(put(4, 101).await.unwrap_err().contains("101 bytes long, expected at most 100"));
-    // This upload has no length and no end.
+    // This chunked upload declares no length and has no final chunk.
     let endless = [
         &b"PUT /models/ppo/5 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
         &b"64\r\n"[..],

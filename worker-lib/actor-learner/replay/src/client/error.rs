@@ -70,8 +70,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns whether the shard held the request back for the whole wait time. The reason is that there were no items
-    /// to sample, or no room for an insert.
+    /// Returns whether the shard held the request back for the whole wait time. This happens if there are no items to
+    /// sample, or no room for an insert.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }
@@ -98,7 +98,7 @@ pub(super) fn with_causes(status: &tonic::Status) -> String {
 
 /// Returns whether a TLS connection failed because the client or the shard rejected the certificate of its peer.
 pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
-    // h2 keeps only the text of an I/O error.
+    // Search the text of the error, because h2 does not preserve the type of an I/O error.
     let text = with_causes(status);
     text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }

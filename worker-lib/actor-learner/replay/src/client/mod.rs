@@ -61,8 +61,8 @@ pub struct ClientStats {
     pub retries: u64,
     /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Number of inserts that were sent to another shard although an earlier shard may also have stored them, because
-    /// the earlier shard received them but did not respond.
+    /// Number of inserts that two shards may have stored: the first shard may have received the insert but did not
+    /// respond, so the client sent the insert to the next shard.
     pub possible_duplicates: u64,
 }
 
@@ -194,8 +194,8 @@ impl Inner {
         }
     }
 
-    /// Returns the pause after `failures` failures. It is an exponential backoff that is chosen randomly between half
-    /// its value and its full value.
+    /// Returns the pause after `failures` consecutive failures: a random time between half the exponential backoff and
+    /// the full backoff.
     fn backoff(&self, failures: u32) -> Duration {
         let longest =
             self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);

@@ -41,9 +41,10 @@ pub struct Drawn {
     pub inserted_ms: u64,
     /// Payload in the form in which the actor supplied it.
     pub payload: Bytes,
-    /// Probability of this draw among the items of all shards, based on their last known sizes.
+    /// Probability with which this draw selected the item among the items of all shards, based on the last known sizes
+    /// of the shards.
     pub probability: f64,
-    /// Number of items on all shards, based on their last known sizes.
+    /// Total number of items on all shards, based on the last known sizes of the shards.
     pub table_size: u64,
 }
 
@@ -181,7 +182,7 @@ impl Inner {
         match &answer.failure {
             None => shard.succeeded(),
             Some(status) if is_failure_of_shard(status) => shard.failed(|failures| self.backoff(failures)),
-            // The known size of the shard is outdated.
+            // The shard could not serve the draw, so its last known size is outdated.
             Some(status) => {
                 if is_held_back(status) {
                     shard.held_back(table, PAUSE);

@@ -201,7 +201,7 @@ impl Shard {
         let mut state = lock(&self.state);
         state.down_until = Some(Instant::now() + backoff(state.failures));
         state.failures = state.failures.saturating_add(1);
-        // When the shard returns, its contents are unknown.
+        // When the shard becomes available again, its contents may have changed.
         state.extents.clear();
     }
 

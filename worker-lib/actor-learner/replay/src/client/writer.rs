@@ -120,11 +120,11 @@ fn message(item: NewItem) -> NewItemMessage {
 struct Attempt {
     inner: Arc<Inner>,
     preference: Arc<[usize]>,
-    /// Index in `preference`.
+    /// Index of the current shard in `preference`.
     at: usize,
     failures: u32,
     began: Instant,
-    /// Time at which this shard may first have stored the items without acknowledging them.
+    /// Earliest time at which the current shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: RequestSlot,
 }
@@ -185,7 +185,8 @@ impl Attempt {
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 
-    /// Chooses the shard for the next attempt after a failure, and waits for the backoff time.
+    /// Chooses the shard for the next attempt after a failure. Waits for the backoff time before it retries the same
+    /// shard, and before it tries all shards again.
     async fn failed(&mut self, status: &Status) -> Result<(), ClientError> {
         let place = self.preference[self.at];
         let shard = &self.inner.shards[place];
@@ -216,7 +217,7 @@ impl Attempt {
         }
         self.at = (self.at + 1) % self.preference.len();
         if self.at == 0 {
-            // All shards have failed.
+            // Every shard has been tried once, so wait before the next round.
             tokio::time::sleep(pause).await;
         }
         Ok(())

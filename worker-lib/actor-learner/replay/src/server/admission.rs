@@ -1,7 +1,7 @@
 //! Admission control: a request reserves memory before the server receives its body.
 //!
-//! A gRPC message begins with its length. The server reads a request up to the end of this length, and reads the rest
-//! once memory is available. Until then, HTTP/2 flow control holds back the sender.
+//! A gRPC message begins with its length. The server reads this length, and reads the rest of the message once memory
+//! is available. Until then, HTTP/2 flow control holds back the sender.
 
 use std::future::Future;
 use std::pin::Pin;

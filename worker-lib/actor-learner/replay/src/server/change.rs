@@ -27,7 +27,7 @@ pub struct Batch {
     pub first: Origin,
     /// Items to insert.
     pub items: Vec<NewItem>,
-    /// Maximum time for which the whole batch may be held back.
+    /// Maximum time for which the shard may hold back the batch as a whole.
     pub wait: Duration,
 }
 
@@ -36,7 +36,7 @@ pub struct Batch {
 pub struct Inserted {
     /// Keys of the stored items, in the order of the batch; 0 for an item that an earlier request had already stored.
     pub keys: Vec<u64>,
-    /// Reason why the remaining items are not stored.
+    /// Reason why the remaining items were not stored; `None` if all items are stored.
     pub refused: Option<ShardError>,
     /// Number of items in the table.
     pub size: u64,
@@ -51,7 +51,7 @@ enum Step {
 }
 
 impl Shard {
-    /// Inserts items. Returns once the items have the durability of the shard's configuration.
+    /// Inserts items. Returns once the items have the durability that the shard's configuration requires.
     ///
     /// # Errors
     /// Returns the reason if none of the items was inserted.
@@ -128,7 +128,7 @@ impl Shard {
         wait: Duration,
     ) -> Result<(u64, Option<Lsn>), ShardError> {
         let left = || deadline.saturating_duration_since(Instant::now());
-        // Compute the checksum before locking anything.
+        // Compute the checksum before taking any lock.
         let payload = self.journal.is_some().then(|| Payload::new(item.payload.clone()));
         loop {
             if let Some(journal) = &self.journal {
@@ -184,7 +184,7 @@ impl Shard {
             inserted_ms: milliseconds(),
             payload: item.payload.clone(),
         };
-        // This runs under the table's lock, so that the records are in the same order as the changes.
+        // The caller holds the table's lock, so that the journal records are in the same order as the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
         let (counts, name) = (table.counts(), handle.table_name());
@@ -288,7 +288,7 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Rejects a change, before it is made, if it could not be made durable.
+    /// Rejects a change in advance if the journal cannot make it durable.
     fn check_journal(&self) -> Result<(), ShardError> {
         match self.journal.as_ref().and_then(crate::store::Journal::failure) {
             Some(failure) => Err(failure.into()),

@@ -95,8 +95,9 @@ impl Default for ShardConfig {
 }
 
 impl ShardConfig {
-    /// Divides the memory: one eighth for requests, one eighth for responses, and the rest for items. The parts for
-    /// requests and for responses are each at least large enough for one item of the maximum length.
+    /// Divides the memory: one eighth for requests, one eighth for responses, a fixed amount for the journal backlog if
+    /// there is a journal, and the rest for items. The parts for requests and for responses are each large enough for
+    /// at least one item of the maximum length.
     pub fn memory_plan(&self) -> MemoryPlan {
         let eighth = self.memory_max_bytes / 8;
         let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);

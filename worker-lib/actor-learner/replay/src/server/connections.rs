@@ -111,7 +111,7 @@ impl Connections {
     /// Asks all connections to complete their requests in flight, and waits until they have done so.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
-        // The semaphore is never closed.
+        // This cannot fail, because the semaphore is never closed.
         let _ = self.places.acquire_many(self.places_max as u32).await;
     }
 

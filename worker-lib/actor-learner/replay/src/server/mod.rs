@@ -1,8 +1,8 @@
 //! One shard: tables that are accessible through a gRPC service.
 //!
-//! Requests that must wait are queued in order and carry a deadline set by the client. Items are dropped to make room
-//! only by the table's remover. Memory is divided at startup ([`ShardConfig::memory_plan`]): a request reserves its
-//! share before it is received, and a response reserves its share before its items are drawn.
+//! Requests that must wait are queued in order and carry a deadline set by the client. Only the table's remover drops
+//! items to make room. Memory is divided at startup ([`ShardConfig::memory_plan`]): a request reserves its share before
+//! it is received, and a response reserves its share before its items are drawn.
 
 mod address;
 mod admission;

@@ -82,7 +82,7 @@ impl Shard {
         let asked = SAMPLE_PART_BYTES + self.config.item_max_bytes;
         let permits = Arc::clone(&self.sending).acquire_many_owned(asked as u32);
         match self.wait(left, permits).await {
-            // The semaphore is never closed.
+            // This error does not occur, because the semaphore is never closed.
             Waited::Done(permit) => permit.map_err(|_| ShardError::Stopping),
             Waited::TimedOut => {
                 let most = self.plan.sending;

@@ -17,7 +17,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// snapshot if there is a data directory.
 ///
 /// # Errors
-/// Fails if the last snapshot could not be written.
+/// Fails if this snapshot cannot be written.
 pub async fn serve(
     shard: Arc<Shard>,
     listeners: Vec<Listener>,

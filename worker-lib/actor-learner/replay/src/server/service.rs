@@ -94,7 +94,7 @@ impl Replay for Service {
 type Drawing = Pin<Box<dyn Future<Output = Result<Part, Status>> + Send>>;
 
 /// Stream of the parts of a sample response. A part is drawn only when the connection has room for it. Therefore, a
-/// slow reader occupies memory for only one part, and no items are drawn that it does not read.
+/// slow reader occupies memory for only one part, and the shard does not draw items that the reader never reads.
 pub(super) struct Parts {
     shard: Arc<Shard>,
     table: String,

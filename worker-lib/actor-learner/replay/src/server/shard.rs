@@ -40,10 +40,10 @@ pub(super) struct Store {
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// Lock that serialises snapshots. Its value is the number of the next snapshot; it is used only if there is no
+    /// Lock that serialises snapshots. Its value is the number of the next snapshot, and is used only if there is no
     /// journal that assigns these numbers.
     turn: tokio::sync::Mutex<u64>,
-    /// Journal position at the start of the last snapshot.
+    /// Journal position at which the last snapshot was started.
     covered: AtomicU64,
 }
 

@@ -164,7 +164,7 @@ async fn a_reopened_shard_has_all_acknowledged_items() {
         let fresh = shard.insert(batch(4 * start, 4, SOON)).await.unwrap().keys;
         assert!(fresh.iter().all(|key| keys.iter().all(|old| key > old)));
         keys.extend(fresh);
-        // Retransmit as after a lost response. Deleted items must not return.
+        // Retransmit the batch, as after a lost response. Deleted items must not reappear.
         assert_eq!(shard.insert(batch(4 * start, 4, SOON)).await.unwrap().keys, [0; 4]);
         let gone = keys.remove(0);
         assert_eq!(shard.delete("t", vec![gone]).await.unwrap(), 1);
@@ -216,14 +216,14 @@ async fn writes_are_refused_while_the_disk_is_full() {
     assert!(shard.snapshot().await.is_err());
     assert_eq!(shard.insert(batch(1, 1, SOON)).await.unwrap_err().code(), tonic::Code::Unavailable);
     assert!(disk.file_names().iter().all(|name| !name.contains('.')), "{:?}", disk.file_names());
-    // The shard recovers automatically.
+    // Once the disk has room again, the shard recovers automatically.
     let snapshots = tokio::spawn(housekeeping::write_snapshots(std::sync::Arc::clone(&shard)));
     disk.set_room(u64::MAX);
     while shard.is_journal_failed() {
         tokio::time::sleep(SOON).await;
     }
     snapshots.abort();
-    // The refused item is in the table, and is durable now.
+    // The item whose insert was refused is in the table, and is now durable.
     assert_eq!(shard.insert(batch(1, 2, SOON)).await.unwrap().keys[0], 0);
     assert!(shard.describe().journal.unwrap().failures > 0);
     drop((snapshots.await, shard));

@@ -64,7 +64,8 @@ impl Token {
         Self::new(text.trim_end())
     }
 
-    /// Returns whether a request carries this token. The comparison takes the same time wherever the tokens differ.
+    /// Returns whether a request carries this token. The duration of the comparison does not depend on the position of
+    /// the first difference.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         let given = value.and_then(|value| value.strip_prefix(SCHEME.as_bytes()));

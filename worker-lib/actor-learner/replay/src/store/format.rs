@@ -37,7 +37,7 @@ pub(super) const HEADER_BYTES: usize = SECOND_COPY + HEADER_COPY_BYTES;
 pub(super) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'J', b'1'];
 pub(super) const FRAME_BYTES: usize = 16;
 
-/// Length of the header in format 1. The next constant is the length of a frame.
+/// Length of the header in format 1, in bytes. [`FRAME_BYTES_1`] is the length of a frame.
 const HEADER_BYTES_1: usize = 2 * HEADER_COPY_BYTES;
 const FRAME_BYTES_1: usize = 12;
 

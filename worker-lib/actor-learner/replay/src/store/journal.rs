@@ -141,7 +141,7 @@ impl Journal {
     pub(crate) async fn rotate(&self) -> (u64, Option<RecoverableFailures>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();
-        // The sender exists as long as `self` does.
+        // This cannot fail, because the sender exists as long as `self` does.
         let _ = progress.wait_for(|progress| progress.done >= rotated.begun_at).await;
         (rotated.number, self.recoverable_failures())
     }
@@ -229,7 +229,7 @@ impl Journal {
         let mut progress = self.shared.progress.subscribe();
         let reached =
             progress.wait_for(|progress| progress.failure.is_some() || is_enough(progress.done)).await;
-        // The sender exists as long as `self` does.
+        // The wait itself cannot fail, because the sender exists as long as `self` does.
         match reached.ok().and_then(|progress| progress.failure.clone()) {
             Some(failure) => Err(failure),
             None => Ok(()),

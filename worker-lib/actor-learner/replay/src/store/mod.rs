@@ -1,11 +1,11 @@
 //! Persistent state of a shard: a segmented journal of every change, and snapshots that replace it.
 //!
-//! A directory has one owner at a time (`lock`). Segment files `journal-N` and snapshots `snapshot-N` have the same
-//! format: a header followed by records, each with a length and CRC-32C checksums. `snapshot-N` replaces everything
-//! before `journal-N`. Because the tables change while a snapshot is written, it contains each item in its state at
-//! some time after the start of `journal-N`. Therefore, records contain absolute values, such as a count or a priority,
-//! and not increments. Applying the records of `journal-N` and later segments to the snapshot restores the final state
-//! of the tables.
+//! Only one process at a time can use a directory, because it locks the file `lock`. Segment files `journal-N` and
+//! snapshots `snapshot-N` have the same format: a header followed by records, each with a length and CRC-32C checksums.
+//! `snapshot-N` replaces everything before `journal-N`. Because the tables change while a snapshot is written, it
+//! contains each item in its state at some time after the start of `journal-N`. Therefore, records contain absolute
+//! values, such as a count or a priority, and not increments. Applying the records of `journal-N` and later segments to
+//! the snapshot restores the final state of the tables.
 //!
 //! Restoring the tables does not change any file. A file that was found to be damaged is never removed. When a snapshot
 //! supersedes such a file, the file is renamed to `NAME.damaged`.
@@ -151,7 +151,7 @@ impl Directory {
         self.disk.names().map_err(|source| StoreError::io("list", &self.path, source))
     }
 
-    /// Returns the numbers of all files of the kind `kind`, in ascending order.
+    /// Returns the numbers N of all files named `KIND-N`, in ascending order.
     fn numbers(&self, kind: &str) -> Result<Vec<u64>, StoreError> {
         let number = |name: &String| name.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();
@@ -184,8 +184,8 @@ impl Directory {
         lock(&self.unread).insert(name.to_owned());
     }
 
-    /// Removes the files that `snapshot-number` replaces, and renames those that are damaged. If a file cannot be
-    /// removed, it remains, but is no longer read; the next snapshot tries to remove it again.
+    /// Removes the files that the snapshot with this number replaces, and renames those that are damaged. If a file
+    /// cannot be removed, it remains, but is no longer read; the next snapshot tries to remove it again.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {

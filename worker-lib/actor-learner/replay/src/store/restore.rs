@@ -17,8 +17,8 @@ pub(crate) struct Restored {
     pub(crate) damaged_bytes: u64,
     /// Number of files that contain damaged bytes, and of snapshots that lack their final record.
     pub(crate) damaged_files: u64,
-    /// Number of bytes at the ends of journals that were not written completely. The inserts that they belong to were
-    /// never acknowledged.
+    /// Number of bytes of incompletely written records at the ends of journals. The inserts of these records were never
+    /// acknowledged.
     pub(crate) torn_bytes: u64,
     /// Number that the next segment and the next snapshot receive.
     pub(crate) next_number: u64,
@@ -97,7 +97,8 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
-/// Checks whether a file of an interrupted snapshot is damaged. The next snapshot would remove the file if it were not.
+/// Checks a file that was not restored, and that the next snapshot would remove. If the file is damaged, incomplete or
+/// unreadable, marks it so that it is kept.
 fn inspect(directory: &Directory, name: &str) {
     let path = directory.path().join(name);
     let is_end = |record: &Record| record.table().is_none();

@@ -20,8 +20,8 @@ pub(super) struct Scanned {
     pub(super) records: u64,
     /// Number of damaged bytes, that is, bytes that differ from those written.
     pub(super) damaged_bytes: u64,
-    /// Number of bytes at the end of the file that were not written completely, because the process or the machine
-    /// stopped.
+    /// Number of bytes of an incompletely written record at the end of the file. The process or the machine stopped
+    /// while the record was being written.
     pub(super) torn_bytes: u64,
     /// Whether the torn bytes may instead be data that was written completely and then damaged.
     pub(super) is_doubtful: bool,

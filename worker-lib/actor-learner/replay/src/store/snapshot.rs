@@ -138,8 +138,8 @@ fn unfinished(number: u64) -> String {
     Directory::snapshot(number) + UNFINISHED
 }
 
-/// Writes `snapshot-number`, which replaces all files before `journal-number`, and removes the replaced files. Holds
-/// the lock on a table only while it copies a few items. This function blocks.
+/// Writes the snapshot with the given number, which replaces all files before the journal segment with the same number,
+/// and removes the replaced files. Holds the lock on a table only while it copies a few items. This function blocks.
 pub(crate) fn write_snapshot(
     directory: &Directory,
     number: u64,

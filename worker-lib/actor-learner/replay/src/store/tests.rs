@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::table::{Counts, Item, Origin, Table, TableConfig, Window};
 
 fn item(key: u64) -> Item {
-    // Some payloads are copied after their record, others are not.
+    // Payloads of 5,000 bytes are written separately, after their record; those of 20 bytes are copied into it.
     let len = if key.is_multiple_of(4) { 5000 } else { 20 };
     Item {
         key,
@@ -68,7 +68,7 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     (folder, directory, bytes)
 }
 
-/// Returns whether a record begins near `at`: at most the length of a short record before it.
+/// Returns whether a record begins close before `at`. The maximum distance is the length of a short record.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
     bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
         .windows(4)
@@ -128,7 +128,7 @@ fn a_truncated_journal_restores_all_complete_records() {
         assert!(found.len() >= most, "cut at {len}");
         most = found.len();
         found.iter().for_each(|key| assert_eq!(table.get(*key), Some(&item(*key))));
-        // The file is torn, not damaged, unless only a part of the header exists.
+        // A truncated file is never reported as damaged. Its incomplete last record is reported as torn.
         let is_header = (format::HEADER_COPY_BYTES..format::HEADER_BYTES).contains(&len);
         assert!(first.damaged_bytes == 0 && first.damaged_files == 0, "cut at {len}");
         assert!(first.torn_bytes > 0 || is_header || found.len() as u64 == first.items, "cut at {len}");
@@ -239,7 +239,7 @@ async fn records_that_cannot_be_written_become_durable_by_a_snapshot() {
     let failure = journal.durable(lost).await.unwrap_err();
     assert!(failure.to_string().contains("cannot begin"), "{failure}");
     assert_eq!(journal.room().await, Err(failure.clone()));
-    // The segment after it can be created, but does not contain the lost records.
+    // The following segment can be created, but does not contain the lost records.
     let (number, recoverable_failures) = journal.rotate().await;
     assert_eq!(journal.durable(lost).await, Err(failure));
     let table = Arc::new(Mutex::new(table()));

@@ -76,7 +76,7 @@ impl Writer {
         });
         match begun {
             Ok(()) => self.segment = Some(Segment { number, file, done: header.len() as u64 }),
-            // Remove the file: it contains no records, and such files would fill a full disk even more.
+            // Remove the file: it contains no records, and such files would take up space on a full disk.
             Err(_) => self.directory.discard(&name),
         }
         begun

@@ -34,7 +34,8 @@ pub enum WhenFull {
     /// The remover picks items to remove, as in Reverb.
     #[default]
     Remove,
-    /// The insert waits for room. Therefore, no item is removed before it has been sampled or deleted.
+    /// The insert waits for room. Items are removed only by a deletion, or when they have been drawn
+    /// `max_times_sampled` times.
     Wait,
 }
 

@@ -31,7 +31,7 @@ pub enum Refusal {
     },
 }
 
-/// Conditions that may hold a request back.
+/// Reasons to hold a request back temporarily.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Held {
     /// The rate limiter holds back the insert until more items are sampled.

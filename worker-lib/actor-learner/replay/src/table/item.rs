@@ -48,7 +48,8 @@ pub struct Item {
 pub struct Sampled {
     /// Drawn item. Its `times_sampled` includes this draw.
     pub item: Item,
-    /// Probability of this draw among the items of the table; 1 if the sampler is deterministic.
+    /// Probability with which this draw selected the item among the items of the table; 1 if the sampler is
+    /// deterministic.
     pub probability: f64,
     /// Number of items in the table at the time of the draw.
     pub table_size: u64,

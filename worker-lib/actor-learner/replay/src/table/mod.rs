@@ -104,7 +104,7 @@ impl Table {
         self.slots[*self.by_key.get(&key)? as usize].as_ref()
     }
 
-    /// Checks whether the table could accept an item at any time.
+    /// Checks whether the table can ever accept the item.
     ///
     /// # Errors
     /// Fails if a selector does not accept the priority, or if the payload does not fit into an empty table.
@@ -127,7 +127,7 @@ impl Table {
         if priority.is_finite() { Ok(()) } else { Err(Refusal::PriorityNotFinite { priority }) }
     }
 
-    /// Checks whether an item with a payload of this length may be inserted now.
+    /// Checks whether an item with a payload of this length can be inserted now.
     ///
     /// # Errors
     /// Returns the condition that the insert must wait for.
@@ -187,7 +187,7 @@ impl Table {
         Some(item)
     }
 
-    /// Checks whether an item may be drawn now.
+    /// Checks whether an item can be drawn now.
     ///
     /// # Errors
     /// Returns the condition that the rate limiter waits for.

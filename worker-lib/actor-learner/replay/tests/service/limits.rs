@@ -22,7 +22,7 @@ async fn excess_connections_stop_neither_inserts_nor_snapshots() {
     writer.insert(item(1, 0)).await.unwrap();
     let silent: Vec<_> = (0..150).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     writer.insert(item(1, 1)).await.unwrap();
-    // A snapshot and an insert need descriptors.
+    // A snapshot and an insert need file descriptors, which must still be available.
     assert_eq!(early.snapshot().await.remove(0).unwrap().items, 2);
     writer.insert(item(1, 2)).await.unwrap();
     drop(silent);
@@ -155,7 +155,7 @@ async fn a_failed_journal_recovers_without_a_restart() {
 #[test]
 fn the_systemd_unit_is_confined() {
     let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/dist/replayd.service");
-    // The threshold is an exposure level of 2.5 on the scale of 10.
+    // A threshold of 25 corresponds to an exposure level of 2.5 on systemd's scale from 0 to 10.
     let checked =
         Command::new("systemd-analyze").args(["security", "--offline=yes", "--threshold=25", unit]).output();
     match checked {

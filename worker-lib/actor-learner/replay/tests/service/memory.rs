@@ -92,7 +92,7 @@ async fn memory_is_bounded_under_excess_inserts_and_slow_readers() {
     assert!(memory.used_bytes <= MEMORY && memory.sending_bytes <= memory.sending_max_bytes, "{memory:?}");
     assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
 
-    // When the slow readers have disconnected, other requests succeed.
+    // Once the slow readers have disconnected, other requests succeed.
     drop(readers);
     let payload = loop {
         if let Ok(payload) = sample_one(&first).await {

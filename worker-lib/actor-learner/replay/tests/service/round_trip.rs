@@ -85,7 +85,7 @@ fn plain_threads() {
         for actor in 0..3 {
             let writer = client.writer("q", actor);
             scope.spawn(move || {
-                // The queue holds fewer items, so the actors wait for the learner.
+                // The queue holds only 4 items, so the actors wait for the learner.
                 let tickets: Vec<_> = (0..20).map(|_| writer.submit(vec![new(1.0, "rollout")])).collect();
                 tickets.into_iter().for_each(|ticket| assert_eq!(ticket.stored().unwrap().len(), 1));
             });

@@ -109,7 +109,8 @@ pub(crate) fn config(sockets: &[PathBuf]) -> ClientConfig {
     }
 }
 
-/// Returns a payload that is unique to the given item of the given actor. Some payloads do not fit into one write.
+/// Returns a payload that is unique to the given item of the given actor. Every seventh payload is so long that the
+/// journal writes it separately from its record.
 pub(crate) fn payload(actor: u64, seq: u64) -> Bytes {
     let len = if seq.is_multiple_of(7) { 9000 } else { 40 + seq % 300 };
     let mut state = actor.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seq.wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -123,8 +123,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
         Role::Worker(world) => args.learn(&job, world, access)?,
         Role::Parent(learners) => {
             let len = vector_shape(&job.config, &spec(&job)?)?.len();
-            // If one learner fails, the whole group ends: each learner holds little state, and all learners recover
-            // quickly.
+            // If one learner fails, all of them are restarted. This is fast, because each learner holds little state.
             return run.lead(&job.out, learners, Failure::OfAny, &[], |_| group.host(learners, len));
         }
         Role::Server(learners, address) => {

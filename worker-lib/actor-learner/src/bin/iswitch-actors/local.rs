@@ -195,7 +195,7 @@ impl<H: OwnParameters> LocalArgs<H> {
 /// accepts.
 fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Path) -> Vec<OsString> {
     let mut arguments = vec!["learner".into()];
-    // The first argument is the name of the program.
+    // Skip the name of the program and the name of the subcommand.
     let mut given = std::env::args_os().skip(2);
     while let Some(argument) = given.next() {
         match argument.to_str().and_then(own_option) {

@@ -140,7 +140,8 @@ pub(crate) struct ChildArgs {
 }
 
 impl ChildArgs {
-    /// Exits this process when its parent exits. Sets `stop` when the parent requests a stop.
+    /// If this process is the child of a supervisor, makes it exit when the supervisor exits, and sets `stop` when the
+    /// supervisor requests a stop.
     fn follow_parent(&self, stop: &Arc<AtomicBool>) {
         if self.child {
             launch::obey_parent(Arc::clone(stop));

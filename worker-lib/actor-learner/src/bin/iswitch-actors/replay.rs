@@ -31,8 +31,8 @@ pub(crate) struct ReplayArgs {
 
 impl ReplayArgs {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        // As long as there is no state to save, signals end the process immediately. After that, the shard handles
-        // them.
+        // Until the shard starts, there is no state to save, so signals terminate the process immediately. Once it has
+        // started, the shard handles the signals.
         let never = Arc::new(AtomicBool::new(false));
         self.child.follow_parent(&never);
         let credentials = self.model_access.credentials(&self.models)?;
@@ -45,7 +45,8 @@ impl ReplayArgs {
         let listen = addresses(&options.listen)?;
         let tables = tables(&job.demand, job.shards.len())?;
         let config = ShardConfig { tables, ..options.config()? };
-        // The sandbox requires a single thread, but this process starts several before it listens.
+        // Without a sandbox: it requires a single-threaded process, but this process starts several threads before it
+        // listens.
         run(config.resolve()?, &listen, json, false)
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Service,
 }
 
-/// Child process that is restarted when it exits, unless the exit is successful and its kind permits this.
+/// Supervised child process. A service is restarted whenever it exits; any other process is restarted only if it fails.
 pub(super) struct Supervised {
     /// Name of the process in messages.
     name: String,
@@ -67,10 +67,10 @@ impl Supervised {
         let child = Command::new(std::env::current_exe()?)
             .args((self.arguments)(self.starts))
             .arg("--child")
-            // The pipe closes when the parent ends, which the child notices.
+            // When this process exits, the kernel closes the pipe. The child detects this and exits as well.
             .stdin(Stdio::piped())
             .stdout(if self.kind == Kind::Main { Stdio::inherit() } else { Stdio::null() })
-            // Ctrl-C reaches the child only through its parent.
+            // In its own process group, the child does not receive Ctrl-C. This process stops it instead.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;
@@ -80,8 +80,8 @@ impl Supervised {
         Ok(())
     }
 
-    /// Checks the process, and restarts it if it has failed. Returns true if the process has exited successfully and
-    /// its kind permits this.
+    /// Checks the process, and restarts it if it has failed. Returns true if the process has exited successfully and is
+    /// not a service.
     pub(super) fn look_after(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             if self.short_lives > 0 && self.started_at.elapsed() >= PAUSE * self.short_lives {
@@ -121,7 +121,8 @@ impl Supervised {
         }
     }
 
-    /// Waits until the process exits, and kills it after `patience`. Returns whether it exited without being killed.
+    /// Waits for the process to exit, and kills it if it is still running after `patience`. Returns whether it exited
+    /// without being killed.
     pub(super) fn wait(&mut self, patience: Duration) -> bool {
         let Some(mut child) = self.child.take() else { return true };
         let end = Instant::now() + patience;

@@ -13,8 +13,8 @@ use iswitch_protocol::limits::DEFAULT_PORT;
 /// lab assigns.
 pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
-/// Directory of the control socket. A daemon that an ordinary user has started creates its socket in this directory,
-/// and iswitchctl looks for it there.
+/// Directory of the control socket, passed as `XDG_RUNTIME_DIR`. The switch daemon creates its socket in this
+/// directory, and iswitchctl looks for it there.
 pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
 /// Port of the torch store on worker 0. It equals torchrun's default.
 const MASTER_PORT: u16 = 29500;

@@ -54,7 +54,7 @@ fn check(cli: &Cli) -> anyhow::Result<()> {
 fn forward(unshare: u32, signal: i32) {
     let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap_or_default();
     let first = children.split_whitespace().next().and_then(|id| id.parse().ok());
-    // Without a child process, `unshare` has not created the namespaces yet and receives the signal itself.
+    // If `unshare` has no child process, it has not created the namespaces yet. In that case, signal `unshare` itself.
     let process = first.or_else(|| i32::try_from(unshare).ok()).and_then(Pid::from_raw);
     if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
         // The process may have ended in the meantime.

@@ -125,8 +125,8 @@ impl Group {
         }
     }
 
-    /// Collects processes that have exited. These are members of the group, and orphans, whose parent is the first
-    /// process in the namespaces.
+    /// Reaps processes that have exited: members of the group, and orphans. The kernel makes orphans children of the
+    /// first process in the namespaces, which is this process.
     fn reap(&mut self, is_ending: bool) {
         while let Ok(Some((id, status))) = wait(WaitOptions::NOHANG) {
             let Some(at) = self.members.iter().position(|member| member.id == id) else { continue };

@@ -31,8 +31,8 @@ use file::{read_file, write_file};
 
 /// Name of the model file, which is shared by all workers.
 pub const MODEL_FILE: &str = "model.safetensors";
-/// Minimum number of files that each worker keeps. A worker keeps more than one file, because it may see an older model
-/// file on a network file system.
+/// Minimum number of files that each worker keeps. A worker keeps more than one file, because on a network file system
+/// it may still see an older model file.
 const KEPT: usize = 2;
 /// Saves a checkpoint to `directory`. All workers must call this function after the same advance. The workers aggregate
 /// once before the model file is written, which ensures that all worker files have been written by then.
@@ -52,7 +52,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // Read this before the aggregation, because the first worker replaces the model file afterwards.
+    // This must be read before the aggregation, because the first worker replaces the model file after it.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
@@ -202,7 +202,7 @@ pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainE
     )))
 }
 
-/// Rejects a model file of a run with another algorithm or environment than the given one.
+/// Rejects a model file whose algorithm or environment differs from the given one.
 ///
 /// # Errors
 /// Fails if the algorithm of the file is not `algorithm`, or if its environment is not that of `spec`.
@@ -236,8 +236,8 @@ fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes the files of a worker, except those of the advances in `kept` and those of the last two advances. Also
-/// removes the remains of failed writes.
+/// Removes the files of a worker, except those of the advances in `kept` and the two newest ones. Also removes the
+/// remains of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

@@ -114,7 +114,7 @@ impl<C: DeterministicAlgorithm> OffPolicyAlgorithm for C {
             noise: Vec::new(),
             rng: source.rng(settings.experience.seed),
             iterations: 0,
-            // Without synchronisation, a worker does not know which update its gradient becomes part of.
+            // Without synchronisation, a worker does not know to which update its gradient will contribute.
             always_policy: matches!(source, Source::Own(Mode::Asynchronous)),
             settings,
         })
@@ -309,11 +309,11 @@ mod tests {
         let config = Td3Config { target_noise: 0.2, target_noise_clip: 0.3, ..Td3Config::preset("any") };
         let mut noise = Vec::new();
         config.settings().draw_target_noise(10_000, &mut ChaCha8Rng::seed_from_u64(1), &mut noise);
-        // A normal variable exceeds 1.5 standard deviations with a probability of 0.134.
+        // The absolute value of a normal variable exceeds 1.5 standard deviations with a probability of 0.134.
         let clipped = noise.iter().filter(|x| x.abs() == 0.3).count();
         assert!(noise.iter().all(|x| x.abs() <= 0.3) && (1_200..1_500).contains(&clipped), "{clipped}");
         let variance = noise.iter().map(|x| x * x).sum::<f32>() / 1e4;
-        // The variance of a normal variable, 0.04, of which the tails are clipped.
+        // The variance is below 0.04, that of the normal distribution, because the tails are clipped.
         assert!((0.028..0.036).contains(&variance), "{variance}");
     }
 }

@@ -48,7 +48,8 @@ impl DeterministicLoss {
         &self.agent
     }
 
-    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
+    /// Returns the first critic's temporal-difference errors in the most recent batch, which determine the replay
+    /// priorities.
     pub fn errors(&self) -> &[f32] {
         self.critics.errors()
     }
@@ -114,8 +115,8 @@ mod tests {
         DeterministicActorCritic::new(&spec(), &[7, 5], critics, architecture).unwrap()
     }
 
-    /// Each part of the gradient must match its own loss: the critics' part the error of the values, the actor's part
-    /// the first critic's values.
+    /// Each part of the gradient must match the loss of that part: the critics' part must match the squared error of
+    /// the values, and the actor's part must match the negated values of the first critic.
     #[test]
     fn gradients_agree_with_finite_differences() {
         for (critics, kind) in [(1, Architecture::Normalised), (2, Architecture::Plain)] {

@@ -16,7 +16,7 @@ pub struct CsvWriter {
 
 impl CsvWriter {
     /// Creates the file; see [`super::MetricsWriter::create`]. If the file exists but has different columns, it is
-    /// replaced by a file without rows. A crash during this call does not lose any row that is to be kept.
+    /// replaced by a file without rows. A crash during this call loses none of the rows that are to be kept.
     ///
     /// # Errors
     /// Fails if the file cannot be read or written.

@@ -60,8 +60,8 @@ impl Branch {
         self.network.forward(&parameters[self.range.clone()], inputs, &mut self.work)
     }
 
-    /// Returns the outputs of the last [`Self::forward`], and the buffer into which the caller writes the gradient of
-    /// the loss with respect to them. Both have `len` floats.
+    /// Returns the outputs of the preceding [`Self::forward`] call, and the buffer into which the caller writes the
+    /// gradient of the loss with respect to these outputs. Both have `len` floats.
     pub(super) fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         self.work.output_and_delta(len)
     }
@@ -93,7 +93,8 @@ impl Branch {
         }
     }
 
-    /// Writes this branch's part of the policy states at the end of the last [`Self::forward`] to `states`.
+    /// If the policy is recurrent, writes the states after the preceding [`Self::forward`] call to this branch's part
+    /// of `states`.
     pub(super) fn write_states(&self, states: &mut [f32]) {
         if let Some(memory) = &self.memory {
             memory.write_states(states);

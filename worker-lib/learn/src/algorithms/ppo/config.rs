@@ -12,8 +12,8 @@ use crate::env::EnvSpec;
 /// state, so the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
-/// Maximum width of the LSTM layers. The number of parameters grows with the square of the width; at the maximum, each
-/// network has 135 million.
+/// Maximum width of the LSTM layers. The number of parameters grows with the square of the width; at the maximum, the
+/// LSTM layers of the two networks together have about 135 million.
 pub(super) const LSTM_MAX: u64 = 4096;
 
 hyper_parameters! {
@@ -74,7 +74,7 @@ pub struct PpoConfig {
 }
 
 impl PpoConfig {
-    /// Returns hyper-parameters for continuous control, with the networks of the paper.
+    /// Returns hyper-parameters for continuous control, with the networks of the iSwitch paper.
     pub(super) fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -3,7 +3,7 @@
 //! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
 //! collects rollouts from its own environments and normalises advantages over its own rollout. The probability ratio
 //! and its clipping account for changes of the model since the rollout. The model includes the statistics of
-//! observations and returns and the discount factor. The statistics of a rollout are sent with the gradient of its
+//! observations and returns, and the discount factor. The statistics of a rollout are sent with the gradient of its
 //! first minibatch, as a count, sums and sums of squares.
 
 use rand_chacha::ChaCha8Rng;
@@ -200,7 +200,8 @@ impl PpoActor {
         Self { config, collector, layout, tally }
     }
 
-    /// Returns the observation normaliser and the factor for rewards that follow from the statistics in the model.
+    /// Returns the normaliser of the observations and the factor by which rewards are multiplied, both computed from
+    /// the statistics in the model.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
         let statistics: Vec<_> =

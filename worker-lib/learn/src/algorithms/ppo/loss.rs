@@ -189,8 +189,8 @@ impl PpoLoss {
             let advantage = batch.advantages[i];
             let clipped = ratio.clamp(1.0 - config.clip_range, 1.0 + config.clip_range);
             let surrogate = (ratio * advantage).min(clipped * advantage);
-            // If the clipped term is smaller, the surrogate is constant and has no gradient. The scale includes the
-            // 1/samples of the mean.
+            // If the clipped term is smaller, the surrogate is constant and its gradient is zero. The scale includes
+            // the factor 1/samples of the mean.
             let active = ratio * advantage <= clipped * advantage;
             let scale = if active { -advantage * ratio / samples as f32 } else { 0.0 };
             head.add_gradient(
@@ -227,7 +227,7 @@ impl PpoLoss {
             let range = config.clip_range_value.unwrap_or(f32::INFINITY);
             let clipped = old + (value - old).clamp(-range, range);
             let (free_loss, clipped_loss) = ((value - target).powi(2), (clipped - target).powi(2));
-            // The larger of the two losses counts; outside the range, the clipped value is constant.
+            // The loss is the larger of the two. Outside the clipping range, the clipped value is constant.
             let inside = (value - old).abs() < range;
             let slope = if free_loss >= clipped_loss || inside { value - target } else { 0.0 };
             *by_value = config.value_coefficient * slope / samples as f32;

@@ -75,7 +75,8 @@ impl Algorithm for PpoConfig {
 
     fn preset(env: &str) -> Self {
         match env {
-            // Without the scaling of rewards, three of five runs forgot the task again (docs/results/training.md).
+            // Rewards are normalised, because only two of five runs with unscaled rewards reached the target
+            // (docs/results/training.md).
             "CartPoleNoVel-v1" => Self {
                 lstm: Some(64),
                 total_steps: 200_000,
@@ -109,9 +110,10 @@ impl Algorithm for PpoConfig {
                 ..Self::continuous()
             },
             // These values avoid local optima: standing still (a return of 1000), a slow gait (up to 2000) and a dash
-            // that ends in a fall. Many environments keep different gaits in each rollout; the horizon makes a stable
-            // gait worthwhile; the entropy bonus keeps the policy exploring; without clipping, the values follow a
-            // faster gait at once. docs/results/training.md compares these values with others.
+            // that ends in a fall. With many environments, each rollout contains different gaits. The long horizon
+            // makes a stable gait worthwhile, and the entropy bonus keeps the policy exploring. Without clipping of the
+            // value loss, the value estimates adapt to a faster gait immediately. docs/results/training.md compares
+            // these values with others.
             "PlanarHopper-v0" => Self {
                 environments_min: Some(16),
                 learning_rate: 7e-4,
@@ -126,8 +128,8 @@ impl Algorithm for PpoConfig {
                 gamma: 0.995,
                 ..Self::continuous()
             },
-            // A landing takes up to 1000 steps and pays at its end, so the horizon is long. Long rollouts contain
-            // whole episodes.
+            // A landing takes up to 1000 steps and is rewarded mainly at its end, so the horizon is long. The rollouts
+            // are long so that they contain whole episodes.
             "PlanarLander-v0" | "PlanarLanderContinuous-v0" => Self {
                 environments_min: Some(16),
                 rollout_steps: 16_384,
@@ -381,7 +383,7 @@ pub struct RolloutReport {
     pub update_time: Duration,
     /// Whether a worker has requested a stop. If so, all workers stop after this rollout.
     pub stopped: bool,
-    /// Whether `total_steps` steps are done.
+    /// Whether the run has completed `total_steps` environment steps.
     pub finished: bool,
 }
 
@@ -459,7 +461,7 @@ impl PpoTrainer {
         &self.rollouts.share
     }
 
-    /// Returns the shapes and limits of the environment.
+    /// Returns the environment's specification, such as the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.rollouts.collector.spec
     }
@@ -479,7 +481,7 @@ impl PpoTrainer {
         &self.rollouts.collector.slots
     }
 
-    /// Returns the flag that, when set, makes all workers stop at the end of the next rollout.
+    /// Returns the flag that, when set, makes all workers stop at the end of the current or the next rollout.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
@@ -646,7 +648,7 @@ impl PpoTrainer {
     }
 }
 
-/// Tally of a rollout: records deviations from the means before the rollout, and the episodes that ended.
+/// Tally of a rollout that records the deviations from the means before the rollout, and the episodes that ended.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,

@@ -28,7 +28,8 @@ pub(super) struct Frozen<'a> {
 
 /// Receiver of the events of a rollout.
 pub(super) trait Tally {
-    /// Returns the mean of the discounted return before the rollout; deviations are measured from it.
+    /// Returns the value from which deviations of the discounted return are measured, such as its mean before the
+    /// rollout.
     fn return_mean(&self) -> f64;
     /// Records an environment's observation before the policy acts on that observation.
     fn observed(&mut self, slot: &mut EnvironmentSlot);
@@ -83,7 +84,7 @@ impl Rollouts {
         self.minibatches.draw(number, parameters, &self.buffer);
     }
 
-    /// Computes the gradient of the loss over the minibatch that was assembled last.
+    /// Computes the gradient of the loss over the most recently assembled minibatch.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,
@@ -235,7 +236,8 @@ impl Collector {
         for (k, slot) in self.slots.iter_mut().enumerate() {
             if !slot.ended {
                 if buffer.dones[k * buffer.steps + t] {
-                    // The value that is learned ends with the life, and so does the memory.
+                    // For the value function, the loss of a life ends the episode, so the state of a recurrent policy
+                    // is reset too.
                     slot.memory.fill(0.0);
                 }
                 continue;
@@ -272,7 +274,7 @@ pub(super) struct Minibatches {
 }
 
 impl Minibatches {
-    /// Creates the minibatches for the rollouts of a worker's share of a job.
+    /// Creates the minibatches of a worker with this `share` of the job.
     pub(super) fn new(config: &PpoConfig, share: &Share, agent: ActorCritic) -> Self {
         let (environments, per_env) = (share.local_environments().len(), share.minibatch_per_env);
         let samples = per_env * environments;
@@ -332,8 +334,9 @@ impl Minibatches {
         state.copy_from_slice(&self.states[from..from + state_len]);
     }
 
-    /// Computes the policy states before all sequences of a new rollout with the parameters before its first update.
-    /// All updates for this rollout start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
+    /// Computes the policy state before each sequence of a new rollout, using the parameters from before the rollout's
+    /// first update. In all updates of this rollout, the sequences start from these states, as in Stable-Baselines3's
+    /// RecurrentPPO.
     fn find_states(&mut self, parameters: &[f32], buffer: &RolloutBuffer) {
         let len = buffer.states.len();
         self.states[..len].copy_from_slice(&buffer.states);
@@ -346,7 +349,7 @@ impl Minibatches {
         }
     }
 
-    /// Computes the gradient of the loss over the minibatch that was assembled last.
+    /// Computes the gradient of the loss over the most recently assembled minibatch.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,

@@ -26,7 +26,7 @@ pub(super) struct Frames {
     capacity: usize,
     pixels: usize,
     stack: usize,
-    /// Number of entries added so far. The newest entry is the frame that resulted from the last step.
+    /// Number of entries added so far. The newest entry contains the frame that resulted from the most recent step.
     made: u64,
     bytes: Vec<u8>,
     actions: Vec<f32>,
@@ -66,7 +66,8 @@ impl Frames {
         self.rewards[at] = transition.reward;
         self.flags[at] |= ACTS | if transition.terminated { TERMINATES } else { 0 };
         self.append(transition.next_observation, if transition.episode_ends { ENDS } else { 0 });
-        // The entries after the newest are the oldest; their stacks are incomplete.
+        // The oldest entries follow the newest one in the buffer. Their stacks are incomplete, because frames in them
+        // have been overwritten.
         let newest = self.made - 1;
         (0..self.stack as u64).map(|k| self.slot(newest + k)).filter(|slot| *slot != at).for_each(&mut lost);
         at
@@ -95,7 +96,7 @@ impl Frames {
     /// Returns whether the entry at index `at` has an action and all frames of its transition are still stored.
     pub(super) fn is_drawable(&self, at: usize) -> bool {
         let newest = self.slot(self.made - 1);
-        // Number of entries from this one to the newest.
+        // Number of entries that were added after this one.
         let age = (newest + self.capacity - at) % self.capacity;
         self.flags[at] & ACTS != 0 && (self.len() < self.capacity || age + self.stack <= self.capacity)
     }
@@ -115,8 +116,8 @@ impl Frames {
         }
     }
 
-    /// Writes the stack whose newest frame is at index `newest` to `stack`, with values in [0, 1]. The frames' values
-    /// of a pixel are adjacent, oldest frame first.
+    /// Writes the stack whose newest frame is at index `newest` to `stack`, with values in [0, 1]. For each pixel, the
+    /// values in all frames are adjacent, oldest frame first.
     fn copy_stack(&self, newest: usize, stack: &mut [f32]) {
         let mut at = newest;
         for channel in (0..self.stack).rev() {
@@ -152,8 +153,8 @@ impl Frames {
         if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 
-    /// Returns whether at least one entry can be drawn and all entries that can be drawn have their frames. If not,
-    /// sampling would not terminate.
+    /// Returns whether the buffer is empty, or contains at least one entry that can be drawn and all frames of such
+    /// entries. If no entry could be drawn, sampling would not terminate.
     fn is_sound(&self) -> bool {
         let len = self.len();
         if len == 0 {

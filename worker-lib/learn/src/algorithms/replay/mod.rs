@@ -24,10 +24,10 @@ pub struct Transition<'a> {
     pub reward: f32,
     /// Observation that the step produced, `[observation_dim]`; at the end of an episode, its final observation.
     pub next_observation: &'a [f32],
-    /// Whether the episode terminated, so that the next state has no value. False if the time limit truncated the
-    /// episode.
+    /// Whether the episode terminated at this step. The next state then has no value. False if the time limit truncated
+    /// the episode.
     pub terminated: bool,
-    /// Whether the next transition belongs to another episode.
+    /// Whether this transition is the last one of its episode.
     pub episode_ends: bool,
 }
 

@@ -41,7 +41,7 @@ impl Priorities {
         self.tree.set(index, self.greatest);
     }
 
-    /// Sets the priority at an index to zero, so that it is not drawn any more.
+    /// Sets the priority at an index to zero, so that this transition is no longer drawn.
     pub(super) fn clear(&mut self, index: usize) {
         self.tree.set(index, 0);
     }

@@ -62,7 +62,8 @@ fn large_errors_are_sampled_more_often_with_smaller_weights() {
             assert!((weight - want).abs() < 1e-5, "{index}: {weight}");
         }
     }
-    // Expected: transition 3 in five of eight draws, each other one in one of eight.
+    // On average, five of eight draws return transition 3, and one of eight returns each of the other three
+    // transitions.
     assert_eq!(drawn.iter().sum::<usize>(), 8000);
     assert!((4900..5100).contains(&drawn[3]), "{drawn:?}");
 }

@@ -65,7 +65,8 @@ impl SacLoss {
         &self.agent
     }
 
-    /// Returns the temporal-difference errors of the last batch, which determine the replay priorities.
+    /// Returns the first critic's temporal-difference errors in the most recent batch, which determine the replay
+    /// priorities.
     pub fn errors(&self) -> &[f32] {
         self.critics.errors()
     }
@@ -155,7 +156,7 @@ mod tests {
 
     const TARGET_ENTROPY: f32 = -2.0;
 
-    /// Parameters with a given temperature, target critics, and noise.
+    /// Returns parameters with the given temperature, the parameters of the target critics, and noise.
     fn inputs(agent: &SoftActorCritic, temperature: f32) -> (Vec<f32>, Vec<f32>, Noise) {
         let mut parameters = random(agent.parameter_count(), 5);
         parameters[agent.critic_range()].copy_from_slice(&twins(agent.critics()));
@@ -164,7 +165,7 @@ mod tests {
         (parameters, random(agent.critics().parameter_count(), 6), noise)
     }
 
-    /// Each part of the gradient must match its own loss.
+    /// Each part of the gradient must match the loss of that part.
     #[test]
     fn gradients_agree_with_finite_differences() {
         let (agent, batch) = (SoftActorCritic::new(&spec(), &[7, 5]).unwrap(), batch());
@@ -209,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Unlike TD3, the targets use actions of the current policy and include their entropy.
+    /// Unlike in TD3, the targets use actions of the current policy and include their entropy.
     #[test]
     fn the_targets_include_the_entropy_of_the_next_action() {
         let (agent, batch) = (SoftActorCritic::new(&spec(), &[7, 5]).unwrap(), batch());

@@ -102,8 +102,8 @@ pub struct SacConfig {
 }
 
 impl SacConfig {
-    /// Returns hyper-parameters for continuous control, on which CleanRL and the paper agree except for the critics'
-    /// learning rate; that rate is the one of the paper and of Stable-Baselines3.
+    /// Returns hyper-parameters for continuous control, on which CleanRL and Haarnoja et al. agree except for the
+    /// critics' learning rate. That rate is the one that Haarnoja et al. and Stable-Baselines3 use.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,

@@ -12,8 +12,8 @@ impl Actions {
         }
     }
 
-    /// Encodes an action for the pipe. In a dimension with bounds, values from -1 to 1 are scaled to the bounds; in a
-    /// dimension without bounds, the value is passed unchanged.
+    /// Encodes an action for the pipe to the child process. In a dimension with bounds, values from -1 to 1 are scaled
+    /// to the bounds; in a dimension without bounds, the value is passed unchanged.
     pub(super) fn encode(&self, action: Action<'_>) -> Result<Vec<u8>, EnvError> {
         match (self, action) {
             (Self::Discrete(n), Action::Discrete(choice)) if choice < *n => {

@@ -17,7 +17,7 @@ const SCRIPT: &str = concat!(include_str!("child.py"), include_str!("envpool.py"
 const STDERR_LINES: usize = 10;
 /// Time to wait for the remaining stderr output after the child has exited.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
-/// Time that a child has to exit before it is killed.
+/// Time that a child has to exit after its request pipe is closed. After this time, it is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
 /// Environment variables that prevent numerical libraries from starting one thread per CPU; such threads would compete
 /// with other workers.
@@ -28,7 +28,7 @@ pub(super) struct Child {
     process: std::process::Child,
     requests: Option<ChildStdin>,
     answers: ChildStdout,
-    /// The last answer.
+    /// Most recent answer: its kind, followed by its body.
     answer: Vec<u8>,
     answer_timeout: Duration,
     stderr: Arc<Mutex<VecDeque<String>>>,
@@ -59,7 +59,8 @@ impl Child {
             stderr: lines,
             stderr_reader,
         };
-        // Only this process's ends become non-blocking; the child's ends are separate open file descriptions.
+        // Only this process's ends of the pipes become non-blocking, because the child's ends are separate open file
+        // descriptions.
         child.requests.as_ref().map_or(Ok(()), |requests| rustix::io::ioctl_fionbio(requests, true))?;
         rustix::io::ioctl_fionbio(&child.answers, true)?;
         Ok(child)
@@ -106,10 +107,10 @@ impl Child {
 
     /// Kills the process immediately. Returns the last lines that it wrote to stderr.
     pub(super) fn kill(&mut self) -> String {
-        // Fails if the process has already ended.
+        // Killing a process that has already exited returns an error, which does not matter here.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // A process that the child left behind may still hold the other end of the pipe.
+        // The wait is limited, because a descendant of the child may still be running and hold the stderr pipe open.
         let deadline = Instant::now() + STDERR_GRACE;
         while self.stderr_reader.as_ref().is_some_and(|reader| !reader.is_finished())
             && Instant::now() < deadline
@@ -154,7 +155,8 @@ fn read_all(from: &mut ChildStdout, mut to: &mut [u8], deadline: Instant) -> Res
     Ok(())
 }
 
-/// Handles an error of a read or write: if the pipe was merely not ready, waits until it is.
+/// Handles the error of a read or a write. If the pipe was not ready, waits until it is ready or `deadline` has passed.
+/// Returns all other errors except an interruption by a signal.
 fn wait_after(
     error: std::io::Error,
     pipe: BorrowedFd<'_>,

@@ -74,8 +74,8 @@ impl Episode {
         });
     }
 
-    /// Applies the result of a replay. Returns whether the replay reached the expected state, in which the newest
-    /// observation has the checksum `digest`. Otherwise, marks the episode as lost.
+    /// Applies the result of a replay. Returns whether the replay reached the expected state: an unfinished episode
+    /// whose newest observation has the checksum `digest`. If it did not, marks the episode as lost.
     pub(super) fn take_over(&mut self, replayed: &Replayed<'_>, digest: u32) -> bool {
         self.latest.start(replayed.observations[0]);
         replayed.observations[1..].iter().for_each(|observation| self.latest.push(observation));

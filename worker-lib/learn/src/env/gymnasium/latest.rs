@@ -14,7 +14,7 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// Creates a view in which all values are zero.
+    /// Creates a stack of observations whose values are all zero.
     pub(super) fn new(observations: Observations) -> Self {
         let stack = match observations {
             Observations::Floats(_) => 1,

@@ -53,12 +53,12 @@ const LIFE_LOST: u8 = 4;
 pub(super) enum Observations {
     /// Vectors with this number of elements.
     Floats(usize),
-    /// Images; the agent sees a stack of the last `stack` images.
+    /// Images. The agent receives a stack of the `stack` most recent images.
     Images { frame: Image, stack: usize },
 }
 
 impl Observations {
-    /// Returns the number of bytes of one observation in the pipe.
+    /// Returns the length of one encoded observation, in bytes.
     pub(super) fn len_bytes(&self) -> usize {
         match self {
             Self::Floats(len) => 4 * len,
@@ -77,7 +77,7 @@ pub(super) enum Actions {
 }
 
 impl Actions {
-    /// Returns the number of bytes of one action in the pipe.
+    /// Returns the length of one encoded action, in bytes.
     pub(super) fn len_bytes(&self) -> usize {
         match self {
             Self::Discrete(_) => 4,
@@ -115,7 +115,7 @@ pub(super) struct Observed<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) struct Replayed<'a> {
     pub(super) ended: bool,
-    /// The last observations, oldest first.
+    /// The most recent observations, oldest first.
     pub(super) observations: Vec<&'a [u8]>,
 }
 
@@ -304,7 +304,7 @@ pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, 
     Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
 }
 
-/// Decodes an image, and the number of images per second at which to display them.
+/// Decodes an image, and the rate at which images are to be displayed, in images per second.
 pub(super) fn rendered(answer: &[u8]) -> Result<(Frame, f64), ChildError> {
     let mut reader = Reader::new(answer, RENDERED)?;
     let rate = reader.double()?;

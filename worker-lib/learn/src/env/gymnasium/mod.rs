@@ -15,8 +15,8 @@
 //!   the episode.
 //! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If the
 //!   environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
-//!   reproducible. This includes runs that continue from a saved state: it consists of the seed and the actions of the
-//!   current episode, and is restored by replaying these actions.
+//!   reproducible. This includes runs that continue from a saved state. A saved state consists of the seed and the
+//!   actions of the current episode, and is restored by replaying these actions.
 //! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
 //!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
 //!   successful step in between end the run with an error.
@@ -98,7 +98,7 @@ enum ChildError {
     Said { error: Box<ChildError>, stderr: String },
 }
 
-/// Kind of the reason why a child process cannot make environments.
+/// Reason why a child process cannot create environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     /// A package is not installed.
@@ -126,7 +126,8 @@ impl From<rustix::io::Errno> for ChildError {
 }
 
 impl ChildError {
-    /// Adds the last stderr output of the process, if it adds information.
+    /// Adds `stderr`, the last lines that the process wrote to stderr, unless they are empty or the error already
+    /// states its cause.
     fn with_stderr(self, stderr: &str) -> Self {
         if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. } | Self::Raised(_)) {
             return self;
@@ -145,7 +146,7 @@ impl ChildError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Package {
     Gymnasium,
-    /// EnvPool, which steps the environments in this number of threads.
+    /// EnvPool, which steps the environments in `threads` threads.
     EnvPool {
         threads: usize,
     },
@@ -206,7 +207,7 @@ impl GymnasiumEnvironment {
             Some(name) => (name, Package::EnvPool { threads }),
             None => (id.strip_prefix(PREFIX).unwrap_or(id), Package::Gymnasium),
         };
-        // The process describes its environments, so it needs at least one.
+        // The process describes the environments that it has created, so it must create at least one.
         let vector = Vector::new(name, count.max(1), package, options).map_err(|error| match error {
             ChildError::Refused { kind: Refusal::Unknown, .. } if name == id => {
                 EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() }

@@ -10,7 +10,7 @@ use super::{ChildError, GymnasiumOptions, Package};
 use crate::env::scene::Frame;
 use crate::env::{Action, EnvError, Step, check_state};
 
-/// Number of process failures without a successful step in between that causes an error.
+/// Number of process failures after which the run fails if no step has succeeded between them.
 const FAILURES_MAX: u32 = 5;
 /// Maximum number of failed attempts at a step while no other environment is stepping. After the last attempt, the
 /// episode is abandoned; if the attempt ended with an exception in the environment's code, the run fails instead.
@@ -117,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step. A single message steps all of them. After a failure, they are
-    /// stepped one at a time to find the one that fails.
+    /// Steps every environment that has begun a step. A single message steps all of them. After a failure, the
+    /// environments are stepped one at a time to find the one that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {
@@ -157,8 +157,8 @@ impl Vector {
         Ok(())
     }
 
-    /// Returns an error if this `failure` is an exception in the environment's code and was the last permitted attempt
-    /// at the same step or reset. Further attempts would raise the exception again.
+    /// Returns an error if `failure` is an exception in the environment's code and no attempt at the same step or reset
+    /// is left. A further attempt would raise the same exception.
     fn refuse_exception(&self, failure: &ChildError, attempts: u32) -> Result<(), EnvError> {
         match failure {
             ChildError::Raised(exception) if attempts >= ATTEMPTS_MAX => {
@@ -168,7 +168,7 @@ impl Vector {
         }
     }
 
-    /// Abandons an episode.
+    /// Marks an episode as lost, so that its next step reports a truncation.
     fn lose(&mut self, index: usize, reason: &str) {
         tracing::warn!(env = self.id, index, reason, "abandoned an episode");
         self.episodes[index].phase = Phase::Lost;

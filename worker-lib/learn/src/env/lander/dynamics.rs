@@ -142,7 +142,7 @@ mod tests {
         Lander { position: [0.0, 50.0], touching: [false; 2], ..Lander::standing() }
     }
 
-    /// Each integration step conserves the energy of a free fall up to a term of the size of the step.
+    /// In free fall, the integrator conserves energy up to an error that is proportional to the step size.
     #[test]
     fn energy_and_momenta_are_conserved_in_free_fall() {
         let mut lander = Lander { velocity: [3.0, 8.0], spin: 2.0, ..high() };

@@ -45,9 +45,10 @@ const START_SPEED: f64 = 4.0;
 const MAIN_COST: f64 = 0.3;
 /// Cost of a step with a side engine at full throttle.
 const SIDE_COST: f64 = 0.03;
-/// Reward for coming to rest, which ends the episode; a crash also ends it, with the negative of this reward.
+/// Reward of the step in which the lander has come to rest. A crash results in the negative of this reward. Both end
+/// the episode.
 const PRIZE: f64 = 100.0;
-/// Upper limit of both the speed, in m/s, and the angular velocity, in rad/s, of a lander that counts as being at rest.
+/// Speed, in m/s, and absolute angular velocity, in rad/s, below which a lander on both feet counts as being at rest.
 const REST_SPEED: f64 = 0.05;
 /// Number of consecutive steps at rest after which the episode ends.
 const REST_STEPS: u32 = 10;
@@ -64,16 +65,16 @@ const STATE: usize = 13 + CORNERS;
 /// engines are off if their throttle is between -0.5 and 0.5.
 ///
 /// Reward: the change of a potential (which depends on the distance from the pad, the speed, the angle, and the feet on
-/// the ground) minus the cost of fuel; at the end of an episode, also 100 if the lander is at rest, or -100 if it has
-/// crashed.
+/// the ground) minus the cost of fuel. The step that ends an episode instead has a reward of 100 if the lander is at
+/// rest, or of -100 if it has crashed.
 #[derive(Debug)]
 pub struct PlanarLander {
     spec: EnvSpec,
     lander: Lander,
     terrain: Terrain,
-    /// Throttles in the last step, for the picture.
+    /// Throttles in the most recent step, which the picture shows.
     throttle: Throttle,
-    /// Potential after the last step.
+    /// Potential after the most recent step.
     potential: f64,
     /// Number of consecutive steps at rest.
     rest_steps: u32,
@@ -125,7 +126,7 @@ impl PlanarLander {
         [x, z, vx, vz, angle, spin / SPIN_UNIT, left, right]
     }
 
-    /// Returns the potential; its change is the main part of each reward.
+    /// Returns the potential. Its change over a step is the main part of the step's reward.
     fn potential(&self) -> f64 {
         let [x, z, vx, vz, angle, _, left, right] = self.observation();
         10.0 * (left + right) - 100.0 * (x.hypot(z) + vx.hypot(vz) + angle.abs())

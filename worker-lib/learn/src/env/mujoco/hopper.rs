@@ -53,9 +53,9 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// The Hopper-v5 environment, with the definitions of [`crate::env::PlanarHopper`]. Observation: z (m), pitch and three
-/// joint angles (rad), six velocities (m/s and rad/s) clipped to [-10, 10]. Action: three motors in [-1, 1]. Reward:
-/// forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
+/// The Hopper-v5 environment, whose observation, action and reward equal those of [`crate::env::PlanarHopper`].
+/// Observation: z (m), pitch and three joint angles (rad), six velocities (m/s and rad/s) clipped to [-10, 10]. Action:
+/// three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
 pub struct MujocoHopper {
     spec: EnvSpec,
     simulation: Simulation,
@@ -119,8 +119,8 @@ mod tests {
     use rand::SeedableRng;
 
     /// `fixtures/env/hopper_v5.csv` has the columns `episode,actions[3],reward,terminated,qpos[6],qvel[6]`, recorded
-    /// once from Gymnasium 1.4.0's Hopper-v5 on MuJoCo 4.0.0. Versions before 3.5.0 solve contacts slightly
-    /// differently, also with Gymnasium's own model file; for these, the tolerance is wider.
+    /// once from Gymnasium 1.4.0's Hopper-v5 on MuJoCo 4.0.0. MuJoCo versions before 3.5.0 solve contacts slightly
+    /// differently, even with Gymnasium's own model file, so the tolerance is wider for them.
     #[test]
     fn trajectories_match_recordings_of_gymnasium() {
         let Some(mut hopper) = available(MujocoHopper::new()) else { return };
@@ -146,7 +146,7 @@ mod tests {
             }
             ends += usize::from(terminated);
             if older {
-                // Differences must not accumulate over the episode.
+                // Each step starts from the recorded state, so that differences do not accumulate over the episode.
                 hopper.simulation.set_coordinates(state);
                 hopper.observe(&mut observation);
             }

@@ -36,7 +36,7 @@ mod tests {
         let (mut observed_a, mut observed_b) = (vec![0.0; len], vec![0.0; len]);
         a.reset(&mut rng, &mut observed_a).unwrap();
         b.reset(&mut rng, &mut observed_b).unwrap();
-        // Moves into contact with the ground, where the solver's warm start matters.
+        // These steps bring the robot into contact with the ground, where the solver's warm start matters.
         for _ in 0..8 {
             a.step(Action::Continuous(&vec![0.3; motors]), &mut observed_a).unwrap();
         }

@@ -139,7 +139,7 @@ pub(super) struct Pose<const B: usize> {
     joint_bias: [Vec2; B],
 }
 
-/// The equation of motion M a = f, of which the lower triangle of M is stored.
+/// The equation of motion M a = f. Only the lower triangle of M is stored.
 #[derive(Clone, Debug)]
 pub(super) struct Motion<const N: usize> {
     pub(super) mass: [[f64; N]; N],
@@ -422,7 +422,8 @@ fn bodies<const B: usize>(model: &Model<B>) -> [Body<B>; B] {
     bodies.map(|body| body.expect("each body has been derived from its link"))
 }
 
-/// Returns the centre of mass, the mass and the moment of inertia about the centre of capsules that form one body.
+/// Returns the centre of mass of a body that consists of `capsules`, its mass, and its moment of inertia about the
+/// centre of mass.
 fn solid(capsules: &[(Vec2, Vec2, f64)], density: f64) -> (Vec2, f64, f64) {
     let (mut centre, mut mass, mut inertia) = ([0.0; 2], 0.0, 0.0);
     for (from, to, radius) in capsules {
@@ -430,7 +431,7 @@ fn solid(capsules: &[(Vec2, Vec2, f64)], density: f64) -> (Vec2, f64, f64) {
         let middle = [f64::midpoint(from[0], to[0]), f64::midpoint(from[1], to[1])];
         let (more, own_inertia) = capsule(*radius, half_length, density);
         if mass == 0.0 {
-            // Not a case of the sums below, which would round the centre.
+            // The first capsule is a special case, because the sums below would round its centre.
             (centre, mass, inertia) = (middle, more, own_inertia);
             continue;
         }
@@ -443,13 +444,14 @@ fn solid(capsules: &[(Vec2, Vec2, f64)], density: f64) -> (Vec2, f64, f64) {
     (centre, mass, inertia)
 }
 
-/// Returns the mass of a capsule and its moment of inertia about the centre, perpendicular to the axis. The capsule
-/// is a cylinder of length `2 * half_length` with a hemisphere on each end.
+/// Returns the mass of a capsule and its moment of inertia about a line through its centre that is perpendicular to its
+/// axis. The capsule is a cylinder of length `2 * half_length` with a hemisphere on each end.
 pub(super) fn capsule(radius: f64, half_length: f64, density: f64) -> (f64, f64) {
     let length = 2.0 * half_length;
     let pi = std::f64::consts::PI;
     let cylinder = density * pi * radius.powi(2) * length;
-    // Not `powi`, which the optimiser rounds differently if it knows the radius.
+    // This uses `powf` instead of `powi`, because the optimiser rounds the result of `powi` differently if it knows the
+    // radius.
     let sphere = density * 4.0 / 3.0 * pi * radius.powf(3.0);
     let cylinder_inertia = cylinder * (length.powi(2) / 12.0 + radius.powi(2) / 4.0);
     let sphere_inertia = sphere * (0.4 * radius.powi(2) + length.powi(2) / 4.0 + 3.0 / 8.0 * length * radius);

@@ -33,7 +33,8 @@ pub(super) const MODEL: Model<BODIES> = Model {
         ContactPoint { body: 1, at: [0.0, -0.45], radius: 0.05, friction: 0.9 }, // knee
         ContactPoint { body: 0, at: [0.0, 0.2], radius: 0.05, friction: 0.9 },   // top of the torso
     ],
-    // The standing hopper sinks in by 2 mm. The integration step is a quarter of the contact's time constant.
+    // With this stiffness, the standing hopper sinks 2 mm into the ground. The integration step is a quarter of the
+    // contact's time constant.
     penalties: Penalties {
         contact_stiffness: 2e4,
         contact_damping: 300.0,
@@ -132,8 +133,8 @@ mod tests {
     }
 
     /// The digest was recorded before the dynamics moved to an engine that other robots share. Published results and
-    /// checkpoints depend on every bit of a step. The sine of another C library or processor may differ in its last
-    /// bit, so the test needs the kind of machine that recorded it.
+    /// checkpoints depend on every bit of a step. The sine that another C library or processor computes may differ in
+    /// its last bit, so the test runs only on the kind of machine on which the digest was recorded.
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     #[test]
     fn ten_thousand_steps_are_bit_identical_to_a_recording() {
@@ -151,7 +152,7 @@ mod tests {
             digest.update(step.reward.to_le_bytes());
             hopper.save_state().iter().for_each(|x| digest.update(x.to_le_bytes()));
             observation.iter().for_each(|x| digest.update(x.to_le_bytes()));
-            // Continues far beyond the end of an episode, where joint limits and all contacts act.
+            // Most episodes continue far beyond their termination, so that joint limits and all contacts act.
             if step.terminated && rng.random_bool(0.02) {
                 hopper.reset(&mut rng, &mut observation).unwrap();
             }

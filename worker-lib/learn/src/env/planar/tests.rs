@@ -281,10 +281,11 @@ fn a_hundred_thousand_random_steps_stay_finite() {
             let action: Vec<f32> = (0..motors).map(|_| rng.random_range(-1.0..1.0)).collect();
             let outcome = env.step(Action::Continuous(&action), &mut observation).unwrap();
             let state = env.save_state();
-            // x grows without bound.
+            // The first coordinate, x, grows without bound.
             assert!(state[1..].iter().all(|x| x.abs() < 300.0), "{} step {step}: {state:?}", env.spec().id);
             assert!(outcome.reward.is_finite());
-            // Most falls last, because a robot on the ground is the hardest case for the contacts.
+            // A robot that has fallen is seldom reset, because a robot on the ground is the hardest case for the
+            // contacts.
             if outcome.terminated && rng.random_bool(0.01) {
                 env.reset(&mut rng, &mut observation).unwrap();
             }

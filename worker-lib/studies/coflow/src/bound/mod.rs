@@ -1,12 +1,11 @@
 //! Lower bounds on the mean job completion time under any policy.
 //!
-//! A job needs at least the time of its critical path if every coflow on this path is sent at the full rate of its
-//! busiest port. It also needs at least the time that all its coflows together take at the job's busiest port. Links of
-//! racks count as ports.
-//! Furthermore, each port can be regarded as a single machine that serves all jobs; on such a machine, preemptive
-//! shortest-remaining-processing-time-first minimises the mean flow time (Schrage, 1968). The last bound is that of a
-//! linear relaxation, which considers all ports and the isolated times of all jobs together. All bounds, and therefore
-//! the greatest of them, hold for every policy. None of them is tight.
+//! A job needs at least the time that the coflows on its critical path take, one after another, at the full rate of
+//! their busiest ports. It also needs at least the time that all its coflows together take at the job's busiest port.
+//! Links of racks count as ports. Furthermore, each port can be regarded as a single machine that serves all jobs; on
+//! such a machine, preemptive shortest-remaining-processing-time-first minimises the mean flow time (Schrage, 1968).
+//! The last bound is that of a linear relaxation, which considers all ports and the isolated times of all jobs
+//! together. All bounds, and therefore the greatest of them, hold for every policy. In general, none of them is tight.
 
 mod relaxation;
 
@@ -20,9 +19,9 @@ use relaxation::Item;
 /// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Bound from the isolated times of the jobs: the bound if each job had the fabric to itself.
+    /// Bound from the isolated times of the jobs. It assumes that each job has the fabric to itself.
     pub isolated: f64,
-    /// Bound from the busiest port: the bound if all other ports had unlimited capacity.
+    /// Bound from the busiest port. It assumes that all other ports have unlimited capacity.
     pub port: f64,
     /// Bound from the linear relaxation.
     pub relaxation: f64,

@@ -9,8 +9,8 @@
 //! The relaxation is solved through its Lagrangian dual. The weight of each item, which is 1, is divided among its
 //! ports and its isolated time. For any such division, the sum over ports of the weighted completion times on single
 //! machines is a lower bound. The relaxation for a single machine is solved exactly by always serving the available
-//! item with the highest ratio of weight to time. Mirror ascent shifts weight to the ports at which an item completes
-//! late. The bound is that of the best division found; the optimum of the relaxation may be slightly higher.
+//! item with the highest ratio of weight to processing time. Mirror ascent shifts weight to the ports at which an item
+//! completes late. The bound is that of the best division found; the optimum of the relaxation may be slightly higher.
 
 use std::collections::BinaryHeap;
 
@@ -18,8 +18,8 @@ use super::Seconds;
 
 /// Number of steps of the mirror ascent.
 const STEPS: u32 = 40;
-/// Size of the first step, as the change of a weight, in e-folds, for each unit of the relative difference between
-/// completion times.
+/// Size of the first step, as the change in the natural logarithm of a weight per unit of the relative difference
+/// between completion times.
 const STEP: f64 = 4.0;
 
 /// Item to be scheduled: a job with the time that it needs on each port.
@@ -79,7 +79,7 @@ fn ascend(weights: &mut [f64], times: &[f64], release: f64, size: f64) {
 /// item is served plus half of the time that it needs. Each entry of `machine` consists of the index of an item, the
 /// index of this machine among that item's ports, and the time that the item needs.
 fn serve(machine: &[(usize, usize, f64)], items: &[Item], weights: &[Vec<f64>], times: &mut [Vec<f64>]) {
-    // Ratio of weight to need, index in `machine`, and remaining need of each available item.
+    // Ratio of weight to need, and index in `machine`, of each available item.
     let mut waiting: BinaryHeap<(Seconds, usize)> = BinaryHeap::new();
     let mut left: Vec<f64> = machine.iter().map(|(_, _, need)| *need).collect();
     let mut moments = vec![0.0; machine.len()];
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn the_bound_combines_ports() {
-        // Pairs of items share ports 0 and 1. Each port alone has 1 + 2, and the isolated times of the other pair are
-        // 1 + 1: together 5, while the sum over both ports is 6.
+        // Pairs of items share ports 0 and 1. One port alone gives 1 + 2 for its own pair, and the isolated times give
+        // 1 + 1 for the other pair: 5 in total. Both ports together give 6.
         let items = [0, 0, 1, 1].map(|port| item(0.0, &[(port, 1.0)]));
         let bound = total_time(&items, 2);
         assert!(bound <= 6.0 + 1e-9 && bound > 5.9, "{bound}");

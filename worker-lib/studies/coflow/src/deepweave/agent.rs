@@ -19,7 +19,7 @@ use crate::simulation::State;
 /// Value of the priority and of the key of a coflow whose job has not arrived.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Exploration that draws each priority from a distribution around the network's priority.
+/// Exploration that draws each priority from a normal distribution whose mean is the network's priority.
 #[derive(Clone, Debug)]
 pub struct Exploration {
     /// Standard deviation of the distribution.
@@ -36,7 +36,8 @@ pub struct Decision {
     /// For each coflow, the priority that was used minus the network's priority, with shape `[nodes]`. The difference
     /// is caused by exploration or by the search.
     pub offsets: Vec<f32>,
-    /// Gradient, with respect to the network's advice, of the cost that the steps of the search saved.
+    /// Gradient, with respect to the network's advice, of the mean relative saving of a step of the search; empty if
+    /// there is no search.
     pub credits: Advice,
 }
 
@@ -50,11 +51,11 @@ pub struct DeepWeave {
     exploration: Option<Exploration>,
     /// Decisions so far; `None` if decisions are not recorded.
     record: Option<Vec<Decision>>,
-    /// Number of jobs that had arrived at the last decision.
+    /// Number of jobs that had arrived at the most recent decision.
     arrived: usize,
     /// Priority of each coflow.
     priorities: Vec<f64>,
-    /// Key of each coflow that the search found; not used without a search.
+    /// Key that the search found for each coflow; unused if the policy has no search.
     keys: Vec<f64>,
     needs: Needs,
 }
@@ -133,7 +134,8 @@ impl DeepWeave {
     }
 
     /// If the policy has a search, runs it to determine the keys, adds the resulting changes of priorities to
-    /// `offsets`, and returns the gradient with respect to the advice.
+    /// `offsets`, and returns the gradient of the mean relative saving of a step with respect to the advice. `new` is
+    /// the number of jobs that have arrived since the previous decision.
     fn search(
         &mut self,
         state: &State<'_>,

@@ -26,19 +26,21 @@ pub struct DeepWeaveConfig {
     pub network: NetKind,
     /// Maximum number of coflows of a job. Used only by the paper's network.
     pub coflows_max: usize,
-    /// Fraction of the coflows from which training jobs are drawn; the subset is random.
+    /// Fraction of the source's coflows that training jobs may contain; the subset is drawn at random.
     pub coflow_share: f64,
     /// Number of agents (N in algorithm 1 of the paper), each of which runs one episode per iteration.
     pub agents: usize,
-    /// Number of iterations at the start in which the network learns to imitate a search.
+    /// Number of initial iterations, in which the network learns to imitate a search.
     pub imitation_iterations: u64,
-    /// Number of orders that the search tries for each job that has arrived, in iterations that use the search.
+    /// Number of orders that the search tries for each job that has arrived since the previous decision, in iterations
+    /// that use the search.
     pub evaluations: u64,
     /// Number of jobs per episode in iterations that use the search, in which each agent has its own jobs.
     pub own_jobs: usize,
     /// Number of optimiser steps in an iteration that imitates a search.
     pub imitation_steps: usize,
-    /// Maximum change of a key, in e-folds, that the network learns from the search; larger changes are clipped to it.
+    /// Maximum change of a key that the network learns from the search; larger changes are clipped to it. Keys are
+    /// natural logarithms.
     pub offset_max: f64,
     /// Total number of iterations.
     pub iterations: u64,
@@ -48,30 +50,31 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, which the iterations use in turn; 0 means that all jobs of an episode
-    /// arrive at once.
+    /// Mean times between arrivals, in seconds, which successive workloads use in turn; 0 means that all jobs of a
+    /// workload arrive at once.
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,
-    /// Increase of the mean number of jobs per episode from one iteration to the next.
+    /// Increase in the mean number of jobs per episode from one iteration to the next.
     pub episode_growth: f64,
     /// Maximum number of jobs per episode.
     pub episode_jobs_max: usize,
-    /// Maximum number of jobs that arrive at once.
+    /// Maximum number of jobs of a workload in which all jobs arrive at once.
     pub batch_jobs: usize,
     /// Number of iterations between tests.
     pub test_interval: u64,
     /// Number of workloads per test.
     pub test_workloads: usize,
-    /// Number of orders that the search tries for each job that has arrived, in a test of a network of kind `Node`.
+    /// Number of orders that the search tries for each job that has arrived since the previous decision, in a test of a
+    /// network of kind `Node`.
     pub test_evaluations: u64,
     /// Number of jobs in each test workload; at most `batch_jobs` if all arrive at once.
     pub test_jobs: usize,
 }
 
 impl DeepWeaveConfig {
-    /// Returns hyper-parameters for a kind of network. For the paper's network, these include the learning rate of the
-    /// paper, and training starts from random parameters, as in the paper.
+    /// Returns the default hyper-parameters for a kind of network. Training does not begin with imitation. For the
+    /// paper's network, the learning rate is that of the paper.
     pub fn preset(network: NetKind) -> Self {
         let is_node = network == NetKind::Node;
         Self {

@@ -61,7 +61,7 @@ pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iterati
     let done = iteration.saturating_sub(config.imitation_iterations) as f64;
     let mean = config.episode_jobs + config.episode_growth * done;
     let length: f64 = Exp1.sample(&mut rng);
-    // An episode with one or two jobs teaches nothing.
+    // The network learns nothing from an episode of one or two jobs.
     let jobs = ((mean * length) as usize).max(3).min(config.episode_jobs_max);
     draw(config, source, (jobs, interarrival(config, iteration as usize)), &mut rng)
 }

@@ -16,7 +16,8 @@ const HIDDEN: [usize; 2] = [16, 8];
 pub(super) struct Graph {
     message: Part,
     update: Part,
-    /// Messages of the last pass, with shape `[nodes, width]`. The fields `sums` and `attributes` have the same shape.
+    /// Messages of the most recent forward pass, with shape `[nodes, width]`. The fields `sums` and `attributes` have
+    /// the same shape.
     messages: Vec<f32>,
     sums: Vec<f32>,
     attributes: Vec<f32>,
@@ -90,7 +91,7 @@ impl Graph {
         let mut by_message = vec![0.0; deltas.len()];
         for (height, nodes) in scene.levels.iter().enumerate().rev() {
             let span = nodes.start * width..nodes.end * width;
-            // No node uses the messages of the nodes of the maximum height, so they have no gradient.
+            // No node uses the messages of the nodes of the maximum height, so these messages have no gradient.
             if height + 1 < scene.levels.len() {
                 let (input, by_message) = (&attributes[span.clone()], &by_message[span.clone()]);
                 message.backward(parameters, input, by_message, gradient, level);

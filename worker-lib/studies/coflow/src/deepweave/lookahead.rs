@@ -38,7 +38,8 @@ pub struct Lookahead {
 }
 
 impl Lookahead {
-    /// Creates a search that, at each decision, tries `evaluations` orders for each job that has arrived.
+    /// Creates a search that, at each decision, tries `evaluations` orders for each job that has arrived since the
+    /// previous decision.
     pub fn new(evaluations: u64, rng: ChaCha8Rng) -> Self {
         Self { evaluations, rng, evaluated: 0 }
     }
@@ -48,9 +49,9 @@ impl Lookahead {
         self.evaluated
     }
 
-    /// Searches for better keys when `arrived` jobs have arrived. The search starts from the `proposed` keys or from
-    /// the `followed` ones, which are in use, whichever have the lower cost; both have shape `[nodes]`. The network's
-    /// `advice` determines the probabilities of the steps.
+    /// Searches for better keys after `arrived` jobs have arrived since the previous decision. The search starts from
+    /// the `proposed` keys or from the `followed` keys, which are currently in use, whichever have the lower cost; both
+    /// have shape `[nodes]`. The network's `advice` determines the probabilities of the steps.
     pub fn improve(
         &mut self,
         (state, scene): (&State<'_>, &Scene),
@@ -136,7 +137,7 @@ impl Chooser {
     }
 
     /// Returns the gradient of a step's mean saving with respect to each logit (REINFORCE). The baseline is the mean
-    /// saving over all steps of the decision, for which the term that contains the probabilities is 0.
+    /// saving over all steps of the decision; with this baseline, the term that contains the probabilities vanishes.
     fn slopes(&self) -> Vec<f32> {
         let draws: f64 = self.draws.iter().sum();
         let mean = self.saved.iter().sum::<f64>() / draws.max(1.0);

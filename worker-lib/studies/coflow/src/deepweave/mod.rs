@@ -1,14 +1,14 @@
-//! Learned priorities: networks over job graphs, a search that starts from the orders that they propose, and their
-//! training.
+//! Learned priorities: networks over job graphs, a search that starts from the order that a network proposes, and the
+//! training of the networks.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`scene`] | input of a network: the coflows that are present, with their features |
+//! | [`scene`] | input of a network: the incomplete coflows, with their features |
 //! | [`net`] | the paper's network for jobs of limited size; a network with a head per coflow for jobs of any size |
 //! | [`agent`] | the policy |
 //! | [`remainder`], [`lookahead`] | cost of an order if no more jobs arrive, and the search for a better order |
 //! | [`episodes`] | training workloads |
-//! | [`config`], [`training`] | imitation and the paper's algorithm 1, with one or more workers; checkpoints |
+//! | [`config`], [`training`] | hyper-parameters; imitation, and the paper's algorithm 1; checkpoints |
 
 pub mod agent;
 pub mod config;

@@ -136,7 +136,7 @@ mod tests {
     use crate::deepweave::scene::tests::{jobs, scenes};
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-    /// Compares the gradient with finite differences of a randomly weighted sum of priorities.
+    /// Compares the gradient of a weighted sum of all outputs with finite differences.
     fn check_gradient(kind: NetKind) {
         let mut net = Net::new(kind, 12);
         let mut rng = stream(1, Purpose::Weights, 0);

@@ -28,11 +28,11 @@ pub struct NodeNet {
     job: Part,
     head: Part,
     linear: Part,
-    /// Outputs of `own` in the last pass, with shape `[nodes, WIDTH]`.
+    /// Outputs of `own` in the most recent forward pass, with shape `[nodes, WIDTH]`.
     features: Vec<f32>,
-    /// Inputs of `job` in the last pass, with shape `[nodes, FEATURES + WIDTH]`.
+    /// Inputs of `job` in the most recent forward pass, with shape `[nodes, FEATURES + WIDTH]`.
     described: Vec<f32>,
-    /// Inputs of `head` in the last pass, with shape `[nodes, FEATURES + 2 WIDTH]`.
+    /// Inputs of `head` in the most recent forward pass, with shape `[nodes, FEATURES + 2 WIDTH]`.
     seen: Vec<f32>,
     /// Number of coflows of each job.
     counts: Vec<f32>,

@@ -3,7 +3,7 @@
 //! the summary of the job. The network returns one priority for each attribute, including the padding.
 //!
 //! Each job is evaluated separately; the priorities of all jobs form one list. The input `x_i` of a coflow is the
-//! logarithm of the seconds that it needs at its busiest port.
+//! logarithm of 1 plus the number of seconds that it still needs at its busiest port.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -25,11 +25,11 @@ pub struct PaperNet {
     graph: Graph,
     job: Part,
     policy: Part,
-    /// Features of the nodes in the last pass, with shape `[nodes]`.
+    /// Features of the nodes in the most recent forward pass, with shape `[nodes]`.
     own: Vec<f32>,
-    /// Inputs of `job` in the last pass, with shape `[nodes, 2]`.
+    /// Inputs of `job` in the most recent forward pass, with shape `[nodes, 2]`.
     described: Vec<f32>,
-    /// Inputs of `policy` in the last pass, with shape `[jobs, inputs]`.
+    /// Inputs of `policy` in the most recent forward pass, with shape `[jobs, inputs]`.
     input: Vec<f32>,
     /// Position of each coflow in the list of its job's coflows, which are sorted by descending attribute.
     places: Vec<usize>,

@@ -17,7 +17,7 @@ struct Node {
     held: usize,
 }
 
-/// Remaining parts of the jobs of a scene. Coflows are numbered as the nodes of the scene.
+/// Remaining parts of the jobs of a scene. Each coflow has the index of its node in the scene.
 #[derive(Clone, Debug)]
 pub struct Remainder {
     fabric: Fabric,
@@ -77,8 +77,8 @@ impl Remainder {
         Self { fabric: state.fabric.clone(), nodes, starts, ends, jobs, run: Run::default() }
     }
 
-    /// Returns the sum, over all jobs, of the time from now to their completion, in seconds. The coflow with the lowest
-    /// key is sent first. Returns `None` as soon as it is certain that the sum is at least `limit`.
+    /// Returns the sum, over all jobs, of the time from the current state to their completion, in seconds. The coflow
+    /// with the lowest key is sent first. Returns `None` as soon as it is certain that the sum is at least `limit`.
     ///
     /// # Panics
     /// Panics if the number of keys is not the number of nodes.
@@ -117,7 +117,7 @@ impl Remainder {
         fill(order, active.iter().copied().filter(|node| sendings[*node].is_some()));
         allocation.share(sendings, order, &self.fabric, Sharing::Madd);
         let seconds = allocation.next_end(sendings, order, f64::INFINITY);
-        // If no coflow has bytes left to send, at least one is complete now.
+        // If no coflow has bytes left to send, at least one can complete immediately.
         let seconds = if seconds.is_finite() { seconds } else { 0.0 };
         for node in order {
             let Some(sending) = &mut sendings[*node] else { continue };

@@ -7,40 +7,45 @@ use crate::simulation::{Stage, State};
 
 /// Number of features that describe a coflow.
 pub const FEATURES: usize = 21;
-/// Names of the features. Those from `all` to `product_max` describe the job of the coflow, the others the coflow. All
-/// times are the seconds that the fabric needs at full rate. A time is given as the logarithm of its ratio to `need`,
-/// the minimum remaining time of the job, divided by 2; `need` itself is the logarithm of its seconds, divided by 4.
+/// Names of the features. `open`, `need`, `need_relative` and the features from `all` to `product_max` describe the job
+/// of the coflow; the others describe the coflow itself. All times are in seconds at full rate. A time is given as the
+/// logarithm of its ratio to `need` (the minimum remaining time of the job), divided by 2; `need` itself is given as
+/// the logarithm of its number of seconds, divided by 4.
 pub const FEATURE_NAMES: [&str; FEATURES] = [
-    // Incomplete coflows of the job one after the other; those that are ready.
+    // Total time of the job's incomplete coflows if they are sent one after another; the same for those that are ready.
     "all",
     "all_ready",
-    // Remaining critical path of the job; remaining time at its busiest port; sum over ports; whole critical path.
+    // Remaining critical path of the job; remaining time at its busiest port; sum of the remaining times at all ports;
+    // whole critical path.
     "path",
     "port_max",
     "port_sum",
     "path_whole",
-    // Time of all jobs at the busiest port that the job uses.
+    // Greatest remaining time of all jobs together at a port that the job uses.
     "rivals_at_port_max",
-    // Times of the job at its ports, weighted with the times (squared times) of all jobs there.
+    // Mean remaining time of the job at a port, weighted by the remaining time of all jobs there; the same, weighted by
+    // its square; greatest product of both times at a port, divided by the greatest remaining time of all jobs at a
+    // port.
     "overlap",
     "overlap_squared",
     "product_max",
-    // Remaining time at the coflow's busiest port; of all its flows at one port; path to the end of the job; path after
-    // the coflow.
+    // Remaining time at the coflow's busiest port; remaining time if all its flows used the same port; remaining path
+    // to the end of the job; path after the coflow.
     "bottleneck",
     "size",
     "path_from",
     "path_after",
-    // Remaining time at ports, weighted with the number of other ready coflows there; logarithm of 1 + the largest such
-    // number.
+    // Sum, over ports, of the remaining time multiplied by the number of other ready coflows there; logarithm of 1 plus
+    // the largest such number.
     "contended",
     "rivals",
-    // Share of the ports that the coflow uses; 1 if it is ready; logarithm of the number of incomplete coflows.
+    // Fraction of all ports that the coflow uses; 1 if it is ready, otherwise 0; logarithm of the number of incomplete
+    // coflows of its job.
     "ports",
     "ready",
     "open",
     "need",
-    // Difference between the logarithm of `need` and its mean over all jobs, divided by 2.
+    // Logarithm of `need` minus the mean of this logarithm over all jobs, divided by 2.
     "need_relative",
 ];
 /// Number of seconds added to a time before its logarithm is taken.
@@ -64,7 +69,7 @@ pub struct Scene {
     pub job_of: Vec<usize>,
     /// For each node, the nodes that depend on it.
     pub children: Vec<Vec<usize>>,
-    /// Range of the nodes with each height.
+    /// For each height, the range of the nodes with this height.
     pub levels: Vec<Range<usize>>,
     /// Features, with shape `[nodes, FEATURES]`.
     pub features: Vec<f32>,

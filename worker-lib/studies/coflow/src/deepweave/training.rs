@@ -1,7 +1,7 @@
 //! Training by imitation of a search, and by the policy gradient of the paper's algorithm 1.
 //!
 //! The N agents of an iteration are divided among the workers. Gradients, baselines and test results are summed as
-//! integers, so the network is bit-identical for any number of workers.
+//! integers, so the trained network is bit-identical for any number of workers.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -264,12 +264,12 @@ impl DeepWeave {
         rates(&saved.reader()?)
     }
 
-    /// Returns the policy of a training run that had the best test result, or `None` before the first test.
+    /// Returns the policy with the best test result in a training run, or `None` before the first test.
     pub fn of_training(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().net(), training.best_parameters()?.into()))
     }
 
-    /// Returns the policy in a checkpoint that had the best test result, for use with these jobs.
+    /// Returns the policy with the best test result in a checkpoint, for use with these jobs.
     ///
     /// # Errors
     /// Fails if no policy has been tested, or if a job has more coflows than the network supports.

@@ -11,7 +11,8 @@ use crate::simulation::{Stage, State};
 /// ones, as in D-CLAS with all weight on the highest queue.
 #[derive(Clone, Debug)]
 pub struct Aalo {
-    /// Limit of the first queue, in seconds at the full rate of a port.
+    /// Limit of the first queue: the amount of data after which a coflow leaves the queue, in seconds at the full rate
+    /// of a port.
     first: f64,
     /// Ratio of each queue's limit to that of the preceding queue.
     factor: f64,
@@ -58,8 +59,8 @@ impl Policy for Aalo {
             let stage = &state.stages[*number];
             let sent = Self::sent(stage);
             let queue = self.queue(sent);
-            // The margin ensures that the coflow leaves its queue despite rounding. It is relative to the limit, or to
-            // the size of the coflow if that is so large that a margin relative to the limit would be lost.
+            // The margin ensures that the coflow leaves its queue despite rounding. It is relative to the limit or, if
+            // the coflow is so large that such a margin would be lost to rounding, to the size of the coflow.
             let beyond = (1e-9 * self.limit(queue)).max(4.0 * f64::EPSILON * stage.size);
             (queue < QUEUES - 1).then(|| (self.limit(queue) + beyond - sent) / (rate * stage.size))
         };

@@ -33,7 +33,7 @@ pub struct ByKey {
 }
 
 impl ByKey {
-    /// Creates a policy that sorts by this key.
+    /// Creates a policy that sorts coflows by this key.
     pub fn new(key: Key) -> Self {
         Self { key, needs: Needs::default() }
     }

@@ -15,8 +15,8 @@ pub use spec::PolicySpec;
 
 use super::simulation::State;
 
-/// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three are the
-/// same.
+/// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three rules
+/// have the same effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Sharing {
@@ -39,7 +39,8 @@ pub enum Sharing {
 
 /// Policy that orders coflows whenever a coflow becomes ready or ends.
 pub trait Policy: Send {
-    /// Sorts the coflows that are ready and not fully sent, highest priority first.
+    /// Sorts `ready`, the coflows that are ready and not fully sent, highest priority first. Returns the rule by which
+    /// they share the fabric.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 
     /// Returns the number of seconds after which the policy must be consulted again even if no coflow has become ready

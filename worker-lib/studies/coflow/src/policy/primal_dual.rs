@@ -7,15 +7,15 @@ use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::State;
 
-/// Returns the indices of `items` in the order in which they are to be sent. Each item is given as its load at each
-/// port at which it has any.
+/// Returns the indices of `items` in the order in which they are to be sent. Each item is a list of the ports at which
+/// it has a load, in ascending order, with the load at each of them.
 pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
     primal_dual_order(items, ports, |_| 0.0)
 }
 
-/// Returns the order for items that also have a minimum time, regardless of ports. If the longest minimum time exceeds
-/// the total load of the busiest port, the item with this minimum time is placed last, and the weights of the other
-/// items are not reduced.
+/// Generalises [`bssi_order`] to items that also have a minimum time (`least`), which does not depend on their load at
+/// the ports. If the longest minimum time exceeds the total load of the busiest port, the item with this minimum time
+/// is placed last, and the weights of the other items are not reduced.
 pub(super) fn primal_dual_order(
     items: &[Vec<(usize, f64)>],
     ports: usize,

@@ -16,8 +16,8 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Fabric: ports at which flows enter and leave, and the links of racks, if any. Nothing else limits flows.
 ///
-/// Whatever limits flows is a resource. Resources are numbered: first the ingress ports, then the egress ports, then
-/// the links of racks.
+/// Anything that limits flows is called a resource. Resources are numbered: first the ingress ports, then the egress
+/// ports, then the links of racks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fabric {
     /// Number of ingress ports, equal to the number of egress ports.
@@ -47,11 +47,11 @@ pub struct Network {
 pub struct Rack {
     /// Name, for error messages.
     pub name: String,
-    /// Numbers of the ports. Both the ingress and the egress port of this number are in the rack.
+    /// Numbers of the ports. For each number, both the ingress port and the egress port are in the rack.
     pub ports: Vec<usize>,
-    /// Rate of the link to the core, which all flows share that leave the rack, in Gbit/s.
+    /// Rate, in Gbit/s, of the link to the core. All flows that leave the rack share this link.
     pub uplink_gbit: f64,
-    /// Rate of the link from the core, which all flows share that enter the rack, in Gbit/s.
+    /// Rate, in Gbit/s, of the link from the core. All flows that enter the rack share this link.
     pub downlink_gbit: f64,
 }
 
@@ -187,7 +187,8 @@ impl Fabric {
         self.network.as_ref().map_or(NONE, |network| network.racks[port])
     }
 
-    /// Returns the link of a resource that is a port, or [`NONE`].
+    /// Returns the link that flows use when they leave or enter the rack of a port, or [`NONE`]. `resource` is the
+    /// number of the port among the resources.
     pub(super) fn link(&self, resource: usize) -> u32 {
         self.network.as_ref().map_or(NONE, |network| network.links[resource])
     }
@@ -214,7 +215,7 @@ impl Network {
         for (field, gbit, offset) in sides {
             let gbit = check_range(format!("{field} of rack {name}"), gbit, GBIT_RANGE, "Gbit/s")?;
             let of_ports: f64 = rack.ports.iter().map(|port| self.relative[offset + port]).sum();
-            // The ports of the rack always limit flows before a link that is at least as fast as all of them.
+            // A link that is at least as fast as all ports of the rack together never limits flows.
             if gbit < of_ports {
                 let link = self.relative.len() as u32;
                 rack.ports.iter().for_each(|port| self.links[offset + port] = link);
@@ -255,7 +256,7 @@ mod tests {
         let links = |from, to| fabric.links(from, to).collect::<Vec<_>>();
         assert_eq!((fabric.resources(), fabric.capacity), (14, GBIT));
         assert_eq!((links(0, 1), links(0, 0), links(4, 4)), (vec![], vec![], vec![]));
-        // Links 10 and 11 are those to and from rack a, 12 and 13 those of rack b. Port 4 has no rack.
+        // Links 10 and 11 are the uplink and the downlink of rack a; 12 and 13 are those of rack b. Port 4 has no rack.
         assert_eq!((links(0, 3), links(3, 0)), (vec![10, 13], vec![12, 11]));
         assert_eq!((links(1, 4), links(4, 2)), (vec![10], vec![13]));
         let coflow = [(0, 3, 1e9), (1, 0, 2e9), (1, 4, 4e9)].map(|(from, to, size)| Flow { from, to, size });

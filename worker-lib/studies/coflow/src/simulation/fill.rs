@@ -135,16 +135,17 @@ impl Filling {
         &self.levels
     }
 
-    /// Returns, for each port, the total rate of the flows for which it is the bottleneck, as a share of the port's
-    /// capacity.
+    /// Returns, for each port, the total rate of the flows for which it is the bottleneck, as a multiple of the
+    /// fabric's capacity.
     pub(super) fn pinned(&self) -> &[f64] {
         &self.pinned
     }
 
-    /// Computes the max-min fair rates of those flows whose two ports each have at least `least` of their capacity
-    /// free, and subtracts the rates from the free capacities. The first `ingress` ports are ingress ports. If a flow
-    /// uses links between racks, the ports include links, and the same holds for each of the links. Returns whether any
-    /// flow has a rate.
+    /// Computes the max-min fair rates of those flows whose two ports each have a free capacity of at least `least`,
+    /// and subtracts the rates from `free`, the free capacities. Capacities and rates are multiples of the fabric's
+    /// capacity. The first `ingress` ports are ingress ports. If a flow uses links between racks, `free` also contains
+    /// the links, and each link that the flow uses must also have a free capacity of at least `least`. Returns whether
+    /// any flow has a rate.
     ///
     /// If the level of a port is not above that of any port with which it shares a flow, the port is the bottleneck of
     /// all its flows and determines their rates. There is always such a port, and usually there are many, so few rounds
@@ -190,7 +191,7 @@ impl Filling {
         highest > 0.0
     }
 
-    /// Resets all buffers. Ports of which at least `least` is free are open.
+    /// Resets all buffers. Ports with a free capacity of at least `least` are open.
     pub(super) fn clear(&mut self, free: &[f64], least: f64) {
         for buffer in
             [&mut self.weights, &mut self.levels, &mut self.lowest, &mut self.summed, &mut self.pinned]
@@ -231,8 +232,8 @@ impl Filling {
         self.summed.copy_from_slice(&self.weights);
     }
 
-    /// Computes the level of each open port. Returns whether there may be flows between open ports. There are none if
-    /// all ports on one side are fixed; sums of weights above 0 are then rounding errors.
+    /// Computes the level of each open port. Returns whether there can still be flows between open ports. There are
+    /// none if all ports on one side are fixed; sums of weights above 0 are then rounding errors.
     fn set_levels(&mut self, free: &[f64], ingress: usize) -> bool {
         let mut has_flows = [false; 2];
         for (port, free) in free.iter().enumerate() {
@@ -283,8 +284,8 @@ impl Filling {
         }
     }
 
-    /// Fixes the rates of the flows at the new bottlenecks, and subtracts these rates and the weights of the flows from
-    /// the open ports.
+    /// Fixes the rates of the flows at the new bottlenecks, and subtracts these rates from the free capacities of the
+    /// open ports, and the weights of the flows from their sums of weights.
     fn fix<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: impl Iterator<Item = Member<'a, P>> + Clone,
@@ -316,7 +317,8 @@ impl Filling {
                 (*phase, *weight) = (Phase::Fixed, 0.0);
             }
         }
-        // Sums of equal weights are exact, and sums are not used if all ports of one side are fixed.
+        // Sums of equal weights are exact, and sums are not used if all ports of one side are fixed; in these cases,
+        // they need not be recomputed.
         let has_open = |phases: &[Phase]| phases.contains(&Phase::Open);
         let (of_ingress, of_egress) = self.phases.split_at(ingress);
         if !W::IS_EQUAL && has_open(of_ingress) && has_open(of_egress) {
@@ -359,7 +361,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the rate of each flow, and the capacities that stay free. The first half of the ports are ingress ports.
+    /// Returns the rate of each flow, and the capacity of each port that remains free. The first half of the ports are
+    /// ingress ports.
     fn fill(flows: &[(u32, u32, f64)], mut free: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut sorted = flows.to_vec();
         sorted.sort_by_key(|(from, _, _)| *from);
@@ -395,13 +398,13 @@ mod tests {
 
     #[test]
     fn small_weights_survive_the_subtraction_of_large_ones() {
-        // Port 0 sends almost all of the large flow's weight to port 2, which has little capacity; the small flow gets
-        // the rest.
+        // The large flow has almost all of the weight at port 0, but port 2 limits it to 0.25; the small flow gets the
+        // rest of port 0.
         let (rates, _) = fill(&[(0, 2, 1e18), (0, 3, 1e-6)], vec![1.0, 1.0, 0.25, 1.0]);
         assert_eq!(rates, [0.25, 0.75]);
     }
 
-    /// Max-min fairness: each flow has a busy port at which no flow has a higher rate per weight.
+    /// Checks max-min fairness: each flow has a busy port at which no other flow has a higher ratio of rate to weight.
     fn check(flows: &[(u32, u32, f64)], capacities: Vec<f64>) {
         let (rates, free) = fill(flows, capacities);
         for (flow, rate) in flows.iter().zip(&rates) {

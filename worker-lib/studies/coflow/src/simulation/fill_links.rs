@@ -18,7 +18,7 @@ impl Path {
 }
 
 impl<P: Ports> Member<'_, P> {
-    /// Calls `visit` for each flow that has a weight, with the resources that it uses and the weight.
+    /// Calls `visit` for each flow whose weight is not 0, with the resources that it uses and the weight.
     fn for_each_path<W: Weight>(self, mut visit: impl FnMut(Path, f64)) {
         let links = self.table.links();
         self.table.for_each(|from, to, left| {
@@ -39,7 +39,7 @@ impl<P: Ports> Member<'_, P> {
 impl Filling {
     /// Does the same as [`Filling::fill`] for flows that may use links between racks.
     ///
-    /// Each round visits all flows and computes all sums of weights again, so no rounding errors accumulate. The lowest
+    /// Each round visits all flows and recomputes all sums of weights, so no rounding errors accumulate. The lowest
     /// level of an open resource is always that of a bottleneck, so each round finds at least one.
     pub(super) fn fill_linked<'a, W: Weight, P: Ports + 'a>(
         &mut self,
@@ -74,7 +74,7 @@ impl Filling {
         highest > 0.0
     }
 
-    /// Sums the weights of the flows of which all resources are open.
+    /// Computes, for each resource, the sum of the weights of its flows whose resources are all open.
     fn weigh_paths<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
         let Self { phases, weights, .. } = self;
         weights.fill(0.0);
@@ -87,7 +87,7 @@ impl Filling {
         }
     }
 
-    /// Computes the level of each open resource. Returns whether there are flows of which all resources are open.
+    /// Computes the level of each open resource. Returns whether there are flows whose resources are all open.
     fn set_all_levels(&mut self, free: &[f64]) -> bool {
         for (resource, free) in free.iter().enumerate() {
             if self.phases[resource] == Phase::Open {
@@ -117,7 +117,8 @@ impl Filling {
         }
     }
 
-    /// Fixes the rates of the flows that use a new bottleneck, and subtracts these rates from the open resources.
+    /// Fixes the rates of the flows that use a new bottleneck, and subtracts these rates from the free capacities of
+    /// the open resources.
     fn fix_paths<'a, W: Weight, P: Ports + 'a>(
         &mut self,
         members: impl Iterator<Item = Member<'a, P>>,

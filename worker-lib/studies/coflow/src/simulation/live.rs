@@ -11,7 +11,7 @@ use iswitch_study::StudyError;
 #[derive(Debug)]
 pub(crate) struct Live {
     fabric: Fabric,
-    /// Jobs in the order of their registration. Complete jobs remain until [`Self::forget`].
+    /// Jobs in the order of their registration. Complete jobs remain until [`Self::forget`] is called.
     jobs: Vec<Job>,
     /// Number of bytes that each flow of each coflow still has to send, in the order of the coflow's flows.
     left: Vec<Vec<f64>>,
@@ -89,7 +89,7 @@ impl Live {
     /// Adds a job that arrives now, and returns its index.
     ///
     /// # Errors
-    /// Fails if a coflow was created for a fabric with another number of ports.
+    /// Fails if a coflow was created for a fabric whose number of ports differs from that of this fabric.
     pub(crate) fn register(&mut self, mut job: Job) -> Result<usize, StudyError> {
         let ports = self.fabric.ports;
         if let Some(other) = job.coflows().iter().map(Coflow::ports).find(|other| *other != ports) {
@@ -115,7 +115,7 @@ impl Live {
         self.with(Run::complete_sent);
     }
 
-    /// Replaces what is being sent of a ready coflow by the remaining bytes of its flows.
+    /// Recreates the sending state of a ready coflow from the remaining bytes of its flows.
     fn send_rest(&mut self, number: usize) {
         let Parts { stages, sendings, .. } = &mut self.parts;
         let stage = &mut stages[number];
@@ -127,7 +127,8 @@ impl Live {
             (stage.left, stage.bottleneck_left) = (sending.size() / stage.size, sending.length());
             sendings[number] = Some(Box::new(sending));
         } else {
-            // No flow has bytes left; all other properties are those of the original flows, which are valid.
+            // The coflow is invalid only if no flow has bytes left, because all other properties are those of the
+            // original flows.
             (stage.left, stage.bottleneck_left) = (0.0, 0.0);
             sendings[number] = None;
         }
@@ -171,7 +172,7 @@ impl Live {
         let left = &self.left[number];
         let mut rates = vec![0.0; flows.len()];
         let Some(sending) = &self.parts.sendings[number] else { return rates };
-        // What is being sent consists of the incomplete flows, sorted by ingress port.
+        // `sending` contains only the incomplete flows, sorted by ingress port.
         let mut incomplete: Vec<usize> = (0..flows.len()).filter(|flow| left[*flow] > 0.0).collect();
         incomplete.sort_by_key(|flow| flows[*flow].from);
         for (flow, rate) in incomplete.into_iter().zip(sending.flow_rates()) {
@@ -180,7 +181,7 @@ impl Live {
         rates
     }
 
-    /// Forgets all complete jobs. Returns the new index of each job; `None` for the forgotten ones.
+    /// Forgets all complete jobs. Returns the new index of each job, or `None` for a job that was forgotten.
     pub(crate) fn forget(&mut self) -> Vec<Option<usize>> {
         let old = std::mem::take(&mut self.parts);
         let mut new = Parts { time: old.time, ..Parts::default() };

@@ -1,10 +1,11 @@
-//! Simulation of a fabric over time. Flows are fluid. Rates change when a coflow becomes ready, when a coflow or a
-//! number of flows end, or at a time that a policy has requested.
+//! Simulation of a fabric over time. Flows are fluid. Rates change when a coflow becomes ready, when a coflow ends,
+//! when the flows that have ended account for a noticeable part of the total rate, or at a time that a policy has
+//! requested.
 //!
 //! Each flow has its own rate. With [`Sharing::Madd`](crate::policy::Sharing), the flows of a coflow are first sent at
 //! rates in proportion to their remaining bytes, so that they end together (minimum allocation for desired duration;
-//! Varys, section 5.3). Then the flows of all coflows, in the same order, get the capacity that is left at both of
-//! their ports (backfilling). No flow waits while both of its ports have free capacity.
+//! Varys, section 5.3). Then the flows of all coflows, in the order that the policy chose, get the capacity that is
+//! left at both of their ports (backfilling). No flow waits while both of its ports have free capacity.
 
 mod fabric;
 mod fill;
@@ -42,7 +43,8 @@ pub enum Rates {
     #[default]
     Backfill,
     /// All flows of a coflow are sent at rates in proportion to their remaining bytes, or none is sent. A coflow waits
-    /// if any of its ports is busy, and the remaining capacity of the ports at which it is sent is not used.
+    /// if any of its ports is busy, and capacity that it leaves at its ports is not used to send some of its flows
+    /// faster.
     Blocking,
 }
 
@@ -58,7 +60,7 @@ pub struct Stage {
     pub loads: Vec<(usize, f64)>,
     /// Greatest of the loads, in seconds.
     pub bottleneck: f64,
-    /// Remaining time at the resource at which the coflow needs the longest, in seconds.
+    /// Longest remaining time of the coflow at any of its resources at full rate, in seconds.
     pub bottleneck_left: f64,
     /// Total size of all flows, as the time to send them at the fabric's capacity, in seconds.
     pub size: f64,
@@ -110,7 +112,7 @@ impl Stage {
         }
     }
 
-    /// Creates all coflows of a job, in the order of the job.
+    /// Creates all coflows of a job, in the order in which the job lists them.
     pub(crate) fn of_job<'f>(
         number: usize,
         job: &'f Job,
@@ -202,7 +204,8 @@ pub struct Outcome {
 /// Simulates jobs, which must be sorted by arrival, until all are complete.
 ///
 /// # Errors
-/// Fails if the jobs are not sorted, or if a coflow was created for a fabric with another number of ports.
+/// Fails if the jobs are not sorted, or if a coflow was created for a fabric whose number of ports differs from that of
+/// `fabric`.
 pub fn simulate(
     jobs: &[Job],
     fabric: &Fabric,

@@ -5,7 +5,7 @@ use crate::policy::{Policy, Sharing};
 use crate::workload::{Coflow, Job};
 use iswitch_study::StudyError;
 
-/// State of a run without the jobs, which a run only borrows. Indices are those of [`State`] and [`Run`].
+/// State of a run without the jobs, which a run only borrows. The fields are those of [`State`] and [`Run`].
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) stages: Vec<Stage>,
@@ -22,7 +22,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Adds a job, which is the last one and has not arrived.
+    /// Appends a job that has not arrived.
     pub(super) fn add(&mut self, job: &Job, fabric: &Fabric) {
         self.first.push(self.stages.len());
         self.stages.extend(Stage::of_job(self.left.len(), job, fabric));
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
         self.allocation.next_end(sendings, &self.order, next_arrival.min(limit)).max(0.0)
     }
 
-    /// Sends at the current rates for a number of seconds, and completes what has ended.
+    /// Sends at the current rates for a number of seconds, and completes the coflows that have ended.
     pub(crate) fn advance(&mut self, seconds: f64) {
         self.state.time += seconds;
         for number in &self.order {
@@ -191,11 +191,11 @@ impl<'a> Run<'a> {
         self.complete_sent();
     }
 
-    /// Completes the coflows that are fully sent and depend on no other for their completion, and makes those ready
-    /// that waited for them.
+    /// Completes the coflows that are fully sent and whose completion depends on no incomplete coflow, and makes the
+    /// coflows that waited for them ready.
     pub(super) fn complete_sent(&mut self) {
-        // A coflow that is fully sent may still depend on others for its completion. If these complete in this loop, so
-        // does the coflow.
+        // The completion of a coflow that is fully sent can still depend on other coflows. If these complete in this
+        // loop, so does the coflow.
         while let Some(at) = self.active.iter().position(|stage| self.is_over(*stage)) {
             let stage = self.active.remove(at);
             self.complete(stage);

@@ -16,7 +16,7 @@ use crate::workload::Coflow;
 /// flows. Individual rates are stored as one level for each port.
 ///
 /// Links between racks that the coflow uses count as further ports. Times are those at the fabric's capacity, and rates
-/// are multiples of it, even if a port has another capacity.
+/// are multiples of it, even at a port with a higher capacity.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
     /// Ports at which the coflow has flows: ingress ports, egress ports, then links.
@@ -55,7 +55,8 @@ struct Own {
     levels: Vec<f64>,
     /// Total individual rate of the flows at each port.
     used: Vec<f64>,
-    /// For each port, the amount that a flow with the level of this port sends until the next event.
+    /// For each port, the fraction of its remaining bytes that a flow with the level of this port sends at its
+    /// individual rate until the next event. Not used if `is_equal`.
     parts: Vec<f64>,
     /// For each port, the total individual rate of the flows whose level is that of the port.
     pinned: Vec<f64>,
@@ -228,7 +229,7 @@ impl Sending {
 
     /// Returns the number of seconds until all flows are complete at their current rates. Also appends an entry to
     /// `ends` for the flows that end within `horizon` seconds because of their individual rates: the number of seconds
-    /// until the end, and the rate. Flows that end at the same time share an entry.
+    /// until the end, and the rate. An entry may cover several flows that end at the same time.
     pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
         let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
         let Some(own) = &self.own else { return rest };
@@ -351,7 +352,8 @@ impl Sending {
                 if *left > 0.0 || ended == 0.0 {
                     continue;
                 }
-                // The flow has ended within the interval, and has sent less than its rate for the whole interval.
+                // The flow has ended within the interval, so it has sent less than it would have sent at its rate in
+                // the whole interval.
                 let more = planned(ended, from, to) - ended * *scale;
                 completed += 1;
                 *size += more;
@@ -408,7 +410,7 @@ mod tests {
         sending.needs().collect()
     }
 
-    /// Gives the flows to ports 0 and 1 the rates that the two ports have free.
+    /// Gives the flows to ports 0 and 1 individual rates that use all of the free rates (`rates`) of these ports.
     fn send_own(sending: &mut Sending, rates: [f64; 2]) {
         let before = [1.0, rates[0], rates[1]];
         let mut after = before;
@@ -455,7 +457,7 @@ mod tests {
         let mut sending = sending();
         sending.send(1.0 / 16.0);
         send_own(&mut sending, [0.375, 0.125]);
-        // The first flow has 2/16 + 0.375 and ends after 4 s; the second has 6/16 + 0.125.
+        // The first flow has a rate of 2/16 + 0.375 and ends after 4 s; the second one has a rate of 6/16 + 0.125.
         assert_eq!(sending.rate(), 1.0);
         assert_eq!(sending.ends(100.0, &mut Vec::new()), 12.0);
         let copy = sending.clone();

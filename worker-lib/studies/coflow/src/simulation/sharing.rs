@@ -51,7 +51,8 @@ impl Allocation {
         self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
     }
 
-    /// Gives each coflow in turn the highest common rate that the preceding coflows leave possible (MADD).
+    /// Gives each coflow in turn the highest common rate that is possible with the capacity that the preceding coflows
+    /// leave (MADD).
     fn send_whole(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         for number in order {
             let sending = of(sendings, *number);

@@ -42,8 +42,8 @@ pub(super) fn lowest(links: Option<&Links>, values: &[f64], from: usize, to: usi
 }
 
 /// Flows of a coflow, sorted by ingress port. Ports are indices of the coflow's ports, with ingress ports first. A
-/// complete flow remains in the table with 0 bytes until half of the flows are complete, so that loops over flows need
-/// no branches.
+/// complete flow remains in the table with 0 bytes until more than half of the flows are complete, so that loops over
+/// flows need no branches.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// Egress port of each flow.
@@ -193,7 +193,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// Returns all flows as they are found by rows and by columns.
+    /// Returns all flows, once as found by rows and once as found by columns.
     fn flows(table: &Table) -> [Vec<(u32, u32, f64)>; 2] {
         let mut by_row = Vec::new();
         for from in 0..table.ingress() {

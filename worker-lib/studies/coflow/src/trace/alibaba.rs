@@ -23,9 +23,8 @@ struct Task {
 }
 
 impl Task {
-    /// Parses the name of a task. For example, `R23_22` is task 23 and depends on task 22. Other parts between
-    /// underscores (`_Stg1`) do not affect the order. Names such as `task_NDU5` and `MergeTask` have neither a number
-    /// nor dependencies.
+    /// Parses the name of a task. For example, `R23_22` is task 23 and depends on task 22. Parts that are not numbers,
+    /// such as `Stg1`, are ignored. Names such as `task_NDU5` and `MergeTask` have neither a number nor dependencies.
     fn of(name: &str, line: usize) -> Self {
         let mut words = name.split('_');
         let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
@@ -149,7 +148,7 @@ mod tests {
         ] {
             assert_eq!(parse(rows).unwrap_err(), want);
         }
-        // Job and task may be quoted, and lines may end with CRLF.
+        // The names of jobs and tasks may be quoted, and lines may end with CRLF.
         let quoted = "\u{feff}0,\"a, 1\",\"M1\",5,100.0,0.3,1\r\n\r\n\"0\",\"a, 1\",R2_1,5,100.0,0.3,1\r\n";
         let shapes = super::parse(quoted, Path::new("tasks")).unwrap();
         assert_eq!(shapes, [Shape { nodes: 2, edges: vec![(0, 1)] }]);

@@ -44,7 +44,7 @@ struct RackEntry {
 }
 
 impl FabricFile {
-    /// Reads a file. docs/coflow.md describes the keys and contains an example.
+    /// Reads the description of a fabric from a file. docs/coflow.md describes the keys and contains an example.
     ///
     /// # Errors
     /// Fails if the file cannot be read, if it is not TOML, or if it has an unknown key.
@@ -52,7 +52,7 @@ impl FabricFile {
         Self::parse(path, &read(path)?)
     }
 
-    /// Parses the content of a file. `path` is used only in error messages.
+    /// Parses the description of a fabric. `path` is used only in error messages.
     ///
     /// # Errors
     /// Fails if the text is invalid.
@@ -71,8 +71,8 @@ impl FabricFile {
         Ok(file)
     }
 
-    /// Returns the fabric. `gbit` is the rate in Gbit/s of the ports for which the file states none, and `path` is used
-    /// only in error messages.
+    /// Returns the fabric. `gbit` is the rate, in Gbit/s, of the ports whose rate the file does not state. `path` is
+    /// used only in error messages.
     ///
     /// # Errors
     /// Fails if a rate or an oversubscription factor is out of range, if a port does not exist, if the file states the

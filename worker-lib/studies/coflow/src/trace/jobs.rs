@@ -19,7 +19,7 @@ pub struct JobFile {
     pub jobs: Vec<Job>,
 }
 
-/// Content of a file.
+/// Content of a file of jobs.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -76,7 +76,7 @@ impl JobFile {
         Self::parse(path, &read(path)?)
     }
 
-    /// Parses the content of a file. `path` is used only in error messages.
+    /// Parses the content of a file of jobs. `path` is used only in error messages.
     ///
     /// # Errors
     /// Fails if the text is invalid.
@@ -94,7 +94,7 @@ impl JobFile {
         Ok(Self { ports, jobs: parsed })
     }
 
-    /// Returns the content of a file with these jobs, in which every coflow is a list of flows.
+    /// Returns the content of a file with these jobs, in which every coflow is written as a list of flows.
     pub fn to_text(&self) -> String {
         let content = Content { ports: self.ports, jobs: self.jobs.iter().map(JobEntry::of).collect() };
         serde_json::to_string(&content).expect("finite numbers and lists are valid JSON")
@@ -148,7 +148,7 @@ impl CoflowEntry {
     /// Returns the coflow for a fabric with `ports` ports, and its dependencies.
     ///
     /// # Errors
-    /// Returns a message if the coflow does not have exactly one of flows and collective, or if a flow is invalid.
+    /// Returns a message if the entry does not have exactly one of `flows` and `collective`, or if a flow is invalid.
     pub(crate) fn coflow(self, ports: usize) -> Result<(Coflow, Dependencies), String> {
         let flows = match (self.flows, self.collective) {
             (Some(flows), None) => {

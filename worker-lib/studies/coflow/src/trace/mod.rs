@@ -1,5 +1,5 @@
-//! Files of coflows, of shapes, of jobs and of fabrics. This project contains no real traces; the caller provides the
-//! paths of its own copies.
+//! Readers of files that contain coflows, shapes of job graphs, jobs or fabrics. This project contains no real traces;
+//! the caller provides the paths of its own copies.
 
 mod alibaba;
 mod benchmark;
@@ -15,7 +15,7 @@ pub(crate) use jobs::CoflowEntry;
 pub use jobs::JobFile;
 pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
 
-/// Words of a line.
+/// Reader of the words of a line, which are separated by white space.
 struct Words<'a> {
     words: std::str::SplitWhitespace<'a>,
 }

@@ -1,4 +1,4 @@
-//! The service for a cluster's scheduler, driven by requests.
+//! Tests of the service that answers the requests of a cluster's scheduler.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn jobs(seed: u64, count: usize, interarrival: f64) -> Vec<Job> {
     JobSource::new(shapes, coflows).unwrap().draw(count, interarrival, &mut rng)
 }
 
-/// Returns the coflows of a job as a request states them.
+/// Returns the coflows of a job in the form that a request requires.
 fn coflows(job: &Job) -> Value {
     let file = JobFile { ports: PORTS, jobs: vec![job.clone()] };
     let content: Value = serde_json::from_str(&file.to_text()).unwrap();
@@ -49,7 +49,8 @@ fn coflows(job: &Job) -> Value {
 struct Cluster {
     agent: Agent,
     time: f64,
-    /// Bytes left and rate in bits per second of each flow of the coflows that are ready and not fully sent.
+    /// For each coflow that is ready and not fully sent, the remaining bytes of each of its flows and the flow's rate,
+    /// in bits per second.
     sent: BTreeMap<(String, usize), Vec<(f64, f64)>>,
     ready: BTreeMap<(String, usize), f64>,
     /// Completion time of each coflow, in seconds from the time at which it became ready.
@@ -83,7 +84,8 @@ impl Cluster {
         let mut complete = Vec::new();
         for (key, flows) in &mut self.sent {
             for (left, rate) in flows.iter_mut() {
-                // The tolerance is that of the simulator, in which flows that end almost together do so in one event.
+                // The tolerance is that of the simulator, in which flows that end almost at the same time end in one
+                // event.
                 let sent = *rate / 8.0 * seconds;
                 *left = if *left <= sent * (1.0 + 1e-9) { 0.0 } else { *left - sent };
             }
@@ -218,7 +220,7 @@ fn followers_become_ready_when_their_parents_have_ended() {
     assert_eq!(answer["order"], json!([{"job": "a", "coflow": 1, "rates_bps": [1e9, 1e9, 1e9]}]));
 }
 
-/// Returns an agent with a job of two coflows, of which the second one is complete. Its time is 5 s.
+/// Returns an agent with a job of two coflows, of which the second one is complete. The agent's time is 5 s.
 fn half_done() -> Agent {
     let mut agent = agent(PolicySpec::Fifo, &Fabric::new(2, CAPACITY));
     let coflows = json!([{"flows": [[0, 1, 1e6]]}, {"flows": [[1, 0, 1e6]]}]);
@@ -227,7 +229,7 @@ fn half_done() -> Agent {
     agent
 }
 
-/// Checks that each request is refused with the text given with it, and changes nothing.
+/// Checks that each request is refused with the error message that is paired with it, and that it has no effect.
 fn check_refusals<'a>(cases: impl IntoIterator<Item = (Value, &'a str)>) {
     let mut agent = half_done();
     let rates = json!({"rates": true});
@@ -337,7 +339,7 @@ fn complete_jobs_are_forgotten_when_the_limits_are_reached() {
     let hosts: Vec<usize> = (0..512).collect();
     let mut agent = agent(PolicySpec::ShafieeGhaderi, &Fabric::new(512, CAPACITY));
     ask(&mut agent, &json!({"coflow": {"id": "kept", "flows": [[0, 1, 1e9]]}}));
-    // Five of these jobs have more flows than the limit.
+    // Five of these jobs together have more flows than the limit allows.
     for number in 0..6 {
         let collective = json!({"kind": "all-to-all", "hosts": hosts, "bytes": 1e6});
         let job = json!({"job": {"id": number.to_string(), "coflows": [{"collective": collective}]}});

@@ -19,7 +19,8 @@ fn check_on(fabric: &Fabric, policy: PolicySpec, coflows: &[(f64, Flows<'_>)], w
     let jobs: Vec<_> =
         coflows.iter().map(|(arrival, flows)| Job::single(*arrival, coflow(flows)).unwrap()).collect();
     let outcome = simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {}).unwrap();
-    // Aalo moves a coflow 1e-9 s after it has sent the limit of its queue, so that rounding cannot keep it there.
+    // Aalo moves a coflow to a lower queue 1e-9 s after the coflow has reached the limit of its queue, so that rounding
+    // cannot keep it in the queue.
     let is_near = |(got, want): (&f64, &f64)| (got - want).abs() < 1e-8;
     let got = &outcome.coflow_times;
     assert!(got.iter().zip(want).all(is_near), "{policy}: {got:?}, expected {want:?}");
@@ -67,7 +68,7 @@ fn a_coflow_leaves_what_it_does_not_need() {
 
 #[test]
 fn shortest_coflows_preempt_others() {
-    // 7. B arrives at 2 s with 1 s, when A still needs 8 s.
+    // 7. B, which needs 1 s, arrives at 2 s, when A still needs 8 s.
     check(PolicySpec::Sebf, &[(0.0, &[(0, 0, 10.0)]), (2.0, &[(0, 0, 1.0)])], &[11.0, 1.0]);
     // 8. B arrives when A needs only 0.5 s, and waits.
     check(PolicySpec::Sebf, &[(0.0, &[(0, 0, 2.5)]), (2.0, &[(0, 0, 1.0)])], &[2.5, 1.5]);
@@ -85,25 +86,25 @@ fn size_and_bottleneck_may_differ() {
 
 #[test]
 fn fair_rates_are_those_of_flows() {
-    // 11. Both have 1/2 until A ends at 2 s; then B has 2 s left.
+    // 11. Each has a rate of 1/2 until A ends at 2 s; then B has 2 s left.
     check(PolicySpec::Fair, &[(0.0, &[(0, 0, 1.0)]), (0.0, &[(0, 0, 3.0)])], &[2.0, 4.0]);
     // 12. A sends 2 until B arrives at 2 s. B ends at 4 s, when A has 1 s left.
     check(PolicySpec::Fair, &[(0.0, &[(0, 0, 4.0)]), (2.0, &[(0, 0, 1.0)])], &[5.0, 2.0]);
     // 13. The three flows of A have 3/4 of port 0; all four flows end at 4 s.
     let three: Flows<'_> = &[(0, 0, 1.0), (0, 1, 1.0), (0, 2, 1.0)];
     check(PolicySpec::Fair, &[(0.0, three), (0.0, &[(0, 3, 1.0)])], &[4.0, 4.0]);
-    // 14. The flows of A have 1/3 each, so that of B has 2/3 of egress port 2 and ends at 3 s as well.
+    // 14. The flows of A have a rate of 1/3 each, so the flow of B gets 2/3 of egress port 2 and also ends at 3 s.
     check(PolicySpec::Fair, &[(0.0, three), (0.0, &[(1, 2, 2.0)])], &[3.0, 3.0]);
-    // 15. All three have 1/2. When A and B end at 4 s, C has sent 2 of 3 and continues alone.
+    // 15. All three have a rate of 1/2. When A and B end at 4 s, C has sent 2 of 3 and continues alone.
     let chain: [(f64, Flows<'_>); 3] = [(0.0, &[(0, 0, 2.0)]), (0.0, &[(0, 1, 2.0)]), (0.0, &[(1, 1, 3.0)])];
     check(PolicySpec::Fair, &chain, &[4.0, 4.0, 5.0]);
 }
 
 #[test]
 fn the_order_of_sincronia_is_sent_greedily() {
-    // 16. The busiest port is ingress port 0 with 1 + 2. A, which has more of it, is last.
+    // 16. The busiest port is ingress port 0 with a load of 2 + 1. A, which has the larger part of this load, is last.
     check(PolicySpec::Bssi, &[(0.0, &[(0, 0, 2.0)]), (0.0, &[(0, 1, 1.0)])], &[3.0, 1.0]);
-    // 17. Ports 0 and 1 have 2 each. A, which uses both, is last: B and C end at 1 s, A at 2 s.
+    // 17. Ports 0 and 1 have a load of 2 each. A, which uses both, is last: B and C end at 1 s, A at 2 s.
     let shared: [(f64, Flows<'_>); 3] =
         [(0.0, &[(0, 0, 1.0), (1, 1, 1.0)]), (0.0, &[(0, 2, 1.0)]), (0.0, &[(1, 3, 1.0)])];
     check(PolicySpec::Bssi, &shared, &[2.0, 1.0, 1.0]);
@@ -111,12 +112,12 @@ fn the_order_of_sincronia_is_sent_greedily() {
 
 #[test]
 fn aalo_does_not_know_sizes() {
-    // The limit of the first queue, 10 MB, is 1 s of a port.
+    // At the full rate of a port, a coflow reaches the limit of the first queue, 10 MB, after 1 s.
     let fabric = Fabric::new(PORTS, 10e6);
     // 18. A leaves the first queue at 1 s, so B sends until 1.5 s, and A ends at 3.5 s.
     check_on(&fabric, PolicySpec::Aalo, &[(0.0, &[(0, 0, 30e6)]), (0.0, &[(0, 0, 5e6)])], &[3.5, 1.5]);
     // 19. The flows of A share port 0 equally, so the first one ends at 0.8 s and the second one, alone, at 1.2 s. Half
-    // of egress port 0 is free until 0.8 s, in which B sends 0.4 s; the remaining 0.2 s follow.
+    // of egress port 0 is free until 0.8 s, so B sends 4 MB until then; its remaining 2 MB take 0.2 s.
     let coflows: [(f64, Flows<'_>); 2] = [(0.0, &[(0, 0, 4e6), (0, 1, 8e6)]), (0.0, &[(1, 0, 6e6)])];
     check_on(&fabric, PolicySpec::Aalo, &coflows, &[1.2, 1.0]);
 }
@@ -124,7 +125,7 @@ fn aalo_does_not_know_sizes() {
 #[test]
 fn job_level_policies_see_what_follows() {
     // 20. A job of two coflows of 1 s each, one after the other, and a job of one coflow of 1.5 s, all at port 0. sebf
-    // sends 1, 1 and 1.5; job-sebf sends the second job first.
+    // sends the coflows of the first job before the second job; job-sebf sends the second job first.
     let pair = Job::new(
         0.0,
         vec![coflow(&[(0, 0, 1.0)]), coflow(&[(0, 0, 1.0)])],

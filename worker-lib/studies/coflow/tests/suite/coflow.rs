@@ -61,14 +61,14 @@ fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
                     state.add_port_shares(*stage, &mut used);
                 }
                 assert!(used.iter().all(|share| *share <= 1.0 + 1e-9), "{policy}: {used:?}");
-                // If a coflow waits, one of its ports is busy.
+                // As long as a ready coflow has bytes left, at least one coflow is being sent.
                 assert!(
                     !interval.rates.is_empty()
                         || state.stages.iter().all(|it| it.ready.is_none() || it.left == 0.0)
                 );
             };
             let outcome = simulate(&jobs, &fabric, policy.build(CAPACITY).as_mut(), &mut check).unwrap();
-            // Rates are those at the begin of an interval, and flows may end within it.
+            // The rates are those at the start of the interval, but flows can end within it.
             let more = if rates == Rates::Blocking { 1e-6 } else { 0.05 };
             assert!(sent.iter().all(|sent| *sent > 1.0 - 1e-6), "{policy}: {sent:?}");
             assert!(mean(&sent) < 1.0 + more, "{policy}: {sent:?}");
@@ -168,8 +168,8 @@ fn groups_order_jobs_and_random_delays_order_jobs_within_a_group() {
     };
     // The sums of path and load are 10 + 11 and 1 + 1, so the jobs are in different groups.
     assert!((0..20).all(|seed| first_of(&at_one_port(&[10.0, 1.0]), seed) == 1));
-    // These jobs share a group, so random delays determine their order. A seed always gives the same order, and
-    // different orders occur.
+    // These jobs share a group, so random delays determine their order. The same seed always gives the same order, and
+    // not all seeds give the same order.
     let alike = at_one_port(&[4.0, 4.0, 4.0, 4.0]);
     let firsts: Vec<_> = (0..40).map(|seed| first_of(&alike, seed)).collect();
     assert_eq!(firsts, (0..40).map(|seed| first_of(&alike, seed)).collect::<Vec<_>>());

@@ -69,19 +69,20 @@ fn coflows_wait_for_the_uplink_in_the_order_of_the_policy() {
     check(&fabric, PolicySpec::Fifo, &pair, &[2.0, 3.0]);
     // Both have half of the link until the second one ends at 2 s.
     check(&fabric, PolicySpec::Fair, &pair, &[3.0, 2.0]);
-    // A third flow has what the first one leaves of port 0, 1/2 until the first two end at 2 s.
+    // A third flow gets the half of port 0 that the first one does not use, until the first two flows end at 2 s.
     check(&fabric, PolicySpec::Fair, &[&[(0, 2, 1.0)], &[(1, 3, 1.0)], &[(0, 1, 2.0)]], &[2.0, 2.0, 3.0]);
 }
 
 #[test]
 fn a_flow_within_the_rack_is_backfilled_while_another_waits_for_the_link() {
     let coflows: [Flows<'_>; 2] = [&[(0, 2, 1.0)], &[(1, 3, 1.0), (1, 0, 1.0)]];
-    // The second flow of the second coflow sends until 1 s, when the first one gets the link.
+    // The second flow of the second coflow is sent until 1 s, when the link becomes free for the first flow of this
+    // coflow.
     check(&two_racks(Rates::Backfill), PolicySpec::Sebf, &coflows, &[1.0, 2.0]);
     // Under the blocking model, the second coflow starts at 1 s and needs 2 s at its ingress port.
     check(&two_racks(Rates::Blocking), PolicySpec::Sebf, &coflows, &[1.0, 3.0]);
-    // Equal shares: both have half of the link. The second coflow, of which half passes the link, needs 2 s for it, and
-    // as long at its port; both end at 2 s.
+    // With equal shares, each coflow has half of the link. Half of the second coflow passes the link, which takes 2 s,
+    // as long as the coflow needs at its ingress port. Both coflows end at 2 s.
     check(&two_racks(Rates::Blocking), PolicySpec::Fair, &coflows, &[2.0, 2.0]);
 }
 
@@ -129,7 +130,8 @@ fn of((ingress, egress, links): &(Vec<f64>, Vec<f64>, [f64; 4]), rates: Rates) -
     Fabric::of_rates(ingress, egress, &racks, rates).unwrap()
 }
 
-/// Constraints of a fabric: for each, the rate in Gbit/s, and whether a flow is subject to it.
+/// Constraint of a fabric: the maximum total rate, in Gbit/s, and a function that returns whether a flow, given its
+/// ports, is subject to the constraint.
 type Constraint = (f64, Box<dyn Fn(usize, usize) -> bool>);
 
 fn constraints((ingress, egress, links): &(Vec<f64>, Vec<f64>, [f64; 4])) -> Vec<Constraint> {
@@ -146,7 +148,8 @@ fn constraints((ingress, egress, links): &(Vec<f64>, Vec<f64>, [f64; 4])) -> Vec
     all
 }
 
-/// Returns the flows of all coflows with their rates in Gbit/s, as the agent states them for a batch.
+/// Returns the ports of the flows of all coflows, which form a batch, and the rates that the agent gives these flows,
+/// in Gbit/s.
 fn rates(
     fabric: &Fabric,
     policy: PolicySpec,

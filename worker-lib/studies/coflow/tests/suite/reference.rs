@@ -33,9 +33,9 @@ pub(super) enum RefRule {
     Fifo,
     /// Smallest effective bottleneck first; MADD and backfilling.
     Sebf,
-    /// Ten queues, by the time in seconds that a coflow's bytes sent so far take at full rate. The limit of each queue
-    /// is ten times that of the preceding one. Within a queue, coflows are served first in, first out. The flows of a
-    /// coflow share all capacity that is available to the coflow at max-min fair rates.
+    /// Ten queues. A coflow's queue is determined by the time, in seconds, that the bytes that it has sent take at full
+    /// rate. The limit of each queue is ten times that of the preceding one. Within a queue, coflows are served first
+    /// in, first out. The flows of a coflow share all capacity that is available to the coflow at max-min fair rates.
     Aalo {
         /// Limit of the first queue, in seconds at the full rate of a port.
         limit: f64,
@@ -179,7 +179,7 @@ fn rates(ports: usize, coflows: &mut [RefCoflow], open: &[usize], rule: RefRule)
 fn fill(flows: &mut [(f64, &mut RefFlow)], free: &mut Free) {
     let ports = free.ingress.len();
     let (mut of_ingress, mut of_egress) = (vec![Vec::new(); ports], vec![Vec::new(); ports]);
-    // Sum of the weights, and number, of the flows at each port that are not fixed.
+    // For each port, the sum of the weights of the flows whose rates are not fixed, and the number of these flows.
     let (mut into, mut out_of) = (vec![(0.0, 0); ports], vec![(0.0, 0); ports]);
     for (number, (weight, flow)) in flows.iter().enumerate() {
         of_ingress[flow.ingress].push(number);

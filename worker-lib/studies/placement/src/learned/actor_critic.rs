@@ -60,7 +60,8 @@ pub(super) fn learn(
     totals.sum(step.group)
 }
 
-/// Simulates the runs of an environment and returns samples with their rewards, (T_Random - T_RL) / T_Random.
+/// Simulates the runs of an environment and returns their samples. The reward of a run is (T_Random - T_RL) / T_Random,
+/// where T_Random is the makespan of random placement and T_RL that of the run.
 fn explore(
     config: &PlacementConfig,
     episode: &Episode,
@@ -101,7 +102,7 @@ fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<
     Ok(sum / config.courses as f64)
 }
 
-/// Returns the lowest makespan of several random simulated runs, each with the same failures as run `number` of the
+/// Returns the lowest makespan of several random simulated runs, each with the same failures as run `course` of the
 /// policy.
 fn hindsight_reference(
     config: &PlacementConfig,
@@ -152,8 +153,8 @@ fn gather(
     Ok(sums.chunks_exact(numbers).filter_map(decode).collect())
 }
 
-/// Returns this worker's share of the gradient of a batch's loss, for an optimiser that minimises the loss: the sum
-/// over `samples`, divided by `batch`, the number of samples in the whole batch.
+/// Returns the contribution of `samples` to the gradient of a batch's loss, which the optimiser minimises: the sum over
+/// `samples`, divided by `batch`, the number of samples in the whole batch.
 fn gradient(
     config: &PlacementConfig,
     net: &mut PatentNet,

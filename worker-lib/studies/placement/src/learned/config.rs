@@ -75,7 +75,7 @@ pub struct PlacementConfig {
     pub order_temperature: f64,
     /// Temperature at which the shared network samples GPUs.
     pub pick_temperature: f64,
-    /// Standard deviation of the logarithm of the intervals between suspensions that the shared network samples.
+    /// Standard deviation with which the shared network samples the logarithm of the interval between suspensions.
     pub save_deviation: f64,
     /// Whether rewards count the work that failures were expected to undo instead of the work that they actually undid.
     /// A regression determines how much of the makespan the difference explains. This option is not suitable for

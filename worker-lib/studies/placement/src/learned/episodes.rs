@@ -51,8 +51,8 @@ impl Episode {
         Self::new(config, workload, draw, (share, environment))
     }
 
-    /// Returns an episode of the test. All tests use the same episodes, whose failure-rate factors are evenly spaced on
-    /// a logarithmic scale.
+    /// Returns episode number `at` of a test. All tests of a training run use the same episodes, whose failure-rate
+    /// factors are evenly spaced on a logarithmic scale.
     ///
     /// # Errors
     /// Returns the errors of [`Workload::scenario`].

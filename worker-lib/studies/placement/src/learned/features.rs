@@ -14,11 +14,11 @@ pub const PICK_FEATURES: usize = JOB + 8;
 pub const SAVE_FEATURES: usize = JOB + 5;
 
 /// Names of the features of a free GPU together with the job that may get it. Logarithms are natural and divided by 2;
-/// features are clamped to [`MOST`].
+/// features are clamped to the range from -[`MOST`] to [`MOST`].
 pub const PICK_NAMES: [&str; PICK_FEATURES] = [
     // The job: logarithms of its remaining work and of its duration in days, and of its number of GPUs; its share of
-    // the cluster; the share of its work that remains; logarithm of 1 + its failures; 1 if it has run before;
-    // logarithm of 1 + the failures expected in its remaining work on mean GPUs.
+    // the cluster; the share of its work that remains; logarithm of 1 + its failures; 1 if it has run before; logarithm
+    // of 1 + the failures expected during its remaining work on GPUs with the mean failure rate.
     "left",
     "duration",
     "gpus",
@@ -30,16 +30,16 @@ pub const PICK_NAMES: [&str; PICK_FEATURES] = [
     // The cluster: GPUs that waiting jobs ask for, as a share of the cluster and divided by 2; share of free GPUs.
     "demand",
     "free",
-    // The GPU: logarithm of the ratio of its failure rate to the mean; logarithm of 1 + the failures expected in the
-    // job's remaining work; its age in years, divided by 5; its cage, divided by 2.
+    // The GPU: logarithm of the ratio of its failure rate to the mean; logarithm of 1 + the failures of this GPU
+    // expected during the job's remaining work; the GPU's age in years, divided by 5; its cage, divided by 2.
     "rate",
     "expected_failures_here",
     "age",
     "cage",
-    // Share of its node's GPUs that are free; 1 if the job fits on the free GPUs of its node.
+    // The GPU's node: share of its GPUs that are free; 1 if the job fits on these free GPUs.
     "node_free",
     "node_fits",
-    // Logarithm of 1 + its failures; logarithm of the days since its last repair.
+    // The GPU again: logarithm of 1 + its failures; logarithm of the days since its last repair.
     "failures",
     "up_since",
 ];

@@ -14,7 +14,7 @@
 //! | [`patent_net`], [`patent_placer`] | the patent's networks and their placer |
 //! | [`replay`] | the patent's replay buffer |
 //! | [`episodes`] | scenarios for training and tests |
-//! | [`training`] | training of both networks, with one or more workers, and its files |
+//! | [`training`] | training of both networks with one or more workers, and the files of a training run |
 
 mod actor_critic;
 pub mod config;

@@ -1,5 +1,6 @@
-//! Networks of the patent, with the state `[N, T, S]` as input. Both networks have hidden layers of 256, 196, 196 and
-//! 128 units. The value network has one output. The policy network outputs one logit for each GPU.
+//! Networks of the patent, with the state `[N, T, S]` as input; see [`PatentNet::push_state`]. Both networks have
+//! hidden layers of 256, 196, 196 and 128 units. The value network has one output. The policy network outputs one logit
+//! for each GPU.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -11,8 +12,8 @@ const HIDDEN: [usize; 4] = [256, 196, 196, 128];
 /// Number of elements of a state that describe the job: N and T.
 const OF_JOB: usize = 2;
 
-/// Policy and value network. The caller holds their parameters. The patent does not specify an activation; this
-/// implementation uses the hyperbolic tangent.
+/// Policy and value network. The caller holds their parameters. The patent does not specify an activation function;
+/// this implementation uses the hyperbolic tangent.
 #[derive(Clone, Debug)]
 pub struct PatentNet {
     gpus: usize,
@@ -61,7 +62,7 @@ impl PatentNet {
     }
 
     /// Adds the state `[N, T, S]` to `rows`. N is the number of GPUs that the job needs divided by the number in the
-    /// cluster, T is its duration in weeks, and S has one element for each GPU: 1 if the GPU is taken or failed,
+    /// cluster, T is the job's duration in weeks, and S has one element for each GPU: 1 if the GPU is taken or failed,
     /// otherwise 0.
     pub fn push_state(&self, asked: u32, weeks: f32, taken: impl Iterator<Item = bool>, rows: &mut Vec<f32>) {
         rows.extend([asked as f32 / self.gpus as f32, weeks]);

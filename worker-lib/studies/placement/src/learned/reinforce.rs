@@ -67,7 +67,7 @@ fn explore(
             .with_exploration(exploration, rng);
         let outcome = episode.run(&mut placer, Purpose::Failures, number)?;
         let mut rule = config.reference().build(&episode.scenario, episode.draw)?;
-        // The rule runs on other failures, which are independent of those of the policy.
+        // The failures in the rule's run are independent of those in the policy's run.
         let by_rule = episode.run(rule.as_mut(), Purpose::SelectionFailures, number)?;
         let score = placer.into_score();
         let choices: u64 = score.choices.iter().sum();
@@ -83,7 +83,7 @@ fn mean(courses: &[FinishedRun], of: impl Fn(&FinishedRun) -> f64) -> f64 {
 }
 
 /// Returns the slope of a linear regression of the reward on luck (least squares over the simulated runs of all
-/// workers).
+/// workers, after subtracting the means of each environment).
 fn regress(environments: &[Vec<FinishedRun>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {

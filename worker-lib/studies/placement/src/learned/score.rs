@@ -27,23 +27,23 @@ pub fn choose(
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// Returns the logarithm of the probability that `item` is the first choice.
+/// Returns the logarithm of the probability that `item` is the first item that [`choose`] draws.
 pub fn log_probability(logits: &[f64], item: usize) -> f64 {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).sum();
     logits[item] - most - sum.ln()
 }
 
-/// Adds the gradient, with respect to the logits, of the logarithm of the probability that [`choose`] returns `chosen`,
-/// times `scale`.
+/// Adds to `by_logits` the gradient of the logarithm of the probability that [`choose`] returns `chosen`, with respect
+/// to the logits and multiplied by `scale`.
 pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();
     let mut is_chosen = vec![false; logits.len()];
     chosen.iter().for_each(|item| is_chosen[*item] = true);
     let rest: f64 = weights.iter().zip(&is_chosen).filter(|(_, is)| !**is).map(|(weight, _)| weight).sum();
-    // The sum of the weights that were left before each choice, computed from the last choice backwards, so that no
-    // sums are subtracted.
+    // For each choice, the sum of the weights of the items that had not been chosen before. The sums are computed from
+    // the last choice backwards, because subtracting weights from the total would lose precision.
     let mut left = vec![rest; chosen.len()];
     let mut sum = rest;
     for (at, item) in chosen.iter().enumerate().rev() {
@@ -60,7 +60,8 @@ pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logi
     }
 }
 
-/// Adds the gradient, with respect to the logits, of the entropy of the first choice, times `scale`.
+/// Adds to `by_logits` the gradient of the entropy of the first choice, with respect to the logits and multiplied by
+/// `scale`.
 pub fn add_entropy_gradient(logits: &[f64], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();

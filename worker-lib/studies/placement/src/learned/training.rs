@@ -27,14 +27,15 @@ const TEST_COURSE: usize = 0;
 /// Record of one iteration. The JSON keys are part of the public interface and must not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number of the iteration; 0 is the network before any training.
+    /// Number of the iteration; 0 denotes the network before any training.
     pub iteration: u64,
     /// Number of simulated runs that the iteration learned from.
     pub courses: u64,
     /// Number of choices in these runs.
     pub choices: u64,
     /// Mean reward. For the shared network, the reward is the logarithm of a ratio: the rule's makespan (on independent
-    /// failures) divided by the network's. For the patent's network, it is (T_Random - T_RL) / T_Random.
+    /// failures) divided by the network's. For the patent's network, it is (T_Random - T_RL) / T_Random, where T_Random
+    /// is the makespan of random placement and T_RL that of the network.
     pub reward: Option<f64>,
     /// Ratio of the reference policy's makespan to the network's, as a geometric mean over the test scenarios. `None`
     /// if the network was not tested after this iteration.
@@ -192,7 +193,8 @@ impl Study for PlacementStudy {
 
     fn is_better(config: &PlacementConfig, new: &Iteration, best: Option<&Iteration>) -> bool {
         let Some((gain, error)) = new.gain.zip(new.gain_error) else { return false };
-        // Even if no network is better than the rule, the best of many test results exceeds the rule's by chance.
+        // Without this condition, the best of many test results would exceed the rule's by chance even if no network
+        // were better than the rule.
         let is_sure = config.significance == 0.0 || gain.ln() > config.significance * error;
         best.and_then(|best| best.gain).is_none_or(|best| gain > best && is_sure)
     }

@@ -1,4 +1,4 @@
-//! A policy's decisions for the jobs of a manager, in the manager's names.
+//! A policy's decisions for the jobs of a manager, which refer to nodes and jobs by the manager's names.
 
 use serde::Serialize;
 
@@ -46,7 +46,8 @@ impl Managed {
         Cluster::new(self.nodes.iter().map(|node| (node.gpus, 0)))
     }
 
-    /// Returns failures whose rates are those of the nodes, in failures per GPU and year.
+    /// Returns random failures in which each GPU fails at the rate of its node. `rates` contains one rate for each
+    /// node, in failures per GPU and year.
     ///
     /// # Errors
     /// Fails if a rate is out of range.
@@ -87,7 +88,7 @@ impl Managed {
 }
 
 impl ManagedJob {
-    /// Returns the job in the form of a request to an agent.
+    /// Converts the job, which holds the GPUs `on`, to the format of a request to an agent.
     fn state(&self, on: Vec<usize>) -> JobState {
         JobState {
             id: self.id.clone(),
@@ -107,7 +108,7 @@ struct Occupancy {
     first: Vec<usize>,
     /// GPUs of each job.
     of_job: Vec<Vec<usize>>,
-    /// Whether one of the listed jobs holds the GPU.
+    /// For each GPU, whether one of the listed jobs holds it.
     is_taken: Vec<bool>,
 }
 
@@ -149,17 +150,17 @@ impl Occupancy {
         Ok(occupancy)
     }
 
-    /// Returns up to `count` GPUs of a range that no job holds, lowest first.
+    /// Returns the first `count` GPUs in the range `gpus` that no job holds, or fewer if there are not enough.
     fn lowest_free(&self, gpus: std::ops::Range<usize>, count: usize) -> Vec<usize> {
         gpus.filter(|gpu| !self.is_taken[*gpu]).take(count).collect()
     }
 
-    /// Returns the state of each GPU in the form of a request to an agent.
+    /// Returns the state of each GPU in the format of a request to an agent.
     fn given(&self, managed: &Managed, agent: &Agent) -> Vec<Given> {
         let mut given = Vec::with_capacity(self.is_taken.len());
         for (node, begin) in managed.nodes.iter().zip(&self.first) {
             let taken = self.is_taken[*begin..begin + node.gpus].iter().filter(|it| **it).count();
-            // Jobs that are not listed, such as those of other users, have the rest of the GPUs in use.
+            // The other GPUs in use are held by jobs that are not listed, such as those of other users.
             let mut unlisted = node.in_use.unwrap_or(taken).saturating_sub(taken);
             for gpu in *begin..begin + node.gpus {
                 let used = match (self.is_taken[gpu], node.availability) {

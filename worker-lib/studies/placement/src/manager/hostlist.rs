@@ -6,7 +6,7 @@ const ELEMENTS_MAX: usize = 1 << 17;
 /// Returns the names in a list of nodes, such as `r[1-2]n[01-08]`, in order.
 ///
 /// # Errors
-/// Describes the part that is not a list.
+/// Returns a description of the part that is not a valid list.
 pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for part in split_outside(text, ['[', ']']) {
@@ -18,7 +18,7 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
 /// Returns the numbers in a list such as `1-3,7,10-20:5`, in order. A limit on simultaneous tasks (`%2`) is ignored.
 ///
 /// # Errors
-/// Describes the part that is not a list.
+/// Returns a description of the part that is not a valid list.
 pub(super) fn numbers(text: &str) -> Result<Vec<usize>, String> {
     let text = text.split('%').next().unwrap_or_default();
     let mut numbers = Vec::new();
@@ -46,8 +46,8 @@ pub(super) fn split_outside(text: &str, [open, close]: [char; 2]) -> impl Iterat
     })
 }
 
-/// Appends all names that begin with `prefix` and continue with one combination of the elements in the brackets of
-/// `rest`.
+/// Appends to `names` all expansions of `rest`, each preceded by `prefix`. In an expansion, each pair of brackets is
+/// replaced by one of the elements inside it.
 fn product(prefix: String, rest: &str, names: &mut Vec<String>) -> Result<(), String> {
     let Some((before, after)) = rest.split_once('[') else {
         if rest.contains(']') {

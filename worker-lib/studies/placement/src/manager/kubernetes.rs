@@ -87,7 +87,7 @@ struct Pod {
 #[serde(rename_all = "camelCase")]
 struct PodSpec {
     node_name: Option<String>,
-    /// Seconds.
+    /// Time limit of the pod, in seconds.
     active_deadline_seconds: Option<f64>,
     #[serde(default)]
     containers: Vec<Container>,
@@ -112,7 +112,7 @@ struct Resources {
 struct PodStatus {
     #[serde(default)]
     phase: String,
-    /// Time in the form of RFC 3339, in UTC.
+    /// Time at which the pod started, in UTC and in the format of RFC 3339.
     start_time: Option<String>,
     #[serde(default)]
     container_statuses: Vec<ContainerStatus>,
@@ -187,7 +187,7 @@ fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, 
 /// Pods that start together.
 #[derive(Default)]
 struct Group {
-    /// GPUs of those pods that are assigned to a node.
+    /// GPUs held by the pods that are assigned to a node.
     on: Vec<Held>,
     /// Number of GPUs that the waiting pods request.
     waiting: usize,
@@ -244,7 +244,7 @@ impl Group {
     fn add_to(self, managed: &mut Managed, id: String) {
         let count: usize = self.on.iter().map(|held| held.count).sum();
         match () {
-            // The scheduler may still start these; the rest of their job must keep its GPUs.
+            // The scheduler may still start the pending pods, so the running pods of the job must keep their GPUs.
             () if count > 0 && self.waiting > 0 => {
                 managed.leave_out("has both pending and running pods");
             }

@@ -20,10 +20,10 @@ use crate::cluster::GPUS_MAX;
 use iswitch_study::StudyError;
 use iswitch_study::table::read;
 
-/// Whether a node takes jobs.
+/// Whether a node accepts jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// The node takes jobs.
+    /// The node accepts jobs.
     Up,
     /// The node's jobs keep running, but it gets no new ones.
     Draining,
@@ -38,10 +38,10 @@ pub struct ManagedNode {
     pub name: String,
     /// Number of GPUs.
     pub gpus: usize,
-    /// Number of GPUs that, according to the manager, are in use, by listed or unlisted jobs; `None` if the manager
-    /// does not report this number.
+    /// Number of GPUs that listed and unlisted jobs use according to the manager; `None` if the manager does not report
+    /// this number.
     pub in_use: Option<usize>,
-    /// Whether the node takes jobs.
+    /// Whether the node accepts jobs.
     pub availability: Availability,
 }
 
@@ -52,7 +52,7 @@ pub struct Held {
     pub node: usize,
     /// Number of GPUs.
     pub count: usize,
-    /// Indices of the GPUs on the node; empty if the manager does not say which.
+    /// Indices of the GPUs on the node; empty if the manager does not report them.
     pub gpus: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ pub struct Held {
 pub struct ManagedJob {
     /// Name of the job, unique among the jobs.
     pub id: String,
-    /// Number of GPUs.
+    /// Number of GPUs that the job holds or requests.
     pub gpus: usize,
     /// Time limit in seconds, used as the duration of the job; `None` if the job has no limit.
     pub limit: Option<f64>,
@@ -98,7 +98,7 @@ impl Managed {
         self.nodes.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect()
     }
 
-    /// Checks that names are distinct and that the number of GPUs is within the limit of a cluster.
+    /// Checks that the names of the nodes are distinct and that the total number of GPUs is from 1 to [`GPUS_MAX`].
     fn check(self) -> Result<Self, StudyError> {
         if self.by_name().len() < self.nodes.len() {
             let mut names: Vec<_> = self.nodes.iter().map(|node| node.name.as_str()).collect();

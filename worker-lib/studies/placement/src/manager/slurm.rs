@@ -32,7 +32,7 @@ const RUNNING: [&str; 7] =
     ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT"];
 /// Reasons that prevent the start of a waiting job, other than its position in the queue.
 const BLOCKED: [&str; 5] = ["BeginTime", "Dependency", "DependencyNeverSatisfied", "JobHeldUser", "Licenses"];
-/// Maximum number of tasks of all job arrays.
+/// Maximum total number of jobs if the list contains job arrays. Each task of an array counts as one job.
 const TASKS_MAX: usize = 100_000;
 
 #[derive(Deserialize)]
@@ -73,9 +73,9 @@ struct ListedJob {
     tres_per_task: Option<String>,
     node_count: Option<Amount>,
     tasks: Option<Amount>,
-    /// Minutes.
+    /// Time limit of the job, in minutes.
     time_limit: Option<Amount>,
-    /// Time in seconds since the Unix epoch.
+    /// Time at which the job started, in seconds since the Unix epoch.
     start_time: Option<Amount>,
     #[serde(default)]
     restart_cnt: u32,
@@ -115,7 +115,7 @@ fn any_of(words: &[String], some: &[&str]) -> bool {
 }
 
 impl Amount {
-    /// Returns the number, or `None` if it is not set or infinite.
+    /// Returns the number, or `None` if it is unset or infinite.
     fn number(self) -> Option<f64> {
         match self {
             Self::Plain(number) => Some(number),
@@ -129,7 +129,7 @@ impl Amount {
 /// other types, and the jobs that ask for them, are left out.
 ///
 /// # Errors
-/// Fails if a file cannot be read, an entry is invalid, the jobs on a node hold more GPUs than the node has, or nodes
+/// Fails if a file cannot be read, an entry is invalid, a job holds more GPUs on a node than the node has, or the nodes
 /// have several types of GPUs and `gpu_type` is `None`. The error names the file, the entry and the field.
 pub fn read_slurm(
     nodes: &Path,
@@ -263,7 +263,7 @@ fn add_running(managed: &mut Managed, job: &ListedJob, listing: &Listing<'_>) ->
     Ok(())
 }
 
-/// Returns the GPUs of a running job.
+/// Returns the GPUs that a running job holds on each of its nodes.
 fn place(
     managed: &Managed,
     known: &HashMap<String, usize>,
@@ -286,7 +286,7 @@ fn place(
 }
 
 impl ListedJob {
-    /// Returns the job's id as Slurm's commands accept it.
+    /// Returns the job's id in the form that Slurm's commands accept.
     fn id(&self) -> String {
         let number = |amount: Option<Amount>| amount.and_then(Amount::number);
         match (number(self.array_job_id), number(self.array_task_id)) {
@@ -295,7 +295,7 @@ impl ListedJob {
         }
     }
 
-    /// Returns the time limit in seconds.
+    /// Returns the time limit in seconds, or `None` if the job has no limit.
     fn limit(&self) -> Option<f64> {
         self.time_limit
             .and_then(Amount::number)

@@ -11,9 +11,9 @@ use iswitch_study::error::above_zero;
 use iswitch_study::table::read;
 
 /// Xids that indicate a failure of a GPU, its memory, its `NVLink` or its firmware, rather than an error of the program
-/// that used the GPU (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink`
-/// (74), a GPU that has fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95),
-/// firmware (119, 120), an unrecovered memory error (140), and a failed initialisation (143).
+/// that used the GPU (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), an `NVLink`
+/// error (74), a GPU that has fallen off the bus (79), too many single-bit errors (92), an uncontained memory error
+/// (95), firmware errors (119, 120), an unrecovered memory error (140), and a failed initialisation (143).
 pub const HARDWARE_FAILURES: [u32; 10] = [48, 64, 74, 79, 92, 95, 119, 120, 140, 143];
 
 const DAY: f64 = 86_400.0;
@@ -29,11 +29,11 @@ pub struct XidCounts {
 
 /// Reads the lines of all nodes' kernel logs, as `journalctl --dmesg --output short-iso` prints them:
 /// `2026-11-20T03:12:44+0000 gpu07 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus.` Lines
-/// without `NVRM: Xid` are ignored. The failure of a GPU causes many lines, so all lines about the same GPU on the same
-/// date count as one failure.
+/// without `NVRM: Xid` are ignored. Only the Xids in `codes` count as failures. The failure of a GPU causes many lines,
+/// so all lines about the same GPU on the same date count as one failure.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or an Xid line lacks a date, a host name, a PCI address or a number.
+/// Fails if the file cannot be read, or an Xid line lacks a date, a host name, a PCI address or an Xid code.
 pub fn read_xids(path: &Path, codes: &[u32]) -> Result<XidCounts, StudyError> {
     let text = read(path)?;
     let mut counts = XidCounts::default();

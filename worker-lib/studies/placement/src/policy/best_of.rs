@@ -13,7 +13,7 @@ use iswitch_study::StudyError;
 pub const SELECTION_DRAWS: usize = 8;
 
 /// Random placement that can be repeated under different failures. Each job has a separate random order of all GPUs and
-/// gets the first free ones in this order.
+/// gets the first free GPUs in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     seed: u64,
@@ -48,10 +48,11 @@ impl Placer for Plan {
     }
 }
 
-/// Returns the plan with the lowest mean makespan among `count` random plans, over [`SELECTION_DRAWS`] draws of
-/// failures. These draws are independent of those of [`simulate`](crate::simulation::simulate) with any seed, so the
-/// makespan that `simulate` reports for the plan is not biased by the selection. This is the patent's T_Random without
-/// knowledge of future failures.
+/// Returns the plan that has the lowest mean makespan of `count` random plans. The mean is taken over
+/// [`SELECTION_DRAWS`] draws of failures. These draws are independent of those of
+/// [`simulate`](crate::simulation::simulate) with any seed, so the makespan that `simulate` reports for the plan is not
+/// biased by the selection. The result corresponds to the patent's baseline T_Random, but needs no knowledge of future
+/// failures.
 ///
 /// # Errors
 /// Returns the errors of [`simulate_draw`].
@@ -73,8 +74,8 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Stu
 }
 
 /// Returns the outcome with the lowest makespan among `count` random simulated runs **on the same failures on which
-/// they are compared**: a minimum in hindsight that a policy without foresight cannot be expected to reach. This is
-/// T_Random as the patent's text defines it.
+/// they are compared**: a minimum in hindsight that a policy without foresight cannot be expected to reach. This is the
+/// baseline T_Random as the patent's text defines it.
 ///
 /// # Errors
 /// Returns the errors of [`simulate_draw`].

@@ -8,7 +8,7 @@ use crate::state::State;
 /// Adds `size` free GPUs to `picks`, spread evenly over racks and then over nodes.
 pub fn spread(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     let cluster = state.cluster();
-    // The turn in which each GPU is taken if nodes, and then racks, are served in rotation.
+    // Order the GPUs so that the nodes take turns, and then reorder them so that the racks take turns.
     let mut of_node = vec![0_usize; cluster.nodes().len()];
     let mut turns: Vec<(usize, usize, usize)> = Vec::with_capacity(state.free);
     for gpu in state.free_gpus() {
@@ -53,7 +53,7 @@ impl Placer for DrainLemons {
     }
 }
 
-/// Returns, for each GPU, whether it should be out of service.
+/// Returns, for each GPU, whether [`DrainLemons`] takes it out of service.
 fn lemons(state: &State<'_>) -> Vec<bool> {
     let gpus = state.gpus.len();
     let rates: Vec<f64> = (0..gpus).map(|gpu| state.rate(gpu)).collect();

@@ -18,7 +18,7 @@ pub struct Las {
 pub const LAS_THRESHOLDS: [f64; 3] = [3250.0, 7200.0, 18_000.0];
 
 impl Las {
-    /// Creates a placer with these thresholds in GPU-seconds, in ascending order.
+    /// Creates a placer with the given queue thresholds, which are in GPU-seconds and must be in ascending order.
     pub fn new(thresholds: Vec<f64>) -> Self {
         Self { thresholds, chosen: Vec::new() }
     }
@@ -78,7 +78,8 @@ impl Placer for Las {
         consolidate(state, size, picks);
     }
 
-    /// Returns the time until the first running job moves to the next queue, or `None` if no job waits.
+    /// Returns the time, in seconds, until a running job next moves to a higher queue, or `None` if no job waits or no
+    /// running job can move.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         if state.queue.is_empty() {
             return None;

@@ -43,7 +43,7 @@ pub trait Placer: Send {
     /// least `size` GPUs are free.
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>);
 
-    /// Returns the number of seconds after which the placer decides again even if no event occurs before. Returns
+    /// Returns the number of seconds after which the placer decides again even if no event occurs until then. Returns
     /// `None` if the placer decides only after events.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
         None

@@ -1,13 +1,13 @@
-//! Oracle that uses an analytic formula for the expected time of jobs.
+//! Oracle that uses an analytic formula for the expected run time of jobs.
 
 use super::{Placer, most_reliable};
 use crate::expected::expected_time_with_checkpoints;
 use crate::state::{Gpu, Phase, State};
 
-/// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
-/// GPUs whose failure rates add up to L, with a restart of R seconds. The job with the largest expected GPU-time starts
-/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if waiting leads to an earlier
-/// expected completion.
+/// Placer that compares the expected run times of jobs, including the time lost to failures. The expected run time is
+/// `(e^(L T) - 1) (1/L + R)` for a job of T seconds on GPUs whose failure rates add up to L, if a restart takes R
+/// seconds. The job with the largest expected GPU-time starts first. It gets the most reliable free GPUs, or waits for
+/// the GPUs of running jobs if waiting leads to an earlier expected completion.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// GPUs in ascending order of the estimated failure rate.
@@ -25,7 +25,8 @@ impl Oracle {
 
     /// Returns the expected time, in seconds from now, until a job would complete if it waited for better GPUs. The job
     /// would wait until one of the running jobs completes, and then start on the best GPUs that are free at that time.
-    /// The result is the minimum over these times, assuming that nothing fails until the job starts.
+    /// The result is the minimum over all running jobs for which it could wait, assuming that no GPU fails until the
+    /// job starts.
     fn expected_if_it_waits(&self, state: &State<'_>, job: usize, size: usize) -> f64 {
         let mut releases: Vec<(f64, &[usize])> = state
             .active

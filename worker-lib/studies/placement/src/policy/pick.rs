@@ -7,7 +7,7 @@ use super::{Order, Placer, spread};
 use crate::cluster::Level;
 use crate::state::State;
 
-/// Minimum GPU-seconds of a job that [`Rule::Match`] treats as big: four GPU-days.
+/// Default threshold of [`Rule::Match`], in GPU-seconds: four GPU-days.
 pub const MATCH_THRESHOLD: f64 = 4.0 * 86_400.0;
 
 /// Rule that determines which free GPUs a job gets.
@@ -104,8 +104,8 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
 }
 
 /// Adds `size` free GPUs on as few nodes as possible to `picks`. The nodes with the most free GPUs come first, and all
-/// of their free GPUs are taken, as long as the job needs that many. The rest are taken from the node with the fewest
-/// free GPUs that is sufficient.
+/// of their free GPUs are taken, as long as the job needs that many. The rest are taken from the node that has the
+/// fewest free GPUs of all nodes with enough free GPUs.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     consolidate_in(state, Level::Node, state.free_gpus(), size, picks);
 }
@@ -135,13 +135,14 @@ fn consolidate_in(
         }
         groups.last_mut().expect("the list must not be empty after a push").push(gpu);
     }
-    // The sort is stable: among equal domains, the first is used.
+    // The sort is stable: of domains with the same number of GPUs, the one with the lowest index comes first.
     groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let mut left = size;
     let mut first = 0;
     while left > 0 && first < groups.len() {
         let enough = groups[first..].iter().take_while(|group| group.len() >= left).count();
-        // The smallest domain that suffices, and the first of equal ones; if none suffices, the largest.
+        // Use the smallest domain that suffices (the first of several with the same size), or the largest if none
+        // suffices.
         let group = match enough.checked_sub(1).map(|at| groups[first + at].len()) {
             Some(len) => groups[first..].iter().find(|group| group.len() == len).unwrap_or(&groups[first]),
             None => &groups[first],

@@ -6,12 +6,12 @@ use crate::state::{Phase, Run, State};
 /// Minimum time, in seconds, for which a job keeps its GPUs, so that a reallocation is worth the restart.
 const KEEP: f64 = 3600.0;
 
-/// Placer that divides the GPUs among the jobs that can run on different numbers of GPUs, so that the harmonic mean of
-/// their speed-ups is maximal. This is Pollux's fitness function with p = -1, where a speed-up is relative to an equal
-/// share of the cluster. Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. This
-/// policy considers only the throughput at the job's given batch size ([`Scaling`](crate::job::Scaling)). For this
-/// objective, it is optimal to assign the GPUs one at a time, each to the job that gains most. Each job gets GPUs on as
-/// few nodes as possible. Jobs with a fixed number of GPUs start in order of arrival, if they fit.
+/// Placer that divides the GPUs among the jobs with a variable number of GPUs so that the harmonic mean of their
+/// speed-ups is maximal. This is Pollux's fitness function with p = -1, where a speed-up is relative to an equal share
+/// of the cluster. Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. This policy
+/// considers only the throughput at the job's given batch size ([`Scaling`](crate::job::Scaling)). For this objective,
+/// it is optimal to assign the GPUs one at a time, each to the job that gains most. Each job gets GPUs on as few nodes
+/// as possible. Jobs with a fixed number of GPUs start in order of arrival, if they fit.
 #[derive(Clone, Debug, Default)]
 pub struct Pollux {
     /// Number of GPUs assigned to each job.
@@ -27,7 +27,7 @@ struct Claim {
 }
 
 impl Pollux {
-    /// Divides the GPUs among the jobs, except for GPUs of jobs that keep theirs.
+    /// Divides the GPUs among the jobs, except for jobs that must keep their current GPUs.
     fn divide(&mut self, state: &State<'_>) {
         self.share.clear();
         self.share.resize(state.progress.len(), 0);
@@ -105,7 +105,8 @@ impl Placer for Pollux {
         consolidate(state, size, picks);
     }
 
-    /// Returns the time until the first moment at which a running job may change its number of GPUs.
+    /// Returns the time, in seconds, until the next moment at which a running job may change its number of GPUs, or
+    /// `None` if there is no such moment.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         let waits = state.active.iter().filter_map(|job| match &state.progress[*job].phase {
             Phase::Running(run) if state.job(*job).scaling().is_some() => Some(run.begin + KEEP - state.time),

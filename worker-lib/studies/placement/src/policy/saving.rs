@@ -42,7 +42,8 @@ pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
 /// Returns whether a job runs, has at least `interval` seconds of work that a failure would undo, and has enough
 /// remaining work to make a suspension worth the restart.
 pub(crate) fn is_due(state: &State<'_>, job: usize, interval: f64) -> bool {
-    // When the placer decides again at this moment, a rounding error may leave the work just below the interval.
+    // At the moment for which [`due_in`] requests a decision, a rounding error may leave the work just below the
+    // interval.
     is_worth_it(state, job, interval) && state.unsaved(job) * (1.0 + 1e-9) >= interval
 }
 

@@ -69,8 +69,8 @@ impl PolicySpec {
         })
     }
 
-    /// Returns the order of the queue of a policy that only picks GPUs for each job that fits; `None` for a policy that
-    /// makes other decisions too, such as to suspend a job or to pass over it.
+    /// Returns the order of the queue if the policy decides only on this order and on the GPUs of each job that fits,
+    /// or `None` if it makes further decisions, such as suspending a job or making it wait.
     pub fn picks_in(self) -> Option<Order> {
         match self {
             Self::Random
@@ -96,7 +96,7 @@ impl PolicySpec {
     /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
     ///
     /// # Errors
-    /// Fails if the policy decides only in hindsight, or the choice of a plan fails.
+    /// Fails if the policy needs knowledge of future failures, or if the choice of a plan fails.
     pub fn build(self, scenario: &Scenario, seed: u64) -> Result<Box<dyn Placer>, StudyError> {
         let by_rule = |order, rule| Box::new(ByRule::new(order, rule)) as Box<dyn Placer>;
         Ok(match self {

@@ -21,8 +21,8 @@ pub enum SharedGpus {
 /// Value of `gpu_milli` for a whole GPU.
 const WHOLE: u32 = 1000;
 
-/// Reads the nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All nodes are assigned to cage 0, because their
-/// positions are not known.
+/// Reads the nodes that have GPUs from a table with the columns `sn,cpu_milli,memory_mib,gpu,model`. All nodes are
+/// assigned to cage 0, because their positions are not known.
 ///
 /// # Errors
 /// Fails if the file cannot be read or has no nodes with GPUs, or if a line does not describe a node; the error then

@@ -9,7 +9,7 @@ use iswitch_study::StudyError;
 use iswitch_study::error::at_least_zero;
 use iswitch_study::table::{Table, read};
 
-/// Reads nodes: `gpus,cage`, one node per line.
+/// Reads a table of nodes with the columns `gpus,cage`, one node per line.
 ///
 /// # Errors
 /// Fails if the file cannot be read or does not describe a cluster; if a line is invalid, the error names it.
@@ -20,7 +20,8 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     Cluster::new(nodes).map_err(|error| StudyError::file(path, error))
 }
 
-/// Reads jobs: `arrival_s,gpus,duration_s`, in any order, and sorts them by arrival.
+/// Reads a table of jobs with the columns `arrival_s,gpus,duration_s`. The lines may be in any order; the jobs are
+/// returned sorted by arrival.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.
@@ -34,11 +35,11 @@ pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     Ok(jobs)
 }
 
-/// Reads failures at known times: `gpu,begin_s,end_s`, in any order.
+/// Reads a table of failures at known times with the columns `gpu,begin_s,end_s`. The lines may be in any order.
 ///
 /// # Errors
-/// Fails if the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after its beginning,
-/// or an outage overlaps another one of the same GPU. The error names the line.
+/// Fails if the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after it begins, or
+/// two outages of the same GPU overlap. The error names the line.
 pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, StudyError> {
     let text = read(path)?;
     let mut lines = Vec::new();
@@ -62,7 +63,8 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Study
     Ok(outages)
 }
 
-/// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU in the cluster.
+/// Reads a table of rates of random failures with the columns `gpu,per_year,age_years`, one line for each GPU in the
+/// cluster.
 ///
 /// # Errors
 /// Fails if the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error

@@ -12,7 +12,7 @@ use crate::job::{JobPool, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Records, StringRecord, Table, number, read};
 
-/// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrival times.
+/// Reads a table of jobs with the columns `duration_s,gpus`. The jobs have no arrival times.
 ///
 /// # Errors
 /// Fails if the file cannot be read or has no jobs, or if a line does not describe a job; the error then names the
@@ -64,8 +64,8 @@ impl Throughputs {
         Ok(throughputs)
     }
 
-    /// Returns the throughput of a kind of job on `gpus` GPUs. If the table has no value for this number, the
-    /// throughput is extrapolated in proportion to the number of GPUs from the largest smaller number in the table.
+    /// Returns the throughput, in steps per second, of a kind of job on `gpus` GPUs. If the table has no value for this
+    /// number of GPUs, the value for the largest smaller number is extrapolated in proportion to the number of GPUs.
     /// (Gavel's table ends at 8 GPUs and lists some kinds of job for only one GPU.) Returns `None` if the kind is
     /// unknown or its throughput is 0.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
@@ -80,7 +80,7 @@ fn kind_and_gpus(key: &str) -> Option<(&str, usize)> {
     Some((kind, gpus.parse().ok()?))
 }
 
-/// Number of fields in a line of a trace.
+/// Number of fields in a line of a Gavel trace.
 const FIELDS: usize = 7;
 
 /// Reads a Gavel trace. The fields are separated by tabs: the first is the kind of job, the fifth the number of steps,

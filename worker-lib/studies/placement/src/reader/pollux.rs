@@ -19,12 +19,12 @@ struct Step {
     synchronisation: f64,
 }
 
-/// Reads a workload: `time,application,num_replicas,batch_size`. `applications` is a folder that has a subfolder for
-/// each application, in which `validation-BATCH.csv` gives the number of training steps, and `scalability.csv` and
-/// `placements.csv` give measured step times. A job's duration is the number of steps times the step time, both at the
-/// job's batch size and on the number of GPUs that it asks for. The step time is the one measured at the nearest number
-/// of GPUs and at the nearest batch size per GPU; a batch larger than the largest measured one is divided into several
-/// smaller ones (gradient accumulation).
+/// Reads a workload from a table with the columns `time,application,num_replicas,batch_size`. `applications` is a
+/// folder that has a subfolder for each application, in which `validation-BATCH.csv` gives the number of training
+/// steps, and `scalability.csv` and `placements.csv` give measured step times. A job's duration is the number of steps
+/// times the step time, both at the job's batch size and on the number of GPUs that it asks for. The step time is the
+/// one measured at the nearest number of GPUs and at the nearest batch size per GPU; a batch larger than the largest
+/// measured one is divided into several smaller ones (gradient accumulation).
 ///
 /// # Errors
 /// Fails if a file cannot be read, or a line is invalid; the error then names the line.
@@ -72,7 +72,7 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
 fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -> Result<Job, StudyError> {
     let (seconds, synchronisation) = step_time(steps, gpus, batch as f64 / gpus as f64);
     let job = Job::new(arrival, gpus, iterations * seconds)?;
-    // All GPUs together do the computation of one step on a single GPU.
+    // The computation time of a step on a single GPU is the sum of the computation times on all GPUs.
     let computation = (seconds - synchronisation).max(f64::MIN_POSITIVE) * gpus as f64;
     let most = gpus.saturating_mul(MOST);
     job.with_scaling(Scaling { synchronisation: synchronisation / computation, least: 1, most })

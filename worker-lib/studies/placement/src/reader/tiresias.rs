@@ -7,7 +7,7 @@ use crate::job::sort_by_arrival;
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Reads the columns `num_gpu,submit_time,duration`, with times in seconds.
+/// Reads a table of jobs with the columns `num_gpu,submit_time,duration`; times are in seconds.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or if a line does not describe a job; the error then names the line.

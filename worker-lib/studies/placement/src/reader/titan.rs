@@ -48,7 +48,7 @@ impl Life {
             other => return Err(format!("event is {other:?}, expected DBE, OTB or an empty field")),
         }
         let insert = row.text(2);
-        // This line is a failure that did not end a stay.
+        // A line without an insert time is a failure that did not end a stay.
         if insert.is_empty() {
             return Ok(());
         }

@@ -14,9 +14,9 @@ pub struct GpuTime {
     pub overhead: f64,
     /// Time during which working GPUs were held by jobs that waited for the repair of another GPU.
     pub held: f64,
-    /// Failed GPUs.
+    /// Time during which GPUs were out of service after a failure.
     pub failed: f64,
-    /// GPUs without a job.
+    /// Time during which working GPUs were not held by any job.
     pub idle: f64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn checkpoints(work: f64, interval: f64) -> f64 {
 pub struct Outcome {
     /// Time at which the last job completed, or the end of the simulation (the horizon) if a job did not complete.
     pub makespan: f64,
-    /// Completion time of each job, from its arrival; `None` if the job had not completed at the horizon.
+    /// Completion time of each job, measured from its arrival; `None` if the job had not completed at the horizon.
     pub completion_times: Vec<Option<f64>>,
     /// Number of GPU failures.
     pub failures: u64,

@@ -16,11 +16,11 @@ use iswitch_study::StudyError;
 /// simulated time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation. Simulating this number takes between minutes
-/// and an hour.
+/// Maximum number of events and decisions of the placer in a simulation. A simulation with this many events takes from
+/// several minutes to an hour.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
-/// Event of a job or a GPU. The state passed with it is the state after the event.
+/// Event of a job or a GPU. An observer receives it together with the state after the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A job started on the GPUs that it holds in the given state.
@@ -49,7 +49,7 @@ pub type Observer<'o> = dyn FnMut(&State<'_>, Event) + Send + 'o;
 /// Progress of the current round of placements.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// Position in the queue.
+    /// Current position in the queue.
     at: usize,
     /// Number of GPUs that the job at the current position should get.
     size: usize,
@@ -87,8 +87,8 @@ pub struct Simulation<'a, 'o> {
 /// Runs a scenario to its end; `seed` determines the failures.
 ///
 /// # Errors
-/// Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or if the number of events
-/// and decisions exceeds [`EVENTS_MAX`].
+/// Fails if the placer makes an invalid decision or starts no job although all GPUs are free, or if the number of
+/// events and decisions exceeds [`EVENTS_MAX`].
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
@@ -244,7 +244,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Returns the next job of this round that can be placed.
+    /// Returns the next job of this round that can be placed, and the number of GPUs that it should get.
     fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };
         while let Some(job) = self.state.queue.get(round.at).copied().filter(|_| self.state.free > 0) {
@@ -372,7 +372,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Counts an event. Fails if more than [`EVENTS_MAX`] events have occurred.
+    /// Counts an event or a decision. Fails if their number exceeds [`EVENTS_MAX`].
     fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("number of events in the simulation until {} s", self.state.time);

@@ -1,4 +1,4 @@
-//! Tests of placement, in one program so that they are linked only once.
+//! Tests of placement, compiled into a single binary so that the dependencies are linked only once.
 
 mod placement;
 mod placement_agent;

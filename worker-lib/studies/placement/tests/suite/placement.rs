@@ -19,7 +19,7 @@ fn options() -> Options {
     Options { restart: 10.0, repair: 10.0, ..Options::default() }
 }
 
-/// Returns a scenario with a batch of jobs on one node and with outages given as `(gpu, begin, end)`.
+/// Returns a scenario with a batch of jobs on one node and with outages given as `(gpu, begin, end)`, in seconds.
 fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: Options) -> Scenario {
     let cluster = Cluster::uniform(1, gpus).unwrap();
     let outages: Vec<_> =
@@ -41,13 +41,13 @@ fn a_failure_costs_unsaved_work_and_a_restart() {
             .run(&scenario(gpus, &[job(0.0, 1, 100.0)], &[(0, 40.0, 55.0)], options), 1)
             .unwrap()
     };
-    // The GPU is repaired at 55, the restart ends at 65, and all work is done again.
+    // The GPU is repaired at 55 s, the restart ends at 65 s, and all work is repeated.
     let outcome = of(1, options());
     let want = GpuTime { useful: 100.0, lost: 40.0, overhead: 10.0, failed: 15.0, ..GpuTime::default() };
     assert_eq!((outcome.makespan, outcome.gpu_time), (165.0, want));
     assert_eq!((outcome.failures, outcome.hits, outcome.placements), (1, 1, 2));
-    // Checkpoints at 15 and 31 take a second each; the failure undoes 8 s of work. The remaining 70 s of work contain
-    // four more checkpoints.
+    // Checkpoints at 15 s and 31 s take a second each; the failure undoes 8 s of work. The remaining 70 s of work
+    // contain four more checkpoints.
     let checkpoint = Checkpoint::Periodic { interval: 15.0, cost: 1.0 };
     let outcome = of(1, Options { checkpoint, ..options() });
     let want = GpuTime { useful: 100.0, lost: 8.0, overhead: 16.0, failed: 15.0, ..GpuTime::default() };
@@ -62,7 +62,7 @@ fn a_failure_costs_unsaved_work_and_a_restart() {
 #[test]
 fn a_gang_stops_and_waits_as_a_whole() {
     let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
-    // GPU 1 fails at 40, and GPU 0 at 50, while the job waits; the job resumes at 70.
+    // GPU 1 fails at 40 s, and GPU 0 at 50 s, while the job waits; the job resumes at 70 s.
     let scenario = scenario(2, &[job(0.0, 2, 100.0)], &[(1, 40.0, 60.0), (0, 50.0, 70.0)], wait);
     let outcome = PolicySpec::FirstFit.run(&scenario, 1).unwrap();
     assert_eq!((outcome.makespan, outcome.failures, outcome.hits), (180.0, 2, 1));
@@ -101,7 +101,8 @@ fn jobs_on_more_nodes_than_necessary_are_slower() {
 #[test]
 fn least_attained_service_suspends_jobs_that_have_had_more_service() {
     let rules = Options { restart: 100.0, ..options() };
-    // The first job moves to the second queue at 3,250 s; after the second job's 1,000 s, it restarts.
+    // The first job moves to the second queue at 3,250 s. It restarts when the second job has completed its 1,000 s of
+    // work.
     let scenario = scenario(1, &[job(0.0, 1, 10_000.0), job(100.0, 1, 1000.0)], &[], rules);
     let outcome = PolicySpec::Las.run(&scenario, 1).unwrap();
     assert_eq!(outcome.completion_times, [Some(11_100.0), Some(4150.0)]);
@@ -205,8 +206,8 @@ fn mean(values: &[f64]) -> (f64, f64) {
 #[test]
 fn simulated_times_match_the_expected_time_formula() {
     let every = |seconds: f64| YEAR / seconds;
-    // The cases are one GPU with a repair time of 300 s, a gang on different GPUs whose failures cost only work, and
-    // the same gang with checkpoints.
+    // The cases are a job on one GPU with a repair time of 300 s, a job on three GPUs with unequal failure rates whose
+    // failures cost only the lost work, and the latter job with checkpoints.
     let wait =
         Options { restart: 0.0, repair: 300.0, after_failure: AfterFailure::WaitForRepair, ..options() };
     let at_once = Options { restart: 0.0, repair: 0.0, ..options() };
@@ -241,7 +242,8 @@ fn check(state: &State<'_>, event: Event) {
             Phase::Running(run) => {
                 assert!(state.job(*job).can_have(run.gpus.len()));
                 let works = |gpu: &usize| state.gpus[*gpu].failed_until.is_none();
-                // Each failure is reported separately, before the jobs that it stops, one by one.
+                // A failure is reported before the jobs that it stops, which are reported one by one. Until then, such
+                // a job counts as running on a failed GPU.
                 let stops = matches!(event, Event::Failure(_) | Event::Hit { .. });
                 assert!(run.gpus.iter().all(works) || stops, "{event:?}");
             }
@@ -287,7 +289,7 @@ fn any_options() -> impl Strategy<Value = Options> {
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let jobs = prop::collection::vec((0.0..5000.0_f64, 1..=6_usize, 1.0..4000.0_f64, any::<bool>()), 0..12);
     let rates = prop::collection::vec(prop_oneof![Just(0.0), 0.0..5000.0_f64], 6);
-    // Failures of the second node, of the whole cluster, and of a part that overlaps two nodes.
+    // Failure rates of the second node, of the whole cluster, and of two GPUs on different nodes.
     let domains = prop::collection::vec(prop_oneof![Just(0.0), 1.0..5000.0_f64], 3);
     (jobs, rates, domains, any_options()).prop_map(|(jobs, rates, domains, options)| {
         let mut jobs: Vec<_> = jobs

@@ -100,7 +100,7 @@ impl Scheduler {
         }
     }
 
-    /// Advances by a step: jobs work and complete, GPUs fail, are repaired and drain, and jobs arrive.
+    /// Advances by one step: jobs work and complete, GPUs fail, are repaired and drain, and jobs arrive.
     fn step(&mut self) {
         for job in self.jobs.iter_mut().filter(|job| !job.on.is_empty()) {
             job.running_for += STEP_S;

@@ -24,12 +24,12 @@ fn options() -> Options {
     Options { restart: 10.0, repair: 10.0, ..Options::default() }
 }
 
-/// Returns two racks, each of two nodes with two GPUs.
+/// Returns a cluster of two racks, each with two nodes of two GPUs.
 fn cluster() -> Cluster {
     Cluster::uniform(4, 2).unwrap().with_racks(2, 2).unwrap()
 }
 
-/// Returns a scenario on [`cluster`] with outages given as `(level, domain, begin, end)`.
+/// Returns a scenario on [`cluster`] with outages given as `(level, domain, begin, end)`, in seconds.
 fn scenario(jobs: &[Job], outages: &[(Level, usize, f64, f64)], options: Options) -> Scenario {
     let cluster = cluster();
     let domain = |(level, number, begin, end): &(Level, usize, f64, f64)| {
@@ -45,7 +45,7 @@ fn run(scenario: &Scenario) -> Outcome {
 
 #[test]
 fn a_node_failure_stops_each_of_its_jobs_once() {
-    // Node 0 has GPUs 0 and 1. The first job loses both at 40 and moves to node 2; the second keeps node 1.
+    // Node 0 has GPUs 0 and 1. The first job loses both at 40 s and moves to node 2; the second keeps node 1.
     let scenario =
         scenario(&[job(0.0, 2, 100.0), job(0.0, 2, 50.0)], &[(Level::Node, 0, 40.0, 60.0)], options());
     let outcome = run(&scenario);
@@ -59,11 +59,12 @@ fn a_node_failure_stops_each_of_its_jobs_once() {
 
 #[test]
 fn a_rack_failure_stops_all_jobs_of_the_rack() {
-    // Both jobs are in rack 0. At 40, the first moves to rack 1 and the second, which no longer fits, waits until 90.
+    // The first two jobs run in rack 0, which fails at 40 s and is repaired at 90 s.
     let jobs = [job(0.0, 3, 100.0), job(0.0, 1, 60.0), job(0.0, 3, 1000.0)];
     let outcome = run(&scenario(&jobs, &[(Level::Rack, 0, 40.0, 90.0)], options()));
     assert_eq!((outcome.failures, outcome.hits), (1, 2));
-    // The third job has GPUs 4 to 6, so only GPU 7 is free at 40: the queue is strict, so both jobs wait until 90.
+    // The third job holds GPUs 4 to 6, so only GPU 7 is free at 40 s. The queue is strict, so both stopped jobs wait
+    // until 90 s.
     assert_eq!(outcome.completion_times, [Some(200.0), Some(160.0), Some(1000.0)]);
     assert_eq!(outcome.gpu_time.failed, 4.0 * 50.0);
 }
@@ -73,14 +74,14 @@ fn a_gpu_works_again_when_the_last_of_its_domains_is_repaired() {
     let outages =
         [(Level::Node, 0, 10.0, 30.0), (Level::Rack, 0, 20.0, 50.0), (Level::Switch, 0, 25.0, 40.0)];
     let outcome = run(&scenario(&[job(0.0, 8, 100.0)], &outages, options()));
-    // All GPUs work again at 50; a restart takes 10 s.
+    // All GPUs work again at 50 s; a restart takes 10 s.
     assert_eq!((outcome.makespan, outcome.failures, outcome.hits), (160.0, 3, 1));
-    // Node 0 is failed for 40 s, node 1 for 30 s, and rack 1 for 15 s.
+    // The GPUs of node 0 are down for 40 s, those of node 1 for 30 s, and those of rack 1 for 15 s.
     assert_eq!(outcome.gpu_time.failed, 2.0 * 40.0 + 2.0 * 30.0 + 4.0 * 15.0);
     let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
     let outcome = run(&scenario(&[job(0.0, 8, 100.0)], &outages, wait));
     assert_eq!((outcome.makespan, outcome.placements), (160.0, 1));
-    // The job holds its working GPUs: six from 10 to 20, four from 20 to 25, and four from 40 to 50.
+    // The job holds its working GPUs: six from 10 s to 20 s, four from 20 s to 25 s, and four from 40 s to 50 s.
     assert_eq!(outcome.gpu_time.held, 60.0 + 20.0 + 40.0);
 }
 
@@ -89,9 +90,10 @@ fn spares_are_only_for_jobs_that_a_failure_has_stopped() {
     let jobs = [job(0.0, 4, 100.0), job(0.0, 4, 100.0)];
     let outages = [(Level::Node, 0, 40.0, 1040.0)];
     let of = |spares| run(&scenario(&jobs, &outages, Options { spares, ..options() })).completion_times;
-    // Without spares, the second job runs until 100, and then the first restarts.
+    // Without spares, the second job runs until 100 s, and then the first restarts.
     assert_eq!(of(0), [Some(210.0), Some(100.0)]);
-    // With four spares, the first job restarts on them at once. The second leaves four GPUs free until 1040.
+    // With four spares, the first job restarts on them at once. The second waits until 1,040 s, because it must leave
+    // four GPUs free.
     assert_eq!(of(4), [Some(150.0), Some(1140.0)]);
     let error = Scenario::new(
         cluster(),
@@ -116,12 +118,12 @@ fn larger_jobs_restart_more_slowly() {
 
 #[test]
 fn effective_training_time_excludes_the_wait_before_the_first_start_only() {
-    // The second job waits until 100 and is stopped at 120 by a failure of all GPUs until 150.
+    // The second job waits until 100 s and is stopped at 120 s by a failure of all GPUs, which lasts until 150 s.
     let jobs = [job(0.0, 8, 100.0), job(0.0, 8, 50.0)];
     let outcome = run(&scenario(&jobs, &[(Level::Switch, 0, 120.0, 150.0)], options()));
     assert_eq!(outcome.completion_times, [Some(100.0), Some(210.0)]);
     assert_eq!(outcome.ettr, Some(150.0 / 210.0));
-    // A job that is not complete at the end of the simulation counts with the work that it has done.
+    // A job that is incomplete at the end of the simulation contributes the work that it has completed.
     let cut = Options { horizon: 130.0, ..options() };
     let outcome = run(&scenario(&jobs[..1], &[(Level::Node, 0, 60.0, 70.0)], cut));
     assert_eq!(outcome.ettr, Some(50.0 / 130.0));
@@ -195,9 +197,9 @@ fn clairvoyant_placement_avoids_every_failure_that_it_can() {
     let jobs = vec![job(0.0, 1, 40.0), job(10.0, 1, 40.0)];
     let scenario = Scenario::new(cluster, jobs, failures, options()).unwrap();
     let outcome = simulate(&scenario, &mut Clairvoyant::new(&scenario, 1), 1).unwrap();
-    // The first job gets GPU 2, which never fails, and the second GPU 0, which fails next at 60.
+    // The first job gets GPU 2, which never fails, and the second gets GPU 0, which next fails at 60 s.
     assert_eq!((outcome.completion_times, outcome.hits), (vec![Some(40.0), Some(40.0)], 0));
-    // With first-fit, the first job is stopped at 5 on GPU 0 and at 30 on GPU 1.
+    // With first-fit, the first job is stopped at 5 s on GPU 0 and at 30 s on GPU 1.
     assert_eq!(run(&scenario).hits, 2);
 }
 
@@ -220,7 +222,7 @@ fn recorded_node_faults_are_read_and_replayed() {
     fs::write(&path, FAULTS).unwrap();
     let read = read_infinitehbd(&path).unwrap();
     // The overlapping faults of node a are one outage, and its fault without a duration lasts 1e-4 days. The fault of
-    // node c lasts until the end.
+    // node c lasts until the end of the period.
     let tick = 1e-4 * DAY;
     let a = vec![(DAY, 5.0 * DAY), (8.0 * DAY, 8.0 * DAY + tick)];
     let c = vec![(9.0 * DAY, 9.0 * DAY + tick)];

@@ -244,7 +244,8 @@ fn pollux_and_tiresias() {
         "name,time,application,num_replicas,batch_size\nnet-1,60,net,2,128\nnet-0,5,net,1,128\n",
     );
     let jobs = read_pollux(&path, &files.0.path().join("apps")).unwrap();
-    // A step takes 1.6 s on one GPU, in four parts of 32, and 0.9 s on two GPUs, with 64 each.
+    // A step takes 1.6 s on one GPU, which processes the batch in four parts of 32, and 0.9 s on two GPUs, each with a
+    // batch of 64.
     assert_eq!([jobs[0].duration(), jobs[1].duration()], [200.0 * 1.6, 200.0 * 0.9]);
     assert_eq!((jobs[1].arrival(), jobs[1].gpus()), (60.0, 2));
     let scaling = jobs[1].scaling().unwrap();

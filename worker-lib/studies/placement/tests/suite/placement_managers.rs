@@ -23,7 +23,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/managers").join(name)
 }
 
-/// Returns the decisions of a policy. `rates` are the failure rates of each node's GPUs, in failures per GPU and year.
+/// Returns the decisions of a policy. `rates` contains one failure rate for each node, in failures per GPU and year.
 fn advise(managed: &Managed, policy: PolicySpec, rates: &[f64]) -> Result<Advice, StudyError> {
     let (cluster, failures) = (managed.cluster()?, managed.failures(rates)?);
     // Without checkpoints, `saving` suspends jobs to save their work.
@@ -71,7 +71,7 @@ fn the_output_of_real_slurm_versions_is_read() {
         assert_eq!(jobs.collect::<Vec<_>>(), expected, "{version}");
         assert!(managed.jobs[0].running_for >= 8.0 && managed.jobs[0].running_for < 10.0, "{version}");
         assert_eq!(managed.left_out.iter().map(|(count, _)| count).sum::<usize>(), 2, "{version}");
-        // GPUs 3 of gpu1 and 2 and 3 of gpu2 are free; gpu3 drains.
+        // GPU 3 of gpu1 and GPUs 2 and 3 of gpu2 are free; gpu3 is draining.
         let advice = advise(&managed, PolicySpec::FirstFit, &[0.0; 3]).unwrap();
         assert_eq!(starts(&advice), ["6_1 gpu1:[3]", "6_2 gpu2:[2]", "6_3 gpu2:[3]"], "{version}");
     }
@@ -95,7 +95,7 @@ struct Job {
     gpus: usize,
     /// Remaining work, in steps.
     left: u32,
-    /// Nodes and GPUs.
+    /// Nodes on which the job runs, each with the indices of the job's GPUs; empty if the job waits.
     on: Vec<(usize, Vec<usize>)>,
     start: u64,
     restarts: u32,
@@ -116,7 +116,7 @@ impl Slurm {
         self.jobs.iter().flat_map(|job| &job.on).any(|(on, gpus)| *on == node && gpus.contains(&gpu))
     }
 
-    /// Advances by a step: jobs work and complete, nodes fail and are repaired, and jobs arrive.
+    /// Advances by one step: jobs work and complete, nodes fail and are repaired, and jobs arrive.
     fn step(&mut self) {
         self.time += STEP_S;
         for job in self.jobs.iter_mut().filter(|job| !job.on.is_empty()) {
@@ -348,11 +348,11 @@ fn rates_are_estimated_from_the_xids_of_the_hardware() {
     };
     let text = [
         line("2026-11-20T03:12:44+0000", "gpu1", "0000:3b:00", 79),
-        // The same GPU on the same day is the same failure.
+        // A second line about the same GPU on the same day belongs to the same failure.
         line("2026-11-20T03:12:45+0000", "gpu1", "0000:3b:00", 79),
         line("2026-11-20T09:00:00+0000", "gpu1", "0000:5e:00", 48),
         line("2026-11-21T03:12:44+0000", "gpu1", "0000:3b:00", 79),
-        // A fault of the program, and a line of another driver.
+        // An error caused by a program, and a line from another driver.
         line("2026-11-21T04:00:00+0000", "gpu2", "0000:3b:00", 31),
         "2026-11-21T04:00:00+0000 gpu2 kernel: eth0: link up\n".to_owned(),
     ];

@@ -51,12 +51,12 @@ impl Lane {
         self.decisions.idle()
     }
 
-    /// Returns the packets that were assigned a link in this slot, in order.
+    /// Returns the packets that were assigned a link in this slot, in the order of assignment.
     pub fn hops(&self) -> &[Hop] {
         &self.hops
     }
 
-    /// Begins a slot. `start` are the queues after arrivals; with `exits_first`, the intermediate state lacks the
+    /// Begins a slot. `start` contains the queues after arrivals; with `exits_first`, the intermediate state lacks the
     /// packets that leave in this slot.
     pub(crate) fn begin(&mut self, start: &Queues, exits_first: bool) {
         self.now.copy_from(start);
@@ -67,8 +67,8 @@ impl Lane {
         self.hops.clear();
     }
 
-    /// Proceeds to the next packet that has a choice between links, and that the random stream does not assign. Returns
-    /// whether there is one.
+    /// Proceeds to the next packet that needs a decision, and returns whether there is one. A packet with a single idle
+    /// link takes this link without a decision; any other packet takes a random idle link with probability `epsilon`.
     pub(crate) fn seek(&mut self, start: &Queues, epsilon: f64) -> bool {
         loop {
             self.pending = self.decisions.next(start);
@@ -87,7 +87,7 @@ impl Lane {
         }
     }
 
-    /// Assigns to the current packet the idle link at this position.
+    /// Assigns the idle link at `position` to the current packet.
     pub(crate) fn take(&mut self, position: usize) {
         let hop = self.decision().over(self.decisions.take(position));
         self.now.apply(hop);
@@ -134,8 +134,8 @@ impl<V: Value> Greedy<V> {
         self.value
     }
 
-    /// Routes a slot in each network. `starts` are the queues after arrivals. A packet takes a random link with
-    /// probability `epsilon`.
+    /// Routes the packets of one slot in each network. `starts` contains the queues of each network after arrivals. A
+    /// packet takes a random link with probability `epsilon`.
     pub fn route_all(&mut self, starts: &[Queues], epsilon: f64) {
         self.asked.clear();
         for (at, (lane, start)) in self.lanes.iter_mut().zip(starts).enumerate() {

@@ -118,8 +118,8 @@ impl Policy for PowerOfTwo {
 }
 
 /// DRILL(d, m): policy that chooses the best link among `d` random idle links and the `m` best links of the previous
-/// decision (Ghorbani et al., 2015). As there are no output queues here, links are compared by the lengths of the
-/// queues to which they lead. Each switch remembers its best links for each class separately.
+/// decision (Ghorbani et al., 2015). Switches have no output queues in this model, so links are compared by the lengths
+/// of the queues to which they lead. Each switch remembers its best links for each class separately.
 #[derive(Clone, Debug)]
 pub struct Drill {
     decisions: Decisions,
@@ -163,7 +163,8 @@ impl Policy for Drill {
             let still_idle = remembered.iter().filter(|link| idle.contains(link));
             candidates.extend(still_idle.map(|link| (0, *link)));
             candidates.iter_mut().for_each(|(len, link)| *len = behind(queues, decision, *link));
-            // The sort is stable, so of equal links, one that was sampled now is preferred.
+            // The sort is stable, so a newly sampled link is preferred to a remembered link that leads to an equally
+            // long queue.
             candidates.sort_by_key(|(len, _)| *len);
             let best = candidates[0].1;
             remembered.clear();
@@ -177,8 +178,8 @@ impl Policy for Drill {
     }
 }
 
-/// Policy in which each switch uses its links in round-robin order, regardless of queue lengths. Known as packet
-/// spraying or deterministic Valiant load balancing.
+/// Policy in which each switch uses its links in round-robin order, regardless of queue lengths. The policy is known as
+/// packet spraying or deterministic Valiant load balancing.
 #[derive(Clone, Debug)]
 pub struct Spray {
     decisions: Decisions,

@@ -22,7 +22,7 @@ pub struct MaxWeight {
 }
 
 impl MaxWeight {
-    /// Classes that still have packets without a link.
+    /// Creates the policy. `rng` determines the order of the links and breaks ties.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         let links = (0..shape.switches() as u16).collect();
         Self { rng, links, remaining: Vec::new(), classes: Vec::new() }

@@ -14,7 +14,8 @@ use iswitch_study::{StudyError, names};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Fill {
-    /// A random idle link. This rule reproduces the ratios between policies in the paper.
+    /// A random idle link. With this rule, the ratios between the results of the policies agree with those in the
+    /// paper.
     #[default]
     Random,
     /// The same rule that the policy uses for the heads of queues.
@@ -49,7 +50,7 @@ pub enum PolicySpec {
     /// Better of two random links: [`PowerOfTwo`].
     #[strum(to_string = "po2")]
     PowerOfTwo,
-    /// DRILL with the given number of samples and of remembered links: [`Drill`].
+    /// DRILL with the given numbers of samples and of remembered links: [`Drill`].
     #[strum(to_string = "drill:{0}:{1}")]
     Drill(usize, usize),
     /// Packet spraying: [`Spray`].

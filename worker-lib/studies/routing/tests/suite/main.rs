@@ -1,3 +1,3 @@
-//! Tests of packet routing, in one program so that they are linked only once.
+//! Tests of packet routing, compiled into a single binary so that the dependencies are linked only once.
 
 mod routing;

@@ -15,8 +15,9 @@ use iswitch_study::testing::{
 const DRAWS: u64 = 20;
 const TOLERANCE: f64 = 0.03;
 
-/// Results of the independent program, over 200 slots from an empty network and 20 draws of rates: packets before
-/// arrivals, and delay in slots.
+/// Number of switches, load, and results of the independent program for each policy: the mean number of packets before
+/// arrivals, and the delay in slots. The results are means over 20 draws of rates with 200 slots each, starting from an
+/// empty network.
 const MEASURED: [(usize, f64, Figures); 4] = [
     (16, 0.6, figures([(424.4, 3.764), (411.1, 3.677), (375.3, 3.444), (307.5, 3.002)])),
     (16, 0.7, figures([(591.6, 4.302), (546.1, 4.048), (473.9, 3.645), (367.5, 3.052)])),
@@ -168,7 +169,8 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
         let mut one = alone(config.clone(), &rates);
         run_to_the_end(&mut one);
         for other in over_a_switch::<RoutingStudy>(2, &config, &task(&rates)) {
-            // The workers add floats in another order, so the results differ by rounding.
+            // Two workers add floats in an order that differs from that of one worker, so the results differ by
+            // rounding errors.
             assert_eq!(other.history()[2].states, one.history()[2].states);
             assert!((other.history()[0].queued - one.history()[0].queued).abs() < 1e-12);
             let off = other.history()[1].queued / one.history()[1].queued - 1.0;

@@ -63,7 +63,7 @@ pub(crate) fn configurations(directories: &[PathBuf]) -> anyhow::Result<Vec<Conf
         for directory in found {
             let (run, settings) = read(directory)?;
             match configurations.iter_mut().find(|other| !settings.is_empty() && other.settings == settings) {
-                // A run that is named twice would narrow the interval.
+                // Count a run that is given twice only once. Otherwise, it would narrow the interval.
                 Some(same) if same.runs.iter().any(|other| other.directory == run.directory) => {}
                 Some(same) => same.runs.push(run),
                 None => configurations.push(Configuration { name: String::new(), runs: vec![run], settings }),
@@ -91,7 +91,7 @@ fn read(directory: PathBuf) -> anyhow::Result<(Run, Settings)> {
     let curve = curves::read(&directory)?;
     let path = directory.join(CONFIG_FILE);
     let mut settings = if path.exists() { ConfigFile::read(&path)?.to_map() } else { Settings::new() };
-    // TOML has no integers above 2^63 - 1, which are written as text.
+    // TOML cannot represent integers above 2^63 - 1, so larger seeds are written as strings.
     let seed = settings.get("seed").and_then(|seed| seed.trim_matches('"').parse().ok());
     settings.retain(|name, _| !IGNORED.contains(&name.as_str()));
     Ok((Run { directory, seed, curve }, settings))

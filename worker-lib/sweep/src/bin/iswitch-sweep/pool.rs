@@ -1,4 +1,4 @@
-//! Processes of the runs of a sweep, several at once.
+//! Pool of processes that train the runs of a sweep concurrently.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
@@ -22,7 +22,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) discards: bool,
     /// Locked file, which the run processes keep open so that the lock is held until they exit.
     pub(crate) lock: &'a File,
-    /// Flag that, once set, stops all runs at their next checkpoint.
+    /// Flag that, once set, makes all running runs save a checkpoint and exit, and prevents further runs from starting.
     pub(crate) stop: &'a AtomicBool,
 }
 
@@ -79,7 +79,7 @@ struct Running {
 impl Running {
     /// Signals the run to save a checkpoint and exit.
     fn ask_to_stop(&self) {
-        // The process id is that of a child that has not been waited for, so that it cannot denote another process.
+        // The child has not been waited for, so its process id cannot have been reused.
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             // The call fails only if the process has just ended.
             let _ = kill_process(pid, Signal::TERM);

@@ -53,7 +53,7 @@ pub(crate) struct Outcome {
     /// Mean return of the last 100 episodes.
     pub(crate) final_return: Option<f64>,
     pub(crate) solved: bool,
-    /// Duration of the last invocation.
+    /// Duration of the last invocation, in seconds.
     pub(crate) seconds: f64,
 }
 
@@ -117,7 +117,7 @@ impl Run {
 
     /// Returns the state of the run after its process has exited.
     pub(crate) fn state_after(&self, status: ExitStatus) -> State {
-        // The pool stops a run by this signal, and the run then ends by it.
+        // The pool stops a run with SIGTERM. The run saves its state and then terminates itself with the same signal.
         let is_stopped = status.signal() == Some(Signal::TERM.as_raw());
         match self.outcome() {
             _ if is_stopped => State::Unfinished,

@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns the figure of the learning curves, to which the curves have yet to be added.
+/// Returns a figure for the learning curves, which does not contain the curves themselves.
 fn figure(plan: &Plan) -> Figure {
     let (algorithm, seeds) = (plan.algorithm.to_uppercase(), plan.seeds.clone().count());
     Figure {

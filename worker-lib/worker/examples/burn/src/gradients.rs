@@ -4,7 +4,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-/// Returns the gradients as a vector (`[num_params]`). The gradient of a parameter that has none is zero.
+/// Returns the gradients as a vector (`[num_params]`). The elements of a parameter without a gradient are zero.
 pub fn to_vector<M: Module>(module: &M, gradients: &GradientsParams) -> Vec<f32> {
     let mut visitor = Gather { gradients, vector: Vec::with_capacity(module.num_params()) };
     module.visit(&mut visitor);

@@ -60,7 +60,7 @@ pub enum Submission {
 /// A difference between the weights of two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// Number of the aggregate after whose application the weights differ.
+    /// Number of the aggregate after which the weights differ.
     pub aggregate: Round,
     /// Id of the member that sent the first digest for that aggregate.
     pub member: u16,
@@ -113,7 +113,7 @@ pub struct AsyncProtocol {
     divergence: Option<Divergence>,
     /// Failure that has not been returned to the caller yet. Later sums are held back until then.
     failure: Option<Failure>,
-    /// Whether the caller has missed sums and has not taken a sum since. In this case, it may not have fetched the
+    /// Whether the caller has missed sums and has not taken a sum since. In this case, it might not have fetched the
     /// state from a peer yet.
     lacks_state: bool,
     counters: AsyncCounters,
@@ -381,8 +381,8 @@ impl AsyncProtocol {
         let has_initial_state = self.has_initial_state();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
-            // A member that has not fetched the learner's state yet must learn before which aggregate it now needs that
-            // state.
+            // If the caller has not fetched the learner's state yet, it must be notified of the aggregate before which
+            // it now needs that state.
             let has_state = membership.standing == Standing::Resumed || begins && has_initial_state;
             if !has_state || self.lacks_state {
                 self.miss(membership.start);
@@ -425,7 +425,7 @@ impl AsyncProtocol {
     /// Records that the caller lacks the sums before the aggregate `next`.
     fn miss(&mut self, next: Round) {
         if self.lacks_state {
-            // These sums follow a state that no peer may have any more.
+            // The sums that wait for the caller extend an older state, which perhaps no peer has any more.
             self.receiver.discard_ready();
         }
         self.lacks_state = true;
@@ -462,8 +462,8 @@ impl AsyncProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
-        // A late answer to a Join, perhaps with the epoch of a rack before the topmost switch has completed the job;
-        // this worker is already a member.
+        // This Ack answers a Join late, after this worker has become a member. Its epoch may be that of a rack before
+        // the topmost switch completed the job.
         let is_granted_early = ack.action == Action::Join && ack.status == Status::Success && !ack.formed;
         if ack.status == Status::Challenge || is_granted_early {
             return;
@@ -498,7 +498,7 @@ impl AsyncProtocol {
             (Status::StaleRound, Action::Help) => {
                 if self.receiver.lacks_before(ack.round) {
                     let next = self.receiver.latest_from(ack.round);
-                    // This member does not know the history before that aggregate.
+                    // This member does not know the history before the aggregate `next`.
                     let boot = ack.boot;
                     self.receiver.restart(now, next, 0, boot);
                     self.receiver.ask();
@@ -510,7 +510,8 @@ impl AsyncProtocol {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
-            // A late refusal of a Join that has been admitted since, such as a JobFull from before a lease expired.
+            // A late refusal of a Join that has been admitted since, such as a JobFull that the switch sent before
+            // another lease expired.
             (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }

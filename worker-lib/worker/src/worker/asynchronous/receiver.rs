@@ -139,8 +139,8 @@ impl Receiver {
         self.ready.len() < self.ready_max
     }
 
-    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. A member that receives no
-    /// results can learn only from this that it lags behind.
+    /// Records that the switch has begun an aggregate, which means that it has finished all earlier ones. For a member
+    /// that receives no results, this is the only sign that it lags behind.
     pub(super) fn note_begun(&mut self, aggregate: Round) {
         if self.finished.is_before(aggregate.previous()) {
             self.finished = aggregate.previous();
@@ -214,7 +214,8 @@ impl Receiver {
     pub(super) fn follow(&mut self) {
         self.collect();
         let is_overtaken = self.next.is_before(self.latest) && self.incoming_mut(self.next).remaining > 0;
-        // The request is repeated with each later aggregate, because the switch soon stops keeping this one.
+        // The request is repeated with each later aggregate, because the switch keeps the missing aggregate only for a
+        // short time.
         if is_overtaken && self.asked_at != self.latest {
             self.asked_at = self.latest;
             self.helps.clear();
@@ -226,8 +227,8 @@ impl Receiver {
         self.timer.deadline()
     }
 
-    /// After a silence, requests the next aggregate, because its results may have been lost (or it may not be finished
-    /// yet).
+    /// After a silence, requests the next aggregate, because its results may have been lost. It is also possible that
+    /// the switch has not finished that aggregate yet.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expire(now) {
             self.helps.clear();

@@ -48,7 +48,7 @@ pub(super) struct Sender {
 struct Progress {
     /// First segment that has never been sent.
     unsent: u32,
-    /// Number of segments sent that are neither confirmed nor reported missing.
+    /// Number of segments that were sent and are neither confirmed nor reported missing.
     in_flight: u32,
     /// Number of segments that wait to be retransmitted.
     resend: u32,
@@ -232,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// Writes as many segments that have never been sent as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;

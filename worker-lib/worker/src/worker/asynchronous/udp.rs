@@ -36,8 +36,8 @@ pub struct Admission {
 /// A worker that has joined an asynchronous job. Several threads may use it: for example, one submits vectors and
 /// another takes sums.
 ///
-/// A separate thread (the stage "GA", gradient aggregation, of the paper's pipeline) sends and receives. Dropping the
-/// worker leaves the job.
+/// A separate thread (the stage "GA", gradient aggregation, of the paper's pipeline) sends and receives. When dropped,
+/// the worker leaves the job.
 ///
 /// ```no_run
 /// use iswitch::JoinOptions;

@@ -27,7 +27,7 @@ async fn silent_connections_free_their_slots() {
     // The test's clock is virtual: it advances only while all tasks wait.
     assert!(began.elapsed() >= Duration::from_millis(FIRST_REQUEST_MS));
     for mut client in clients {
-        // The connection carries the server's settings, then it ends.
+        // The server sends its HTTP/2 settings and then closes the connection.
         client.read_to_end(&mut Vec::new()).await.unwrap();
     }
 }

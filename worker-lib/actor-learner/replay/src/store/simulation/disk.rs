@@ -240,7 +240,8 @@ impl SimulatedDisk {
         state.durable_names.insert(name.to_owned(), id);
     }
 
-    /// Changes bytes of a file directly, as a fault of the disk would. Has an effect at most once per file.
+    /// Changes bytes of a file directly, as a fault of the disk would, unless the file has already been damaged.
+    /// Returns whether it changed the file.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, change: impl Fn(&mut [u8])) -> bool {
         let mut state = lock(&self.0);
         let Some(id) = state.names.get(name).copied() else { return false };
@@ -386,7 +387,7 @@ impl WriteFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = lock(&self.disk.0);
         if let Err(error) = state.operate() {
-            // Some of the data may be durable nevertheless. The rest will never be durable.
+            // Although the sync fails, some of the data may be durable. The rest will never be durable.
             let is_partial = !state.is_crashed() && state.rng.random_bool(0.5);
             if let Some(content) = state.contents.get(&self.id).filter(|_| is_partial) {
                 let synced = content.synced..=content.bytes.len();

@@ -149,10 +149,10 @@ impl Model {
         }
     }
 
-    /// Checks restored tables against the guarantees, and continues from the restored state.
+    /// Checks a restored table against the guarantees, and then adopts its state as the expected state.
     ///
     /// # Errors
-    /// Returns the guarantee that is violated.
+    /// Returns a description of the guarantee that is violated.
     pub(super) fn check(&mut self, table: &Table, is_damage_reported: bool) -> Result<(), String> {
         let mut present: BTreeMap<u64, Item> = BTreeMap::new();
         for item in table.part(0, usize::MAX, u64::MAX).0 {

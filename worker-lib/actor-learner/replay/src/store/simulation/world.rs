@@ -68,7 +68,7 @@ pub(super) struct World {
 /// Runs the simulated world of a seed.
 ///
 /// # Errors
-/// Returns the guarantee that was violated.
+/// Returns a description of the guarantee that was violated.
 pub(super) fn run(seed: u64) -> Result<Summary, String> {
     let mut world = World::new(seed)?;
     for _ in 0..STEPS {
@@ -219,7 +219,7 @@ impl World {
     fn new_item(&mut self) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        // Some payloads are long enough to be a separate part of the write.
+        // Some payloads are so long that the journal writes them as a separate part.
         let len = if self.rng.random_bool(0.05) { 4_200 } else { self.rng.random_range(0..60) };
         let payload: Bytes = (0..len).map(|at: u64| (seq * 31 + at) as u8).collect();
         self.model.entries.insert(seq, Entry::new(payload, self.rng.random_range(0.0..9.0)));
@@ -283,7 +283,8 @@ impl World {
         self.pending.push((lsn, Acknowledgement::Removal(seqs)));
     }
 
-    /// Lets the journal write its queued records, and acknowledges those that are durable to the clients.
+    /// Lets the journal write its queued records, and sends the clients acknowledgements for the records that are
+    /// durable.
     fn pump(&mut self) {
         let failures = self.process.journal.failures();
         self.process.journal.write(&mut self.process.writer);

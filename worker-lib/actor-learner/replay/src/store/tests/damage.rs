@@ -185,8 +185,8 @@ fn files_in_format_1_are_read() {
 #[test]
 fn damage_to_files_in_format_1_is_reported() {
     let name = "journal-0000000000000001";
-    // In such a file, a table's name is stored only once. If it is damaged, the table's items are lost, and the file
-    // is kept.
+    // A file in format 1 stores the name of each table only once. If the name is damaged, the items of the table are
+    // lost, and the file is kept.
     for at in (48..JOURNAL_1.len()).filter(|at| is_near_a_frame(JOURNAL_1, *at) || at % 61 == 0) {
         let mut flipped = JOURNAL_1.to_vec();
         flipped[at] ^= 1 << (at % 8);
@@ -208,7 +208,7 @@ fn a_damaged_file_is_kept_under_another_name() {
     write_snapshot(&directory, first.next_number, &table, &mut Pace::new(&mut || {})).unwrap();
     assert_eq!(std::fs::read(folder.path().join("journal-0000000000000000.damaged")).unwrap(), bytes);
     assert_eq!(directory.kept_files(), 1);
-    // The file is not read again, and its number is not reused.
+    // The damaged file is not read again, and its number is not reused.
     let (table, second) = restored(&directory);
     assert_eq!((table.len(), second.damaged_files, second.next_number), (9, 0, 2));
     std::fs::remove_file(folder.path().join("snapshot-0000000000000001")).unwrap();

@@ -112,7 +112,7 @@ fn draws_follow_priorities() {
     let selector = Selector::Prioritized { exponent: 0.6 };
     let mut index = selector.index();
     let priorities: Vec<f64> = (1..=64).map(|rank| 1.0 / f64::from(rank)).collect();
-    // Change the priorities after insertion, in slots that were used before.
+    // Cover removals and changes of priorities as well.
     for slot in 0..80 {
         index.insert(slot, 5.0);
     }

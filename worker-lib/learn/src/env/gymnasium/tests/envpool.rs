@@ -9,7 +9,7 @@ fn has_ended((step, _): &Seen) -> bool {
     step.is_some_and(|step| step.terminated || step.truncated)
 }
 
-/// Steps all players together. The returned observations include those after resets.
+/// Steps all players together. Returns what each player has observed, including the observations after resets.
 fn play_together(all: &mut [Player], steps: usize) -> Vec<Vec<Seen>> {
     let mut seen: Vec<_> = all.iter_mut().map(|player| vec![player.reset()]).collect();
     for _ in 0..steps {
@@ -126,7 +126,7 @@ fn a_missing_package_is_named_with_the_command_that_installs_it() {
     let error = GymnasiumEnvironment::vector(CART_POLE, 1, &options).err().expect("the package is missing");
     let text = error.to_string();
     if text.contains("it ended") {
-        // There is no Python.
+        // Python is not installed.
         available::<()>(Err(error));
         return;
     }

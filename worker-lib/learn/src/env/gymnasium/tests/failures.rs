@@ -95,7 +95,7 @@ fn an_episode_that_always_crashes_is_truncated_and_others_continue() {
     let options = faulty(directory.path(), Duration::from_secs(60));
     let Some(mut all) = players_with("iswitch_faults:Always-v0", 2, &options) else { return };
     all.iter_mut().for_each(|player| drop(player.reset()));
-    // The second environment is two steps behind.
+    // The second environment stays two steps behind the first.
     (0..2).for_each(|_| drop(all[0].step()));
     let steps: Vec<_> = (0..3)
         .map(|_| {

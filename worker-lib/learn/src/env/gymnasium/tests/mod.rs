@@ -44,7 +44,7 @@ impl Player {
         self.seen(None)
     }
 
-    /// Applies `act` to the next action; the sequence of actions is the same for every player.
+    /// Calls `act` with the player's next action. All players take the same sequence of actions.
     fn with_action<T>(&self, act: impl FnOnce(Action<'_>) -> T) -> T {
         match self.env.spec().action {
             ActionSpec::Discrete { n } => act(Action::Discrete(self.acted * self.acted / 7 % n)),

@@ -13,7 +13,7 @@ const SHARE_MIN: f64 = 1e-3;
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     ports: usize,
-    /// Port that each row shows, ingress ports first. The numbers of egress ports follow those of ingress ports.
+    /// Port that each row shows, ingress ports first. Egress port `p` has the number `ports + p`.
     rows: Vec<usize>,
     /// Row that shows each port; `None` if the port is not recorded.
     row_of: Vec<Option<usize>>,

@@ -5,8 +5,8 @@ use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
 use super::runs::{PolicyRuns, Run};
 
-/// Colours of the lines, in the order of the lines. If there are more lines than colours, the colours are used again
-/// for dashed lines.
+/// Colours of the lines, in the order of the lines. If there are more lines than colours, the further lines are dashed
+/// and reuse the colours.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 /// Approximate maximum number of points in a line; more points would not be visible.

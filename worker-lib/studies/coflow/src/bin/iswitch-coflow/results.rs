@@ -46,8 +46,8 @@ pub(super) struct Summary {
     pub(super) bound_port: Mean,
     /// Lower bound on the mean job completion time under any policy, from a linear relaxation.
     pub(super) bound_relaxation: Mean,
-    /// Mean over draws of the policy's mean job completion time divided by that of the baseline; null if there is no
-    /// baseline.
+    /// Ratio of the policy's mean job completion time to that of the baseline in the same draw, averaged over draws;
+    /// null if there is no baseline.
     pub(super) jct_ratio: Option<Mean>,
 }
 

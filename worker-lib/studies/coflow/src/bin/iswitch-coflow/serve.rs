@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         eprintln!("{warning}");
     }
     let scheduler = Scheduler { source: Arc::new(source), fabric, seed: args.seed };
-    // Report a policy that cannot be built before any scheduler connects.
+    // Create an agent now, so that an error of the policy is reported before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
     match &args.socket {

@@ -1,4 +1,4 @@
-//! Policies that are named on the command line.
+//! Policies as named on the command line.
 
 use anyhow::{Context as _, bail};
 use iswitch_coflow::deepweave::agent::DeepWeave;
@@ -36,7 +36,7 @@ pub(super) enum PolicySource {
     },
     /// Search that starts from the order of JobSEBF and runs whenever jobs arrive.
     Lookahead {
-        /// Number of orders that the search tries for each job that has arrived.
+        /// Number of orders that the search tries for each job that has arrived since the previous decision.
         evaluations: u64,
     },
     /// Trained policy, optionally with a search.
@@ -45,7 +45,8 @@ pub(super) enum PolicySource {
         saved: Box<Saved>,
         /// Name of the policy: the last component of the path, with the number of evaluations if one is given.
         name: String,
-        /// Number of orders that the search tries for each job that has arrived; `None` if there is no search.
+        /// Number of orders that the search tries for each job that has arrived since the previous decision; `None` if
+        /// there is no search.
         evaluations: Option<u64>,
     },
 }
@@ -91,7 +92,7 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if the policy is a network that was trained under another model of rates than `rates`, or if
+    /// Returns a warning if the policy is a network that was trained under a model of rates other than `rates`, or if
     /// its model of rates is not known.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };

@@ -248,7 +248,8 @@ impl WorkloadArgs {
         Ok((jobs, fabric))
     }
 
-    /// Returns the described fabric, if there is one and it has the ports of the workload, and otherwise `plain`.
+    /// Returns `described` or, if it is absent, `plain`. Fails if both fabrics exist and differ in their number of
+    /// ports.
     fn checked(&self, described: Option<Fabric>, plain: Fabric) -> anyhow::Result<Fabric> {
         let Some(described) = described else { return Ok(plain) };
         if described.ports != plain.ports {
@@ -262,7 +263,7 @@ impl WorkloadArgs {
         self.source.trace.is_some() && self.source.dags.is_none() && self.jobs.is_none()
     }
 
-    /// Returns the jobs in a trace, each of which is a single coflow.
+    /// Creates fixed jobs from a trace. Each job is a single coflow.
     fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<JobDraws> {
         let is_batch = match self.interarrival {
             None => false,

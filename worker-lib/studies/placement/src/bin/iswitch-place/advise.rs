@@ -93,7 +93,7 @@ struct Report<'a> {
     left_out: Vec<LeftOut>,
 }
 
-/// Reason for which jobs were ignored, and their number.
+/// Reason why jobs were ignored, and the number of these jobs.
 #[derive(Serialize)]
 struct LeftOut {
     jobs: usize,

@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl Recorder {
-    /// Creates a recorder for the `most` GPUs of the scenario with the lowest ids.
+    /// Creates a recorder for at most `most` GPUs of the scenario: those with the lowest ids.
     pub(super) fn new(scenario: &Scenario, most: usize) -> Self {
         let gpus = scenario.cluster().gpus();
         Self { gpus, jobs: scenario.jobs().len(), rows: vec![Row::default(); gpus.min(most)], spans: 0 }

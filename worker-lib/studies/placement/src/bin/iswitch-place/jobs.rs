@@ -69,8 +69,8 @@ impl JobsArgs {
     /// Reads or generates the jobs.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, if a job needs more than `gpus` GPUs, if an option is out of range, or if no
-    /// jobs are left.
+    /// Fails if a file cannot be read, if a job needs more than `gpus` GPUs, if an option is out of range or does not
+    /// apply to the file, or if all jobs are excluded.
     pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
         let input = JobsInput {
             file: self.jobs.clone(),

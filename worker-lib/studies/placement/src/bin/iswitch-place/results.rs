@@ -54,11 +54,11 @@ pub(super) struct GpuHours {
     pub(super) lost: Mean,
     /// Hours spent on restarts and checkpoints.
     pub(super) overhead: Mean,
-    /// Hours of working GPUs that are held by jobs that wait for the repair of another GPU.
+    /// Hours during which working GPUs were held by jobs that waited for the repair of another GPU.
     pub(super) held: Mean,
-    /// Failed GPUs.
+    /// Hours during which GPUs were out of service after a failure.
     pub(super) failed: Mean,
-    /// GPUs without a job.
+    /// Hours during which working GPUs were not held by any job.
     pub(super) idle: Mean,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Summary {
     pub(super) gpu_hours: GpuHours,
     /// Share of all GPU-hours that was useful work.
     pub(super) utilisation: Mean,
-    /// Effective training time ratio; null if no job started in at least one of the draws.
+    /// Effective training time ratio; null if there is a draw in which no job started.
     pub(super) ettr: Option<Mean>,
     /// Effective training time ratio divided by that of the baseline; null without a baseline.
     pub(super) ettr_ratio: Option<Ratio>,

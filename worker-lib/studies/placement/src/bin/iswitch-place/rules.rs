@@ -135,7 +135,8 @@ impl CostArgs {
         }
     }
 
-    /// Returns the default options, but with these failure costs.
+    /// Returns the default options, except for the failure costs and the checkpoint setting, which the command line
+    /// determines.
     pub(super) fn options(&self) -> anyhow::Result<Options> {
         let checkpoint = self.checkpoint(self.checkpoint.unwrap_or(Saving::YoungDaly));
         let (restart, restart_per_gpu) = (self.restart, self.restart_per_gpu);

@@ -77,7 +77,7 @@ impl Measured {
     }
 }
 
-/// Number of starts and failures of a job.
+/// Time of the first start of a job, in seconds, and the numbers of its starts and of the failures that stopped it.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobRecord {
     started: Option<f64>,

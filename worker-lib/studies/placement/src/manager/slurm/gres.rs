@@ -24,7 +24,7 @@ struct Entry<'a> {
 /// Returns the number of GPUs in a list of resources. If `gpu_type` is given, only GPUs of that type are counted.
 ///
 /// # Errors
-/// Describes the entry that is invalid.
+/// Returns a description of the invalid entry.
 pub(super) fn total(text: &str, gpu_type: Option<&str>) -> Result<usize, String> {
     let entries = entries(text)?;
     // A request may state the total in addition to the number of each type: gres/gpu=4,gres/gpu:a100=4.
@@ -50,7 +50,7 @@ pub(super) fn types(text: &str) -> Vec<String> {
 /// Returns the GPUs of one node in an allocation. If `gpu_type` is given, only GPUs of that type are returned.
 ///
 /// # Errors
-/// Describes the entry that is invalid.
+/// Returns a description of the invalid entry.
 pub(super) fn held(text: &str, gpu_type: Option<&str>) -> Result<Held, String> {
     let mut held = Held::default();
     let mut is_listed = true;

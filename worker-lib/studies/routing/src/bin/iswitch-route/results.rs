@@ -40,7 +40,7 @@ pub(super) struct Load(pub(super) f64);
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The rates of a file determine the load, so there is no requested one.
+        // If the rates come from a file, they determine the load, and no load was requested.
         if self.0.is_nan() { Ok(()) } else { write!(f, "load {:.2}, ", self.0) }
     }
 }
