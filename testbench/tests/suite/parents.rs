@@ -66,7 +66,7 @@ fn a_root_pause_is_reported_and_costs_only_time() {
     // a lease.
     for (pause_ms, is_reported) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
         for kind in PortKind::ALL {
-            let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 500");
+            let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 750");
             job.wait_for_results();
             let (reported, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_reported);
             assert_eq!(job.root.traffic("expelled"), 0);

@@ -1,7 +1,7 @@
 //! Tests of workers that sum vectors of many lengths.
 
 use std::net::SocketAddrV4;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed, Val
 use iswitch::{AggregateError, AnyLengthWorker, ElementType, ElementTypes, JoinOptions};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
+use crate::meeting::Meeting;
 use crate::switches::restart_at;
 
 fn switch() -> EmbeddedSwitch {
@@ -86,7 +87,7 @@ fn workers_of_any_length_rejoin_a_restarted_switch() {
     let mut before = Some(switch());
     let address = before.as_ref().unwrap().address();
     // The barrier is passed when the workers have finished round 10, and again when the switch has restarted.
-    let barrier = Arc::new(Barrier::new(3));
+    let barrier = Arc::new(Meeting::new(3));
     let meeting = Arc::clone(&barrier);
     let workers = thread::spawn(move || {
         on_each(address, 2, move |rank, mut worker| {

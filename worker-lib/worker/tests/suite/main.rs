@@ -7,6 +7,7 @@ mod elements;
 mod group_delivery;
 mod groups;
 mod late_join;
+mod meeting;
 mod names;
 mod parts;
 mod pipeline;

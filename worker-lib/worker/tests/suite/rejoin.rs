@@ -1,14 +1,15 @@
 //! Workers rejoin after a restart of their switch, and every sum is exact.
 
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
 use iswitch::{GradientAggregator, JoinOptions, Worker};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
+use crate::meeting::Meeting;
 use crate::switches::restart_at;
 
 const LEN: u32 = 20_000;
@@ -73,7 +74,7 @@ fn switch_restarts_in_mid_round_change_no_sum() {
 fn a_restart_between_rounds_is_detected_in_the_next_round() {
     let switch = start();
     let address = switch.address();
-    let (before, after) = (Arc::new(Barrier::new(4)), Arc::new(Barrier::new(4)));
+    let (before, after) = (Arc::new(Meeting::new(4)), Arc::new(Meeting::new(4)));
     let workers: Vec<_> = (0..WORKERS)
         .map(|_| {
             let (before, after) = (Arc::clone(&before), Arc::clone(&after));

@@ -1,12 +1,13 @@
 //! Tests of one vector that is divided among several switches.
 
 use std::net::SocketAddrV4;
-use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
 use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, ShardedWorker};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
+
+use crate::meeting::{Meeting, repeat_stalled};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(30));
 
@@ -64,7 +65,7 @@ fn a_stalled_sharded_round_resumes_where_it_stopped() {
     let (_running, switches) = start(2);
     let mut options = JoinOptions { workers_timeout: SOON, ..JoinOptions::new(switches[0], 2, 10_000) };
     options.round_timeout = Some(Duration::from_millis(300));
-    let has_stalled = Barrier::new(2);
+    let has_stalled = Meeting::new(2);
     together(2, &options, &switches, |rank, mut worker| {
         for round in 0u16..3 {
             let vector = vec![f32::from(round * 10 + rank); 10_000];
@@ -75,7 +76,7 @@ fn a_stalled_sharded_round_resumes_where_it_stopped() {
                 assert!(matches!(error, AggregateError::WrongLength { .. }), "{error}");
             }
             has_stalled.wait();
-            let (_, sum) = worker.reduce(&vector).unwrap();
+            let sum = repeat_stalled(|| worker.reduce(&vector).map(|(_, sum)| sum.to_vec()));
             assert!(sum.iter().all(|x| *x == f32::from(round * 20 + 1)), "{}", sum[0]);
         }
     });
