@@ -1,5 +1,6 @@
 //! Tests of placement, in one program so that they are linked only once.
 
+mod external;
 mod placement;
 mod placement_agent;
 mod placement_domains;
