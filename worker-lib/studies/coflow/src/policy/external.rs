@@ -37,7 +37,7 @@
 //! priority first. With `look_again_s`, the program is asked again after this number of seconds if no coflow becomes
 //! ready or ends before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use strum::IntoEnumIterator as _;
@@ -154,7 +154,7 @@ impl ExternalPolicy {
             }
         };
         let coflows: Vec<_> = ready.iter().map(entry).collect();
-        let numbers: BTreeMap<usize, ()> = coflows.iter().map(|coflow| (coflow.job, ())).collect();
+        let numbers: BTreeSet<usize> = coflows.iter().map(|coflow| coflow.job).collect();
         let of_job = |job: usize| JobEntry {
             job,
             arrival_s: state.jobs[job].arrival,
@@ -163,13 +163,13 @@ impl ExternalPolicy {
             path_s: state.path_left(job),
             need_s: job_need(state, job, &mut self.loads),
         };
-        Request { time_s: state.time, coflows, jobs: numbers.into_keys().map(of_job).collect() }
+        Request { time_s: state.time, coflows, jobs: numbers.into_iter().map(of_job).collect() }
     }
 
     /// Checks an answer, and sorts `ready` as it asks.
     fn check(&mut self, answer: &Answer, ready: &mut Vec<usize>) -> Result<Sharing, StudyError> {
         let sharing = names::parse("sharing", &answer.sharing, Sharing::iter(), "")?;
-        if let Some(seconds) = answer.look_again_s.filter(|seconds| !(*seconds >= LOOK_AGAIN_MIN_S)) {
+        if let Some(seconds) = answer.look_again_s.filter(|seconds| *seconds < LOOK_AGAIN_MIN_S) {
             let expected = format!("a number of seconds of at least {LOOK_AGAIN_MIN_S}");
             return Err(StudyError::field("look_again_s", seconds, expected));
         }

@@ -135,8 +135,8 @@ impl Placer for ExternalPlacer {
 
     fn order(&mut self, _state: &State<'_>, queue: &mut [usize]) {
         // The jobs to start come first, in the order of the answer, so that no other job is considered before them.
-        let place = |job: &usize| self.starts.iter().position(|(other, _)| other == job);
-        queue.sort_by_key(|job| place(job).unwrap_or(usize::MAX));
+        let rank = |job: &usize| self.starts.iter().position(|(other, _)| other == job);
+        queue.sort_by_key(|job| rank(job).unwrap_or(usize::MAX));
     }
 
     fn size(&mut self, _state: &State<'_>, job: usize) -> usize {
@@ -226,7 +226,7 @@ type Checked = (Vec<usize>, Vec<(usize, Vec<usize>)>);
 
 /// Checks an answer, and that its suspensions and then its starts can be carried out in this state.
 fn check(state: &State<'_>, answer: &Answer) -> Result<Checked, StudyError> {
-    if let Some(seconds) = answer.look_again_s.filter(|seconds| !(*seconds >= LOOK_AGAIN_MIN_S)) {
+    if let Some(seconds) = answer.look_again_s.filter(|seconds| *seconds < LOOK_AGAIN_MIN_S) {
         let expected = format!("a number of seconds of at least {LOOK_AGAIN_MIN_S}");
         return Err(StudyError::field("look_again_s", seconds, expected));
     }
@@ -271,13 +271,11 @@ fn take(free: &mut [bool], gpus: &[i64], at: usize) -> Result<Vec<usize>, StudyE
     let mut picks = Vec::with_capacity(gpus.len());
     for (number, id) in gpus.iter().enumerate() {
         let known = usize::try_from(*id).ok().filter(|gpu| *gpu < free.len());
-        match known.filter(|gpu| std::mem::take(&mut free[*gpu])) {
-            Some(gpu) => picks.push(gpu),
-            None => {
-                let expected = format!("a GPU from 0 to {} that is free, each once", free.len() - 1);
-                return Err(StudyError::field(format!("start[{at}].gpus[{number}]"), id, expected));
-            }
-        }
+        let Some(gpu) = known.filter(|gpu| std::mem::take(&mut free[*gpu])) else {
+            let expected = format!("a GPU from 0 to {} that is free, each once", free.len() - 1);
+            return Err(StudyError::field(format!("start[{at}].gpus[{number}]"), id, expected));
+        };
+        picks.push(gpu);
     }
     Ok(picks)
 }
