@@ -1,6 +1,6 @@
 """External coflow policy: smallest effective bottleneck first (Varys).
 
-    iswitch coflow compare sebf job-sebf "mine=python3 sebf.py"
+    iswitch coflow compare sebf job-sebf "mine=python3 sebf.py" --jobs 50
 
 The coflow that needs the shortest time at its busiest port is sent first. With `need_s` of the coflow's job instead of
 `bottleneck_s`, the rule is that of job-sebf. docs/studies.md describes the requests and answers.
