@@ -36,7 +36,7 @@ pub const VERILATOR: [Waiver; 6] = [
     Waiver {
         code: "UNOPTFLAT",
         reason: "one `always` block assigns the outputs of a module and the inputs of its submodules; yosys finds no \
-                 loop at the level of bits",
+                 loop at the bit level",
     },
 ];
 

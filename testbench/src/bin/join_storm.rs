@@ -47,7 +47,7 @@ struct Cli {
     floats: u32,
     /// Send frames that are not for the switch in the turns without forged Joins
     ///
-    /// These frames have the same number and rate as the forged Joins.
+    /// As many of these frames are sent as forged Joins, and at the same rate.
     #[arg(long)]
     decoy: bool,
     /// Print the result as one line of JSON

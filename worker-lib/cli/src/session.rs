@@ -53,7 +53,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the session of a run that has already made the progress `at`. `loss_names` are the names of its losses.
+    /// Starts the session of a run whose progress so far is `at`. `loss_names` are the names of its losses.
     pub fn new(
         options: SessionOptions,
         run: &RunKind<'_>,

@@ -43,9 +43,9 @@ pub(crate) struct DoctorArgs {
     /// reports the problems in each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
-    /// Listen at this address and answer --peer requests from other machines
+    /// Listen on this address and answer --peer requests from other machines
     ///
-    /// The command runs no checks. It runs until it is interrupted.
+    /// The command then runs no checks, and continues until it is interrupted.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
     answer: Option<SocketAddrV4>,
     /// Network interface to check

@@ -34,7 +34,7 @@ fn send(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> u
     answers
 }
 
-/// Sends a Join of job 1000 + `number` from a distinct address, and returns the number of packets in the answer.
+/// Sends a Join for job 1000 + `number` from a distinct address, and returns the number of packets in the answer.
 fn forged_join(harness: &mut Harness, number: u32) -> usize {
     let bytes = control(1000 + number, 1, ControlBody::Join(join(2)));
     send(harness, &from(0x0b00_0000 + number, 999), Class::Control, &bytes)

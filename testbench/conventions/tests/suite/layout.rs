@@ -145,9 +145,13 @@ fn names_of_implemented_types_are_found() {
 /// This test does not run `cargo --locked`, which would detect an outdated lock file, because cargo would then need
 /// downloads that a new machine does not have.
 #[test]
-fn the_lock_file_of_the_example_lists_the_packages_it_uses() {
-    const EXAMPLE: &str = "worker-lib/worker/examples/burn";
-    let text = fs::read_to_string(root().join(EXAMPLE).join("Cargo.lock"))
+fn the_lock_files_of_the_examples_list_the_packages_they_use() {
+    check_lock_file("worker-lib/worker/examples/burn");
+    check_lock_file("worker-lib/studies/examples/policies");
+}
+
+fn check_lock_file(directory: &str) {
+    let text = fs::read_to_string(root().join(directory).join("Cargo.lock"))
         .expect("the example must have a lock file");
     let lock: toml::Table = toml::from_str(&text).expect("the lock file must be TOML");
     let packages = lock["package"].as_array().expect("the lock file must list packages").iter();
@@ -155,7 +159,7 @@ fn the_lock_file_of_the_example_lists_the_packages_it_uses() {
     let locked: BTreeSet<_> =
         own.map(|package| package["name"].as_str().expect("a package must have a name").to_owned()).collect();
 
-    let manifest = format!("{EXAMPLE}/Cargo.toml");
+    let manifest = format!("{directory}/Cargo.toml");
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path", &manifest]);
     let example: serde_json::Value =
@@ -174,5 +178,5 @@ fn the_lock_file_of_the_example_lists_the_packages_it_uses() {
         open.extend(below.map(|dependency| dependency.name.clone()));
         used.insert(name);
     }
-    assert_eq!(locked, used, "the lock file is out of date; run cargo update --workspace in {EXAMPLE}");
+    assert_eq!(locked, used, "the lock file is out of date; run cargo update --workspace in {directory}");
 }

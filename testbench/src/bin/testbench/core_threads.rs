@@ -108,7 +108,7 @@ impl Table {
 
     pub(crate) fn print(&self) {
         println!(
-            "\nBy number of threads; time per packet of one member in ns: median (minimum to maximum)\n"
+            "\nTime per packet in ns for one member, by number of threads: median (minimum to maximum)\n"
         );
         let mut table = Markdown::new([
             "threads",

@@ -208,7 +208,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return self._sum(staged, [], opts)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-        """Blocks until all ranks have entered the call. After the timeout, rank 0 names the ranks that have not.
+        """Blocks until all ranks have entered the call. If the timeout expires, the error on rank 0 names the ranks that have not.
 
         Raises:
             iswitch.TimedOutError: On rank 0; the message names the missing ranks.

@@ -112,7 +112,7 @@ class Algorithm:
 
     @property
     def directory(self) -> Path:
-        """Directory of the run: checkpoints, `config.toml`, `progress.csv` and TensorBoard's events."""
+        """Directory of the run; it contains the checkpoints, `config.toml`, `progress.csv` and the TensorBoard event files."""
         return self._directory
 
     @property

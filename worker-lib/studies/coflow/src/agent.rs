@@ -189,7 +189,7 @@ impl Agent {
             return Ok(time);
         }
         let expected =
-            format!("a number of seconds from {now}, the time of the request before, to {TIME_MAX_S:e}");
+            format!("a number of seconds from {now}, the time of the previous request, to {TIME_MAX_S:e}");
         Err(StudyError::field("time_s", time, expected))
     }
 

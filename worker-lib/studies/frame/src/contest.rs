@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -14,6 +15,7 @@ use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
 use iswitch_manual::{output, print_line};
 use serde::Serialize;
 
+use crate::external::External;
 use crate::files::write;
 use crate::table::Output;
 use crate::{Saved, Study};
@@ -36,8 +38,10 @@ pub struct ResultArgs {
 
 /// Short help of an argument that names a policy.
 pub const POLICY_HELP: &str = "Policy: its name, or the run directory of a training run";
+/// Short help of an argument that names a policy, which may be an external one.
+pub const ANY_POLICY_HELP: &str = "Policy: its name, a run directory, or NAME=COMMAND";
 /// Short help of an argument that names several policies.
-pub const POLICIES_HELP: &str = "Policies to compare: names, or run directories of training runs";
+pub const POLICIES_HELP: &str = "Policies to compare: names, run directories, or NAME=COMMAND";
 
 /// Policy as named on the command line.
 pub trait Contestant: Sized {
@@ -50,6 +54,11 @@ pub trait Contestant: Sized {
 
     /// Returns the name by which results refer to the policy.
     fn name(&self) -> String;
+
+    /// Returns the external policy, if it is one.
+    fn external_mut(&mut self) -> Option<&mut External> {
+        None
+    }
 }
 
 /// Reads the checkpoint in the run directory `text`. Returns `None` if `text` is not the path of a run directory.
@@ -136,6 +145,14 @@ impl<P: Contestant> Contest<P> {
         let names: Vec<_> = policies.iter().map(P::name).collect();
         check_names(&names)?;
         Ok(Self { policies, names })
+    }
+
+    /// Sets the time limit for the answers of external policies.
+    #[must_use]
+    pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
+        let external = self.policies.iter_mut().filter_map(P::external_mut);
+        external.for_each(|external| external.set_answer_timeout(timeout));
+        self
     }
 
     /// Returns all policies.

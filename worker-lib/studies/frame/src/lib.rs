@@ -15,11 +15,13 @@
 //! | [`files`] | atomic replacement of files |
 //! | [`train`] | the command `train` |
 //! | [`contest`] | policies on the command line, and their comparison on the same draws |
+//! | [`external`] | policies that run as separate programs |
 //! | [`environment`] | simulators that stop at each decision, for agents outside the project |
 
 pub mod contest;
 pub mod environment;
 pub mod error;
+pub mod external;
 pub mod files;
 pub mod names;
 pub mod saved;

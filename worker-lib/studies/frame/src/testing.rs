@@ -1,15 +1,17 @@
-//! Test support for the studies: checks of policy names, and training runs with a single worker or with several workers
-//! and an embedded switch.
+//! Test support for the studies: checks of policy names, runs of a study's program, and training runs with a single
+//! worker or with several workers and an embedded switch.
 
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
 use iswitch::{JoinOptions, Loopback, Worker};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
+use serde_json::Value as Json;
 
 use crate::{Record, Saved, Study, StudyError, Training};
 
@@ -25,6 +27,57 @@ where
         let parsed = policy.to_string().parse::<P>();
         assert_eq!(parsed.expect("the name is parsed"), policy);
     }
+}
+
+/// Runs a program and returns the results that it prints with `--json`: those of all policies of a comparison, without
+/// their names, or the single object of an evaluation.
+///
+/// # Panics
+/// Panics if the program fails or prints no JSON.
+pub fn results(program: &str, args: &[&str]) -> Vec<Json> {
+    let output = run(program, args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    let mut printed: Json = serde_json::from_slice(&output.stdout).expect("the program prints JSON");
+    let mut results = match printed.get_mut("results").map(Json::take) {
+        Some(Json::Array(results)) => results,
+        _ => vec![printed],
+    };
+    for result in &mut results {
+        result.as_object_mut().expect("a result is an object").remove("policy");
+    }
+    results
+}
+
+/// Runs a program that must fail, and returns its last line on standard error.
+///
+/// # Panics
+/// Panics if the program succeeds or reports no error.
+pub fn failure(program: &str, args: &[&str]) -> String {
+    let output = run(program, args);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {errors}");
+    errors.lines().last().expect("the program reports an error").to_owned()
+}
+
+fn run(program: &str, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().expect("the program starts")
+}
+
+/// Returns the command of the external policy in this file of `worker-lib/studies/examples/pipe`. Returns `None` if
+/// python3 is not installed, so that the test must be skipped.
+///
+/// # Panics
+/// Panics if python3 is not installed although no test may be skipped.
+pub fn python_example(test: &str, file: &str) -> Option<String> {
+    if Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../examples/pipe").join(file);
+        return Some(format!("exec python3 '{}'", path.display()));
+    }
+    let line = format!("SKIPPED {test}: python3 is not installed");
+    assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
+    eprintln!("{line}");
+    None
 }
 
 /// Creates a training run with a single worker.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `{"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 60}, "id": 7}` | `{"gpus": [4, 5], "id": 7}` |
 //! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] |
-//! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
+//! | `{"describe": true}` or `{"describe": GREETING}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
 //! In a request, `gpus` has one entry for each GPU in the cluster:
@@ -20,9 +20,10 @@
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
 //! An empty list of GPUs in an answer means that the job should not start now, either because too few GPUs are free or
-//! because the policy waits for other GPUs. The `id` of a request is optional and is returned unchanged. Between
-//! requests, the agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a
-//! job, its next request must report them as busy.
+//! because the policy waits for other GPUs. The greeting is that of an [external policy](super::policy::external): the
+//! agent can be the program of one. The `id` of a request is optional and is returned unchanged. Between requests, the
+//! agent keeps no state except the policy's random generator: once the scheduler has assigned GPUs to a job, its next
+//! request must report them as busy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -30,11 +31,13 @@ use serde_json::Value as Json;
 use super::decide::{Decisions, JobState};
 use super::failure::{RATE_MAX, YEAR};
 use super::policy::Placer;
+use super::policy::external::STUDY;
 use super::simulation::Scenario;
 use super::state::{Gpu, Phase, Run, State};
 use super::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
+use iswitch_study::external::Describe;
 
 /// Maximum length of the entry for one GPU in a request, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
@@ -48,7 +51,7 @@ struct Request {
     job: Option<JobEntry>,
     jobs: Option<Vec<JobState>>,
     #[serde(default)]
-    describe: bool,
+    describe: Describe,
     id: Option<Json>,
 }
 
@@ -181,8 +184,9 @@ impl Agent {
                 let answer = Answer { gpus, id: request.id };
                 Ok(serde_json::to_string(&answer).expect("numbers must be serializable"))
             }
-            (None, None) if request.describe => {
+            (None, None) if request.describe.is_asked() => {
                 let (gpus, nodes) = (self.cluster.gpus(), self.cluster.nodes().len());
+                request.describe.check(STUDY, &[("gpus", gpus), ("nodes", nodes)])?;
                 let description = Description { policy: &self.name, gpus, nodes };
                 Ok(serde_json::to_string(&description).expect("a name and numbers must be serializable"))
             }

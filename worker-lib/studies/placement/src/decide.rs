@@ -18,7 +18,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 const DURATION_S: f64 = 86_400.0;
 
 /// Job in a request. Times are in seconds.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobState {
     /// Name of the job, unique within a request.
@@ -31,7 +31,7 @@ pub struct JobState {
     #[serde(default)]
     pub done: f64,
     /// GPUs on which the job runs; empty if it waits.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<usize>,
     /// Time since the job started on the GPUs in `on`.
     #[serde(default)]
@@ -39,6 +39,10 @@ pub struct JobState {
     /// Number of starts, including the current one.
     #[serde(default)]
     pub starts: u32,
+    /// Time until the job completes if no GPU fails. Only for a job that runs; estimated from the other fields if
+    /// absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<f64>,
 }
 
 /// Start of a job, or its resumption after a suspension or failure.
@@ -72,6 +76,13 @@ impl JobState {
         let duration = match self.duration {
             Some(duration) => above_zero(name("duration"), duration, "seconds")?,
             None => DURATION_S.max(2.0 * (done + running)),
+        };
+        match self.left {
+            Some(left) if self.on.is_empty() => {
+                return Err(StudyError::field(name("left"), left, "no value, because the job does not run"));
+            }
+            Some(left) => at_least_zero(name("left"), left, "seconds")?,
+            None => 0.0,
         };
         if !self.on.is_empty() && self.on.len() != self.gpus {
             return Err(StudyError::field(name("on"), self.on.len(), format!("{} GPUs or none", self.gpus)));
@@ -157,7 +168,8 @@ fn prepare(state: &mut State<'_>, given: &[Given], jobs: &[JobState]) {
         let overhead = if state.progress[at].runs > 1 { state.restart(at) } else { 0.0 };
         let work = state.progress[at].left / speed;
         let begin = -job.running_for;
-        let end = (begin + overhead + work + checkpoints(work, interval) * cost).max(0.0);
+        let estimate = (begin + overhead + work + checkpoints(work, interval) * cost).max(0.0);
+        let end = job.left.unwrap_or(estimate);
         let gpus = job.on.clone();
         state.progress[at].phase = Phase::Running(Run { gpus, begin, overhead, speed, interval, cost, end });
     }

@@ -275,7 +275,7 @@ impl Failures {
 /// Checks a single outage of a cluster, without regard to other outages.
 ///
 /// # Errors
-/// Fails if the GPU is unknown, the outage begins before 0, or it does not end after it begins.
+/// Fails if the GPU is unknown, if the outage begins before time 0, or if its end is not later than its beginning.
 pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError> {
     cluster.check_gpu(outage.gpu)?;
     at_least_zero(format!("start of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;

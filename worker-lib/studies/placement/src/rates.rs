@@ -126,7 +126,7 @@ impl RatePool {
             all.years += cage.years;
         });
         if all.events == 0.0 {
-            let expected = format!("at least 1 in life histories longer than {} years", shrinkage.years_min);
+            let expected = format!("at least 1 for life histories longer than {} years", shrinkage.years_min);
             return Err(StudyError::field("number of failures of the GPUs", 0, expected));
         }
         let mut pool =
@@ -221,7 +221,7 @@ mod tests {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "number of failures of the GPUs is 0, expected at least 1 in life histories longer than 1 years"
+            "number of failures of the GPUs is 0, expected at least 1 for life histories longer than 1 years"
         );
     }
 

@@ -4,19 +4,22 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"queues": [[[n, ...], ...], ...], "slot": 7}` | `{"links": [[[c, ...], ...], ...], "slot": 7}` |
-//! | `{"describe": true}` | `{"policy": "jsq", "stages": 3, "switches": 16}` |
+//! | `{"describe": true}` or `{"describe": GREETING}` | `{"policy": "jsq", "stages": 3, "switches": 16}` |
 //! | anything else | `{"error": "..."}` |
 //!
 //! `queues[stage][switch][class]` is the length of a queue after the slot's arrivals. `links[stage][switch][link]` is
 //! the class of the packet that takes the link to switch `link` of the next stage, or null if the link is idle. `slot`
-//! is optional; if present, it is returned unchanged.
+//! is optional; if present, it is returned unchanged. The greeting is that of an [external
+//! policy](super::policy::external): the agent can be the program of one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::network::{Queues, Routing, Shape};
 use super::policy::Policy;
+use super::policy::external::{STUDY, check_len};
 use iswitch_study::StudyError;
+use iswitch_study::external::Describe;
 
 /// Maximum queue length that a request may contain, in packets.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
@@ -30,7 +33,7 @@ const REST_LEN_BYTES: usize = 4096;
 struct Request {
     queues: Option<Vec<Vec<Vec<u32>>>>,
     #[serde(default)]
-    describe: bool,
+    describe: Describe,
     slot: Option<Json>,
 }
 
@@ -82,10 +85,13 @@ impl Agent {
                 self.fill(&queues)?;
                 self.routing.clear();
                 self.policy.route(&self.queues, &mut self.routing);
+                self.policy.failure().map_or(Ok(()), Err)?;
                 let answer = Answer { links: self.links(), slot: request.slot };
                 Ok(serde_json::to_string(&answer).expect("the links can be written as JSON"))
             }
-            None if request.describe => {
+            None if request.describe.is_asked() => {
+                let fields = [("stages", shape.stages()), ("switches", shape.switches())];
+                request.describe.check(STUDY, &fields)?;
                 let (stages, switches) = (shape.stages(), shape.switches());
                 let description = Description { policy: &self.name, stages, switches };
                 Ok(serde_json::to_string(&description).expect("the description can be written as JSON"))
@@ -126,13 +132,6 @@ impl Agent {
     }
 }
 
-fn check_len(field: &str, len: usize, expected: usize, what: &str) -> Result<(), StudyError> {
-    if len == expected {
-        return Ok(());
-    }
-    Err(StudyError::field(format!("length of {field}"), len, format!("{expected} {what}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::policy::{Fill, PolicySpec};
@@ -149,6 +148,11 @@ mod tests {
         assert_eq!(agent().answer(line), r#"{"links":[[[null,1],[null,null]]],"slot":7}"#);
         let described = agent().answer(r#"{"describe": true}"#);
         assert_eq!(described, r#"{"policy":"jsq","stages":2,"switches":2}"#);
+        let greeting =
+            r#"{"describe": {"version": 1, "study": "routing", "seed": 3, "stages": 2, "switches": 2}}"#;
+        assert_eq!(agent().answer(greeting), described);
+        let other = agent().answer(&greeting.replace(r#""stages": 2"#, r#""stages": 3"#));
+        assert_eq!(other, r#"{"error":"describe.stages is 3, expected 2"}"#);
     }
 
     #[test]

@@ -159,7 +159,8 @@ pub type OnSlot<'a> = &'a mut dyn FnMut(u64, u64, &[u32]);
 /// Runs a policy for `slots` slots, starting from an empty network.
 ///
 /// # Errors
-/// Fails if the policy sends a packet that is not in its queue, or leaves a link idle while a packet waits for it.
+/// Fails if the policy fails, sends a packet that is not in its queue, or leaves a link idle while a packet waits for
+/// it.
 pub fn measure(
     policy: &mut dyn Policy,
     rates: &Rates,
@@ -180,6 +181,7 @@ pub fn measure(
         on_slot(before, queues.total(), drawn);
         routing.clear();
         policy.route(&queues, &mut routing);
+        policy.failure().map_or(Ok(()), Err)?;
         routing.check(&queues)?;
         end_slot(&mut queues, &routing);
         meter.end_slot(&routing);

@@ -167,7 +167,7 @@ impl RoutingStudy {
         }
     }
 
-    /// Counts arrivals at the network itself and estimates its arrival rates (equation 4 of the paper).
+    /// Counts the arrivals that enter the network from outside, and estimates the arrival rates (equation 4 of the paper).
     fn observe(&mut self, step: &mut Step<'_>) -> Result<Rates, StudyError> {
         let (config, environments) = (step.config, step.config.environments);
         let State { arrived, observed_slots, .. } = &mut self.state;

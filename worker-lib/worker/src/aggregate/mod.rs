@@ -195,7 +195,7 @@ impl From<std::io::Error> for AggregateError {
     }
 }
 
-/// Counters of an aggregator, counted from its creation.
+/// Counters of an aggregator since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregatorStats {
     /// Number of completed rounds.

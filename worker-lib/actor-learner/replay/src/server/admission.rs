@@ -77,8 +77,8 @@ impl Admission {
             }
             let used = admission.memory_bytes.saturating_sub(admission.memory.available_permits() as u64);
             Err(Status::resource_exhausted(format!(
-                "requests take {used} of {} bytes of memory, and {bytes} more bytes did not become free within \
-                 {RECEIVE_WAIT_MS} ms",
+                "requests hold {used} of {} bytes of memory, and the {bytes} bytes needed for this request were not \
+                 available within {RECEIVE_WAIT_MS} ms",
                 admission.memory_bytes
             )))
         })

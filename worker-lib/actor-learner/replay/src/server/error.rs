@@ -104,8 +104,8 @@ pub enum ShardError {
     },
     /// No memory is left for another response, because readers receive their responses too slowly.
     #[error(
-        "responses being sent take {sending} of {most} bytes of memory, and {asked} more bytes did not become free \
-         within {wait_ms} ms: the readers are too slow"
+        "responses being sent hold {sending} of {most} bytes of memory, and the {asked} bytes needed for this response \
+         were not available within {wait_ms} ms: the readers are too slow"
     )]
     Sending {
         /// Memory of responses being sent, in bytes.

@@ -131,7 +131,7 @@ async fn unread_responses_hold_back_other_responses() {
     let part = shard.sample("t", 1, SOON).await.unwrap();
     let error = shard.sample("t", 1, SOON).await.unwrap_err();
     assert_eq!(error.code(), tonic::Code::ResourceExhausted);
-    assert!(error.to_string().starts_with("responses being sent take 1048576 of 1310720 bytes"), "{error}");
+    assert!(error.to_string().starts_with("responses being sent hold 1048576 of 1310720 bytes"), "{error}");
     drop(part);
     shard.sample("t", 1, SOON).await.unwrap();
 }

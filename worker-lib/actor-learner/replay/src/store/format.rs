@@ -102,8 +102,8 @@ impl Header {
         if self.format == 1 { FRAME_BYTES_1 } else { FRAME_BYTES }
     }
 
-    /// Parses the frame at the beginning of `bytes`, which is at `offset` in the file. In format 1, the returned length
-    /// may be damaged.
+    /// Parses the frame at the beginning of `bytes`; `offset` is the position of `bytes` in the file. In format 1, the
+    /// length in the returned frame may be corrupt.
     pub(super) fn frame(self, bytes: &[u8], offset: u64) -> Option<Frame> {
         if !bytes.starts_with(&RECORD_MAGIC) {
             return None;

@@ -24,7 +24,7 @@ class RoutingEnv(StudyEnv):
             default.
         slots: Number of slots of an episode, which begins with an empty network.
         rates_file: CSV file of arrival rates in packets per slot, with a line for each switch of the first stage. By
-            default, each draw draws rates uniformly and rescales them to the load.
+            default, the rates of each draw are sampled uniformly and rescaled to the load.
         rates_draw: Draw whose rates all episodes have; by default, each draw has its own.
         fill: Link of packets behind the head of a queue under the rules jsq, po2 and drill: "random" or "rule".
         invalid: "replace" to replace an action that is not valid with the next valid row, or "error".

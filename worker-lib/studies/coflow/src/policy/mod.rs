@@ -2,6 +2,7 @@
 
 mod aalo;
 mod by_key;
+pub mod external;
 mod primal_dual;
 mod shafiee_ghaderi;
 mod spec;
@@ -14,6 +15,7 @@ pub use shafiee_ghaderi::ShafieeGhaderi;
 pub use spec::PolicySpec;
 
 use super::simulation::State;
+use iswitch_study::StudyError;
 
 /// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three rules
 /// have the same effect.
@@ -47,6 +49,12 @@ pub trait Policy: Send {
     /// or ended by then; `rates` are the current rates of the coflows. Returns `None` if the policy need not be
     /// consulted before such an event.
     fn look_again(&mut self, _state: &State<'_>, _rates: &[(usize, f64)]) -> Option<f64> {
+        None
+    }
+
+    /// Returns the error for which the latest call of [`Self::prioritise`] could not order the coflows; the run fails
+    /// with this error. Returns `None` for a policy that never fails.
+    fn failure(&mut self) -> Option<StudyError> {
         None
     }
 }

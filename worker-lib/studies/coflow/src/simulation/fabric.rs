@@ -124,6 +124,17 @@ impl Fabric {
         pair.into_iter().filter(|link| *link != NONE).map(|link| link as usize)
     }
 
+    /// Returns the rack of a port, or `None` if it has none.
+    pub fn rack_of(&self, port: usize) -> Option<usize> {
+        Some(self.rack(port)).filter(|rack| *rack != NONE).map(|rack| rack as usize)
+    }
+
+    /// Returns the link that the flows of a resource that is a port use if they leave or enter the rack, or `None` if
+    /// no such link can limit them.
+    pub fn link_of(&self, resource: usize) -> Option<usize> {
+        Some(self.link(resource)).filter(|link| *link != NONE).map(|link| link as usize)
+    }
+
     /// Returns the resources that a coflow uses, in ascending order, and the number of its bytes at each of them.
     pub fn loads<'a>(&self, coflow: &'a Coflow) -> Cow<'a, [(usize, f64)]> {
         let links = self.resources() - 2 * self.ports;

@@ -146,6 +146,15 @@ impl<'a> State<'a> {
         of_sending.chain(rest.iter().map(move |(port, load)| (*port, load * left)))
     }
 
+    /// Returns the incomplete flows of a coflow that is ready: for each flow its ingress port, its egress port and its
+    /// remaining bytes, sorted by ingress port. Returns an empty list if the coflow is not ready or is fully sent.
+    pub fn flows_left(&self, stage: usize) -> Vec<(usize, usize, f64)> {
+        let Some(sending) = &self.sendings[stage] else { return Vec::new() };
+        let flows = sending.flows_left().into_iter();
+        let (ports, bytes) = (self.fabric.ports, self.fabric.capacity);
+        flows.map(|(from, to, seconds)| (from, to - ports, seconds * bytes)).collect()
+    }
+
     /// Adds to `shares` (`[ports]`) the share of each resource's capacity that a coflow uses at the start of the
     /// current interval.
     pub fn add_port_shares(&self, stage: usize, shares: &mut [f64]) {
@@ -204,8 +213,8 @@ pub struct Outcome {
 /// Simulates jobs, which must be sorted by arrival, until all are complete.
 ///
 /// # Errors
-/// Fails if the jobs are not sorted, or if a coflow was created for a fabric whose number of ports differs from that of
-/// `fabric`.
+/// Fails if the jobs are not sorted, if a coflow was created for a fabric whose number of ports differs from that of
+/// `fabric`, or if the policy fails.
 pub fn simulate(
     jobs: &[Job],
     fabric: &Fabric,
@@ -217,6 +226,7 @@ pub fn simulate(
     run.arrive();
     while run.open > 0 {
         run.allocate(policy);
+        policy.failure().map_or(Ok(()), Err)?;
         let look_again = policy.look_again(&run.state, &run.rates).unwrap_or(f64::INFINITY);
         let step = run.next_event(look_again);
         debug_assert!(

@@ -197,6 +197,18 @@ impl Sending {
         &self.ports
     }
 
+    /// Returns the incomplete flows: for each flow the resources that are its ingress and its egress port, and its
+    /// remaining time in seconds at the fabric's capacity.
+    pub(super) fn flows_left(&self) -> Vec<(usize, usize, f64)> {
+        let mut flows = Vec::new();
+        self.table.for_each(|from, to, left| {
+            if left > 0.0 {
+                flows.push((self.ports[from] as usize, self.ports[to] as usize, left * self.scale));
+            }
+        });
+        flows
+    }
+
     /// Returns the rate of each flow, in the order of the table, as a multiple of the fabric's capacity.
     pub(crate) fn flow_rates(&self) -> Vec<f64> {
         let links = self.table.links().map(|links| &**links);

@@ -312,7 +312,7 @@ fn invalid_requests_are_refused_by_field() {
     check_refusals([
         (
             json!({"rates": true, "time_s": 4}),
-            "time_s is 4, expected a number of seconds from 5, the time of the request before, to 1e12",
+            "time_s is 4, expected a number of seconds from 5, the time of the previous request, to 1e12",
         ),
         (
             json!({"remove": "a", "finished": []}),

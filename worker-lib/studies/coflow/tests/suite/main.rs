@@ -4,6 +4,7 @@ mod agent;
 mod by_hand;
 mod coflow;
 mod coflow_learning;
+mod external;
 mod flow_level;
 mod racks;
 mod reference;

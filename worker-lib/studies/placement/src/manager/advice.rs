@@ -98,6 +98,7 @@ impl ManagedJob {
             on,
             running_for: self.running_for,
             starts: self.starts,
+            left: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod best_of;
 mod clairvoyant;
 mod domains;
+pub mod external;
 mod las;
 mod oracle;
 mod order;
@@ -23,6 +24,7 @@ pub use saving::Saving;
 pub use spec::PolicySpec;
 
 use super::state::State;
+use iswitch_study::StudyError;
 
 /// Placement policy: orders the queue and assigns GPUs after every event in the cluster. The simulation calls the
 /// methods in the order in which they appear here.
@@ -46,6 +48,12 @@ pub trait Placer: Send {
     /// Returns the number of seconds after which the placer decides again even if no event occurs until then. Returns
     /// `None` if the placer decides only after events.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Returns the error for which the placer could not make the latest decision; the run fails with this error. The
+    /// simulation asks after each decision. Returns `None` for a placer that never fails.
+    fn failure(&mut self) -> Option<StudyError> {
         None
     }
 }

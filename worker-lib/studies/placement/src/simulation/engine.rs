@@ -87,8 +87,8 @@ pub struct Simulation<'a, 'o> {
 /// Runs a scenario to its end; `seed` determines the failures.
 ///
 /// # Errors
-/// Fails if the placer makes an invalid decision or starts no job although all GPUs are free, or if the number of
-/// events and decisions exceeds [`EVENTS_MAX`].
+/// Fails if the placer fails, makes an invalid decision or starts no job although all GPUs are free, or if the number
+/// of events and decisions exceeds [`EVENTS_MAX`].
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
@@ -175,6 +175,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     pub fn place(&mut self, placer: &mut dyn Placer, (job, size): (usize, usize)) -> Result<(), StudyError> {
         let mut picks = Vec::with_capacity(size);
         placer.place(&self.state, job, size, &mut picks);
+        check_failure(placer)?;
         if picks.is_empty() {
             self.pass();
             return Ok(());
@@ -253,6 +254,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
                 return Err(StudyError::field("job in the queue", job, "a waiting job"));
             }
             round.size = placer.size(&self.state, job);
+            check_failure(placer)?;
             if round.size == 0 {
                 round.at += 1;
                 continue;
@@ -312,6 +314,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         }
         let mut suspended = Vec::new();
         placer.suspend(&self.state, &mut suspended);
+        check_failure(placer)?;
         for job in suspended {
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Running(_))) {
                 return Err(StudyError::field("job to suspend", job, "a running job"));
@@ -325,6 +328,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         // Job numbers are in order of arrival, so a stopped job returns to its former position.
         queue.sort_unstable();
         placer.order(&self.state, &mut queue);
+        check_failure(placer)?;
         self.state.queue = queue;
         self.round = Some(Round { at: 0, size: 0, promised: None });
         Ok(())
@@ -411,6 +415,10 @@ impl<'a, 'o> Simulation<'a, 'o> {
             ettr,
         }
     }
+}
+
+fn check_failure(placer: &mut dyn Placer) -> Result<(), StudyError> {
+    placer.failure().map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

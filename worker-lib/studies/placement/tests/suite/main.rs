@@ -1,5 +1,6 @@
 //! Tests of placement, compiled into a single binary so that the dependencies are linked only once.
 
+mod external;
 mod placement;
 mod placement_agent;
 mod placement_domains;

@@ -1,6 +1,7 @@
 //! Routing policies, which assign packets to links.
 
 mod colouring;
+pub mod external;
 mod greedy;
 mod heuristics;
 mod maxweight;
@@ -13,12 +14,19 @@ pub use maxweight::MaxWeight;
 pub use spec::{Fill, PolicySpec};
 
 use super::network::{Decision, Decisions, Queues, Routing};
+use iswitch_study::StudyError;
 
 /// Policy that routes the packets of a network, slot by slot.
 pub trait Policy: Send {
     /// Assigns links to the packets in `queues`, which are the queues after the arrivals of a slot. All links of
     /// `routing` must be idle before the call, and the result must pass [`Routing::check`].
     fn route(&mut self, queues: &Queues, routing: &mut Routing);
+
+    /// Returns the error for which the latest call of [`Self::route`] could not route the packets; the run fails with
+    /// this error. Returns `None` for a policy that never fails.
+    fn failure(&mut self) -> Option<StudyError> {
+        None
+    }
 }
 
 /// Calls `choose` for each packet that needs a link, and assigns the idle link at the returned position to it.

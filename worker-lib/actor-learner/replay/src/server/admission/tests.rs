@@ -64,7 +64,8 @@ fn a_request_without_available_memory_is_refused_with_the_reason() {
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
     assert_eq!(
         status.message(),
-        "requests take 20000 of 50000 bytes of memory, and 40000 more bytes did not become free within 30000 ms"
+        "requests hold 20000 of 50000 bytes of memory, and the 40000 bytes needed for this request were not available \
+         within 30000 ms"
     );
     drop(all);
     let (admitted, _share) = admission.admit(body(vec![message(40_000)]));

@@ -216,7 +216,7 @@ fn unknown_or_unsupported_environments_give_one_line_errors() {
     };
     let error = error_of("CartPool-v1");
     assert!(
-        error.starts_with("unknown environment \"CartPool-v1\": it is not built in (CartPole-v1, "),
+        error.starts_with("unknown environment \"CartPool-v1\": the built-in environments are CartPole-v1, "),
         "{error}"
     );
     assert!(error.contains("doesn't exist") && !error.contains('\n'), "{error}");

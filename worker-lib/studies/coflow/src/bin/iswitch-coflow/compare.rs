@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use iswitch_coflow::policy::PolicySpec;
 use iswitch_study::contest::{Contest, POLICIES_HELP};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 
 use super::output::OutputArgs;
 use super::results::Summary;
@@ -24,7 +25,7 @@ pub(crate) struct CompareArgs {
         value_name = "POLICY",
         default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
         help = POLICIES_HELP,
-        long_help = format!("Policies to compare: {POLICIES}")
+        long_help = format!("Policies to compare: {POLICIES}; or {EXTERNAL_HELP}")
     )]
     policies: Vec<String>,
     #[command(flatten)]
@@ -36,12 +37,14 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     #[command(flatten)]
+    external: ExternalArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Runs and compares several policies.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let contest = Contest::new(&args.policies)?;
+    let contest = Contest::new(&args.policies)?.with_answer_timeout(args.external.answer_timeout());
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;

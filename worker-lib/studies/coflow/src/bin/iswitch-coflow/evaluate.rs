@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_study::contest::{Contest, POLICY_HELP};
+use iswitch_study::contest::{ANY_POLICY_HELP, Contest};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 
 use super::output::OutputArgs;
 use super::results::{Summary, TimesSummary};
@@ -15,17 +16,19 @@ use iswitch_manual::print_line;
 /// Arguments of `iswitch coflow evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = ANY_POLICY_HELP, long_help = format!("Policy: {POLICIES}; or {EXTERNAL_HELP}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,
+    #[command(flatten)]
+    external: ExternalArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Evaluates a policy on one or more draws of jobs.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let contest = Contest::of_one(&args.policy)?;
+    let contest = Contest::of_one(&args.policy)?.with_answer_timeout(args.external.answer_timeout());
     let workload = args.workload.load()?;
     let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);

@@ -11,6 +11,7 @@ use iswitch_coflow::StudyError;
 use iswitch_coflow::agent::{Agent, MakePolicy, REQUEST_LEN_MAX_BYTES};
 use iswitch_coflow::simulation::Fabric;
 use iswitch_study::contest::{Contestant as _, POLICY_HELP};
+use iswitch_study::external;
 
 use super::source::{POLICIES, PolicySource};
 use super::workload::{FabricArgs, describe};
@@ -47,6 +48,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let fabric = args.fabric.load()?;
     let source = PolicySource::parse(&args.policy)?;
+    external::refuse(source.external(), "iswitch coflow serve")?;
     if let PolicySource::LocalSearch { .. } = source {
         bail!("policy is {}, expected a policy that does not need all jobs in advance", args.policy);
     }

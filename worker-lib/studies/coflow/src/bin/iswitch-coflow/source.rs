@@ -4,12 +4,14 @@ use anyhow::{Context as _, bail};
 use iswitch_coflow::deepweave::agent::DeepWeave;
 use iswitch_coflow::deepweave::lookahead::Lookahead;
 use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved};
+use iswitch_coflow::policy::external::ExternalPolicy;
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::search::{Search, StaticPriorities};
 use iswitch_coflow::simulation::{Fabric, Rates};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
+use iswitch_study::external::External;
 
 /// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, \
@@ -49,6 +51,8 @@ pub(super) enum PolicySource {
         /// there is no search.
         evaluations: Option<u64>,
     },
+    /// Policy that is a program.
+    External(External),
 }
 
 impl Contestant for PolicySource {
@@ -56,28 +60,25 @@ impl Contestant for PolicySource {
         if let Some(saved) = saved::<DeepWeaveStudy>(text)? {
             return Ok(Self::Saved { saved: Box::new(saved), name: directory_name(text), evaluations: None });
         }
-        let Some((name, number)) = text.rsplit_once(':') else {
+        if let Some((directory, _)) = text.rsplit_once(':')
+            && let Some(saved) = saved::<DeepWeaveStudy>(directory)?
+        {
+            let (saved, name) = (Box::new(saved), directory_name(text));
+            return Ok(Self::Saved { saved, name, evaluations: Some(evaluations(text)?) });
+        }
+        if let Some(external) = External::parse(text, is_own)? {
+            return Ok(Self::External(external));
+        }
+        let Some((name, _)) = text.rsplit_once(':') else {
             return match text {
                 LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: EVALUATIONS }),
                 _ => plain(text, POLICIES).map(Self::Plain),
             };
         };
-        let evaluations = || -> anyhow::Result<u64> {
-            let parsed = number.parse().ok();
-            parsed.with_context(|| {
-                format!("number of evaluations of {name} is {number:?}, expected a whole number")
-            })
-        };
         match name {
-            LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: evaluations()? }),
-            LOOKAHEAD => Ok(Self::Lookahead { evaluations: evaluations()? }),
-            _ => {
-                let Some(saved) = saved::<DeepWeaveStudy>(name)? else {
-                    bail!("policy is {text}, expected {POLICIES}");
-                };
-                let (saved, name) = (Box::new(saved), directory_name(text));
-                Ok(Self::Saved { saved, name, evaluations: Some(evaluations()?) })
-            }
+            LOCAL_SEARCH => Ok(Self::LocalSearch { evaluations: evaluations(text)? }),
+            LOOKAHEAD => Ok(Self::Lookahead { evaluations: evaluations(text)? }),
+            _ => bail!("policy is {text}, expected {POLICIES}"),
         }
     }
 
@@ -87,11 +88,27 @@ impl Contestant for PolicySource {
             Self::LocalSearch { evaluations } => format!("{LOCAL_SEARCH}:{evaluations}"),
             Self::Lookahead { evaluations } => format!("{LOOKAHEAD}:{evaluations}"),
             Self::Saved { name, .. } => name.clone(),
+            Self::External(external) => external.name().to_owned(),
+        }
+    }
+
+    fn external_mut(&mut self) -> Option<&mut External> {
+        match self {
+            Self::External(external) => Some(external),
+            _ => None,
         }
     }
 }
 
 impl PolicySource {
+    /// Returns the external policy, if it is one.
+    pub(super) fn external(&self) -> Option<&External> {
+        match self {
+            Self::External(external) => Some(external),
+            _ => None,
+        }
+    }
+
     /// Returns a warning if the policy is a network that was trained under a model of rates other than `rates`, or if
     /// its model of rates is not known.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
@@ -123,6 +140,7 @@ impl PolicySource {
             Self::Lookahead { evaluations } => {
                 Ok(Box::new(DeepWeave::job_sebf().with_lookahead(lookahead(*evaluations, seed))))
             }
+            Self::External(external) => Ok(Box::new(ExternalPolicy::start(external, jobs, fabric, seed)?)),
             Self::Saved { saved, evaluations, .. } => {
                 let policy = DeepWeave::of_saved(saved, jobs)?;
                 Ok(Box::new(match evaluations {
@@ -132,6 +150,18 @@ impl PolicySource {
             }
         }
     }
+}
+
+/// Returns the number of evaluations at the end of the name of a policy with a search.
+fn evaluations(text: &str) -> anyhow::Result<u64> {
+    let (name, number) = text.rsplit_once(':').unwrap_or((text, ""));
+    let parsed = number.parse().ok();
+    parsed.with_context(|| format!("number of evaluations of {name} is {number:?}, expected a whole number"))
+}
+
+/// Returns whether a policy of this study has this name.
+fn is_own(name: &str) -> bool {
+    name == LOCAL_SEARCH || name == LOOKAHEAD || name.parse::<PolicySpec>().is_ok()
 }
 
 fn lookahead(evaluations: u64, seed: u64) -> Lookahead {

@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use iswitch_placement::policy::PolicySpec;
 use iswitch_study::contest::{Contest, POLICIES_HELP};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 use iswitch_study::files::write;
 
 use super::evaluate::scaled;
@@ -32,7 +33,7 @@ pub(crate) struct CompareArgs {
         value_name = "POLICY",
         default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
         help = POLICIES_HELP,
-        long_help = format!("Policies to compare: {POLICIES}")
+        long_help = format!("Policies to compare: {POLICIES}; or {EXTERNAL_HELP}")
     )]
     policies: Vec<String>,
     #[command(flatten)]
@@ -70,6 +71,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
+    external: ExternalArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -81,7 +84,7 @@ struct Sweep {
 
 /// Compares policies.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let contest = Contest::new(&args.policies)?;
+    let contest = Contest::new(&args.policies)?.with_answer_timeout(args.external.answer_timeout());
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
     let workload = args.workload.load()?;
     let sweep = Sweep::of(args, workload.condition())?;

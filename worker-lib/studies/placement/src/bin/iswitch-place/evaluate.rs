@@ -14,7 +14,8 @@ use super::workload::{Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
 use iswitch_cli::mean::Mean;
 use iswitch_manual::print_line;
-use iswitch_study::contest::{Contest, POLICY_HELP};
+use iswitch_study::contest::{ANY_POLICY_HELP, Contest};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 use iswitch_study::files::write;
 
 /// Default number of GPUs in the Gantt chart.
@@ -23,7 +24,7 @@ const GANTT_GPUS: u64 = 128;
 /// Arguments of `iswitch place evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = ANY_POLICY_HELP, long_help = format!("Policy: {POLICIES}; or {EXTERNAL_HELP}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,
@@ -49,12 +50,14 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
     #[command(flatten)]
+    external: ExternalArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 /// Evaluates a policy on one or more draws.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let contest = Contest::of_one(&args.policy)?;
+    let contest = Contest::of_one(&args.policy)?.with_answer_timeout(args.external.answer_timeout());
     let workload = args.workload.load()?;
     let gantt_gpus = args.gantt.as_ref().map(|_| usize::try_from(args.gantt_gpus).unwrap_or(usize::MAX));
     let conditions = [workload.condition()];

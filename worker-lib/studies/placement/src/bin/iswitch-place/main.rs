@@ -42,7 +42,7 @@ enum Cli {
     ///
     /// The results are a table, and optionally JSON, CSV and figures.
     Compare(Box<compare::CompareArgs>),
-    /// Choose GPUs for a scheduler's jobs, over a Unix socket
+    /// Choose GPUs for a scheduler's jobs, as a service
     ///
     /// Each request and each answer is one line of JSON.
     Serve(Box<serve::ServeArgs>),

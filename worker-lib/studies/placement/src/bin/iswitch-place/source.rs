@@ -6,10 +6,12 @@ use iswitch_placement::agent::Agent;
 use iswitch_placement::failure::FailureDraw;
 use iswitch_placement::learned::Trained;
 use iswitch_placement::learned::training::PlacementStudy;
+use iswitch_placement::policy::external::ExternalPlacer;
 use iswitch_placement::policy::{Clairvoyant, Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
 use iswitch_placement::{Cluster, Failures, Options};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
+use iswitch_study::external::External;
 
 /// Names of the policies that the command line accepts, for help and error messages.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
@@ -32,20 +34,36 @@ pub(super) enum PolicySource {
         /// Last component of the run directory's path as given on the command line.
         name: String,
     },
+    /// Policy that is a program.
+    External(External),
 }
 
 impl Contestant for PolicySource {
     fn parse(text: &str) -> anyhow::Result<Self> {
-        let Some(saved) = saved::<PlacementStudy>(text)? else {
-            return plain(text, POLICIES).map(Self::Plain);
-        };
-        Ok(Self::Saved { policy: Box::new(Trained::of_saved(&saved)?), name: directory_name(text) })
+        if let Some(saved) = saved::<PlacementStudy>(text)? {
+            return Ok(Self::Saved {
+                policy: Box::new(Trained::of_saved(&saved)?),
+                name: directory_name(text),
+            });
+        }
+        match External::parse(text, |name| name.parse::<PolicySpec>().is_ok())? {
+            Some(external) => Ok(Self::External(external)),
+            None => plain(text, POLICIES).map(Self::Plain),
+        }
     }
 
     fn name(&self) -> String {
         match self {
             Self::Plain(spec) => spec.to_string(),
             Self::Saved { name, .. } => name.clone(),
+            Self::External(external) => external.name().to_owned(),
+        }
+    }
+
+    fn external_mut(&mut self) -> Option<&mut External> {
+        match self {
+            Self::External(external) => Some(external),
+            Self::Plain(_) | Self::Saved { .. } => None,
         }
     }
 }
@@ -68,6 +86,7 @@ impl PolicySource {
             Self::Plain(spec @ PolicySpec::Hindsight(_)) => return Ok(spec.run(scenario, seed)?),
             Self::Plain(spec) => spec.build(scenario, seed)?,
             Self::Saved { policy, .. } => policy.placer(scenario.cluster())?,
+            Self::External(external) => Box::new(ExternalPlacer::start(external, scenario, seed)?),
         };
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
@@ -110,6 +129,9 @@ impl PolicySource {
                 | PolicySpec::Oracle),
             ) => Ok(spec.build(scenario, seed)?),
             Self::Saved { policy, .. } => Ok(policy.placer(scenario.cluster())?),
+            Self::External(external) => {
+                bail!("policy is {}, an external policy; expected {PICKERS}", external.name())
+            }
             Self::Plain(spec) => {
                 bail!(
                     "policy is {spec}, which needs more than the current state of the cluster; expected {PICKERS}"

@@ -8,6 +8,7 @@ use clap::Args;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
 use iswitch_study::contest::{Contest, POLICIES_HELP, ResultArgs};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
@@ -25,7 +26,7 @@ pub(crate) struct CompareArgs {
         value_name = "POLICY",
         default_values = ["rand", "jsq", "po2", "drill:2:1", "maxweight", "central-jsq-exits", "colouring", "mlpi"],
         help = POLICIES_HELP,
-        long_help = format!("Policies to compare: {POLICIES}")
+        long_help = format!("Policies to compare: {POLICIES}; or {EXTERNAL_HELP}")
     )]
     policies: Vec<String>,
     #[command(flatten)]
@@ -52,12 +53,15 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
+    external: ExternalArgs,
+    #[command(flatten)]
     results: ResultArgs,
 }
 
 /// Runs and compares several policies.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let contest: Contest<PolicySource> = Contest::new(&args.policies)?;
+    let contest = contest.with_answer_timeout(args.external.answer_timeout());
     let shape = common_shape(args, contest.policies())?;
     let loads = if args.runs.is_file() { vec![f64::NAN] } else { args.loads.clone() };
     let loads: Vec<_> = loads.into_iter().map(Load).collect();
@@ -167,7 +171,7 @@ fn draw_learning(directory: &Path, sources: &[PolicySource], shape: Shape) -> an
         .iter()
         .filter_map(|source| match source {
             PolicySource::Saved(saved, name) => Some(saved.history().map(|history| (name.clone(), history))),
-            PolicySource::Plain(_) | PolicySource::Mlpi => None,
+            PolicySource::Plain(_) | PolicySource::Mlpi | PolicySource::External(_) => None,
         })
         .collect::<Result<Vec<_>, _>>()?;
     if histories.is_empty() {

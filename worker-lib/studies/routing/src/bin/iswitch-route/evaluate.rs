@@ -10,7 +10,8 @@ use iswitch_manual::print_line;
 use iswitch_routing::measure::{Measurement, OnSlot, measure};
 use iswitch_routing::policy::{Fill, Policy};
 use iswitch_routing::rates::{Arrivals, Rates};
-use iswitch_study::contest::{Contestant as _, POLICY_HELP};
+use iswitch_study::contest::{ANY_POLICY_HELP, Contestant as _};
+use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 use iswitch_study::files::write;
 use iswitch_study::table::Output;
 
@@ -21,7 +22,7 @@ use super::source::{LatestTraining, POLICIES, PolicySource};
 /// Arguments of `iswitch route evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = ANY_POLICY_HELP, long_help = format!("Policy: {POLICIES}; or {EXTERNAL_HELP}"))]
     policy: String,
     #[command(flatten)]
     shape: ShapeArgs,
@@ -55,6 +56,8 @@ pub(crate) struct EvaluateArgs {
     /// This option requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     write_rates: Option<PathBuf>,
+    #[command(flatten)]
+    external: ExternalArgs,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -62,7 +65,10 @@ pub(crate) struct EvaluateArgs {
 
 /// Evaluates a policy on draws of arrival rates.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let source = PolicySource::parse(&args.policy)?;
+    let mut source = PolicySource::parse(&args.policy)?;
+    if let Some(external) = source.external_mut() {
+        external.set_answer_timeout(args.external.answer_timeout());
+    }
     let default = args.runs.default_shape(source.shape())?;
     let shape = args.shape.shape(default)?;
     let draws = args.runs.numbers();

@@ -26,7 +26,7 @@ enum Cli {
     ///
     /// Prints a table, or one JSON object with --json; --csv and --plots also write the results to files.
     Compare(compare::CompareArgs),
-    /// Serve routing decisions for each slot over a Unix socket, as JSON lines
+    /// Serve routing decisions for each slot, as JSON lines
     Serve(serve::ServeArgs),
 }
 

@@ -8,6 +8,7 @@ use iswitch_routing::agent::Agent;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
 use iswitch_study::contest::{Contestant as _, POLICY_HELP};
+use iswitch_study::external;
 
 use super::network::ShapeArgs;
 use super::source::{POLICIES, PolicySource};
@@ -18,14 +19,15 @@ use iswitch_cli::line_server::{self, Answer, Service};
 pub(crate) struct ServeArgs {
     #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
     policy: String,
-    /// Path of the Unix socket to listen on
+    /// Path of the Unix socket to listen on [default: standard input]
     ///
-    /// Each connection is one network with a fresh policy. The server answers each line with one line of JSON. The
-    /// request {"queues": [[[n, ...], ...], ...]} gives the queue lengths by stage, switch and class. The answer
-    /// {"links": [[[c, ...], ...], ...]} gives, by stage, switch and link, the class whose packet takes the link, or
-    /// null if the link stays idle.
+    /// Without this option, the server reads the requests of a single client from standard input and writes the answers
+    /// to standard output. Each connection is one network with a fresh policy. The server answers each line with one
+    /// line of JSON. The request {"queues": [[[n, ...], ...], ...]} gives the queue lengths by stage, switch and class.
+    /// The answer {"links": [[[c, ...], ...], ...]} gives, by stage, switch and link, the class whose packet takes the
+    /// link, or null if the link stays idle.
     #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    socket: Option<PathBuf>,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Link choice for packets behind the head of a queue: random or rule
@@ -40,14 +42,19 @@ pub(crate) struct ServeArgs {
     seed: u64,
 }
 
-/// Serves requests until the process is asked to stop.
+/// Serves requests until the process is asked to stop, or until standard input ends.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
+    external::refuse(source.external(), "iswitch route serve")?;
     let shape = args.shape.shape(source.shape())?;
     // Report a policy that cannot be built before any client connects.
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
-    line_server::serve(&args.socket, &name, Network { source, shape, fill: args.fill, seed: args.seed })?;
+    let network = Network { source, shape, fill: args.fill, seed: args.seed };
+    match &args.socket {
+        Some(socket) => line_server::serve(socket, &name, network)?,
+        None => line_server::serve_standard_input(&name, &network)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

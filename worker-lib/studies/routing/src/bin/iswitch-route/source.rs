@@ -5,11 +5,13 @@ use iswitch::Loopback;
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::network::Shape;
+use iswitch_routing::policy::external::ExternalPolicy;
 use iswitch_routing::policy::{Fill, Greedy, Policy, PolicySpec};
 use iswitch_routing::rates::Rates;
 use iswitch_routing::training::{RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::Value;
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
+use iswitch_study::external::External;
 
 /// Names of the policies that the command line accepts, for help and error messages.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
@@ -28,6 +30,8 @@ pub(super) enum PolicySource {
     Mlpi,
     /// Checkpoint of a trained policy, and the name of its run directory.
     Saved(Box<Saved>, String),
+    /// Policy that is a program.
+    External(External),
 }
 
 impl Contestant for PolicySource {
@@ -35,8 +39,14 @@ impl Contestant for PolicySource {
         if text == MLPI {
             return Ok(Self::Mlpi);
         }
-        let Some(saved) = saved::<RoutingStudy>(text)? else { return plain(text, POLICIES).map(Self::Plain) };
-        Ok(Self::Saved(Box::new(saved), directory_name(text)))
+        if let Some(saved) = saved::<RoutingStudy>(text)? {
+            return Ok(Self::Saved(Box::new(saved), directory_name(text)));
+        }
+        let is_own = |name: &str| name == MLPI || name.parse::<PolicySpec>().is_ok();
+        match External::parse(text, is_own)? {
+            Some(external) => Ok(Self::External(external)),
+            None => plain(text, POLICIES).map(Self::Plain),
+        }
     }
 
     fn name(&self) -> String {
@@ -44,16 +54,32 @@ impl Contestant for PolicySource {
             Self::Plain(spec) => spec.to_string(),
             Self::Mlpi => MLPI.to_owned(),
             Self::Saved(_, name) => name.clone(),
+            Self::External(external) => external.name().to_owned(),
+        }
+    }
+
+    fn external_mut(&mut self) -> Option<&mut External> {
+        match self {
+            Self::External(external) => Some(external),
+            Self::Plain(_) | Self::Mlpi | Self::Saved(..) => None,
         }
     }
 }
 
 impl PolicySource {
+    /// Returns the external policy, if it is one.
+    pub(super) fn external(&self) -> Option<&External> {
+        match self {
+            Self::External(external) => Some(external),
+            Self::Plain(_) | Self::Mlpi | Self::Saved(..) => None,
+        }
+    }
+
     /// Returns the size of the network for which the policy was trained, if it is a checkpoint.
     pub(super) fn shape(&self) -> Option<Shape> {
         match self {
             Self::Saved(saved, _) => saved.config().shape().ok(),
-            Self::Plain(_) | Self::Mlpi => None,
+            Self::Plain(_) | Self::Mlpi | Self::External(_) => None,
         }
     }
 
@@ -64,6 +90,7 @@ impl PolicySource {
             Self::Saved(saved, _) => {
                 Box::new(RoutingStudy::saved_policy(saved, shape, seed, super::threads(1))?)
             }
+            Self::External(external) => Box::new(ExternalPolicy::start(external, shape, seed)?),
             Self::Mlpi => bail!(
                 "policy mlpi is not trained; train a policy with `iswitch route train` and give its run directory"
             ),
@@ -81,7 +108,7 @@ impl PolicySource {
     ) -> anyhow::Result<Box<dyn Policy>> {
         match self {
             Self::Mlpi => Ok(Box::new(latest.policy(rates, seed)?)),
-            Self::Plain(_) | Self::Saved(..) => self.build(rates.shape(), fill, seed),
+            Self::Plain(_) | Self::Saved(..) | Self::External(_) => self.build(rates.shape(), fill, seed),
         }
     }
 }
