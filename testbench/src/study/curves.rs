@@ -32,7 +32,8 @@ pub fn draw(comparison: &Comparison) -> String {
             task.env
         ),
         note: format!(
-            "Lines: mean over {seeds} seeds; bands: minimum to maximum over the seeds. The flat ends of the curves are omitted."
+            "Lines: mean over {seeds} seeds; bands: minimum to maximum over the seeds. The flat ends of the curves are \
+             omitted."
         ),
         x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain(over)) },
         y: Axis::linear(Quantity::plain("Mean return of the last 100 episodes")),

@@ -144,7 +144,10 @@ pub struct Step {
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
     /// The id is not built in, and Gymnasium cannot create an environment with this id.
-    #[error("unknown environment {id:?}: the built-in environments are {known}, and {reason}", known = known_ids().join(", "))]
+    #[error(
+        "unknown environment {id:?}: the built-in environments are {known}, and {reason}",
+        known = known_ids().join(", ")
+    )]
     UnknownId {
         /// The requested id.
         id: String,
@@ -401,11 +404,11 @@ mod tests {
         assert_eq!(
             error.as_deref(),
             Some(
-                "environment \"Pong\" is not available: the built-in environments are CartPole-v1, Acrobot-v1, Pendulum-v1, \
-                 MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, PlanarWalker-v0, \
-                 PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5, and \
-                 /nowhere/python3 cannot be started (No such file or directory (os error 2)); install Python with \
-                 Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
+                "environment \"Pong\" is not available: the built-in environments are CartPole-v1, Acrobot-v1, \
+                 Pendulum-v1, MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, \
+                 PlanarWalker-v0, PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, \
+                 HalfCheetah-v5, and /nowhere/python3 cannot be started (No such file or directory (os error 2)); install \
+                 Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

@@ -167,7 +167,8 @@ impl RoutingStudy {
         }
     }
 
-    /// Counts the arrivals that enter the network from outside, and estimates the arrival rates (equation 4 of the paper).
+    /// Counts the arrivals that enter the network from outside, and estimates the arrival rates (equation 4 of the
+    /// paper).
     fn observe(&mut self, step: &mut Step<'_>) -> Result<Rates, StudyError> {
         let (config, environments) = (step.config, step.config.environments);
         let State { arrived, observed_slots, .. } = &mut self.state;

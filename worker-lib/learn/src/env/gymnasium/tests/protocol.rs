@@ -42,13 +42,13 @@ fn output_of_a_foreign_program_is_recognised() {
 fn a_refusal_of_the_child_is_reported() {
     let error = error_of(r"printf '\007\000\000\000\005\001sorry'; sleep 1", LONG);
     let expected = "environment \"Some-v1\" is not available: the built-in environments are CartPole-v1, ";
-    assert!(error.starts_with(expected) && error.ends_with("), and sorry"), "{error}");
+    assert!(error.starts_with(expected) && error.ends_with(", and sorry"), "{error}");
     let error = error_of(r"printf '\007\000\000\000\005\003sorry'; sleep 1", LONG);
     assert!(
         error.starts_with("unknown environment \"Some-v1\": the built-in environments are CartPole-v1, "),
         "{error}"
     );
-    assert!(error.ends_with("), and sorry"), "{error}");
+    assert!(error.ends_with(", and sorry"), "{error}");
     assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
 }
 
