@@ -407,8 +407,8 @@ mod tests {
                 "environment \"Pong\" is not available: the built-in environments are CartPole-v1, Acrobot-v1, \
                  Pendulum-v1, MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, \
                  PlanarWalker-v0, PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, \
-                 HalfCheetah-v5, and /nowhere/python3 cannot be started (No such file or directory (os error 2)); install \
-                 Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
+                 HalfCheetah-v5, and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
+                 install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

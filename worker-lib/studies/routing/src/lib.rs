@@ -12,8 +12,8 @@
 //! 1. The queued packets are counted. This is the metric of the paper's figures 2, 3, 6 and 7.
 //! 2. Packets arrive at the first stage (Poisson arrivals).
 //! 3. Packets are assigned to links, based on the queue lengths at this moment. The assignment proceeds by stage
-//!   (upstream first), switch and class. At each switch, it first serves the heads of the queues, then further packets
-//!   as long as a link is idle. A packet moves at most one hop per slot.
+//!    (upstream first), switch and class. At each switch, it first serves the heads of the queues, then further packets
+//!    as long as a link is idle. A packet moves at most one hop per slot.
 //! 4. Each queue of the last stage that held a packet in step 3 releases one packet.
 //!
 //! | module | content |
