@@ -91,7 +91,7 @@ fn a_stalled_round_of_parts_resumes_where_it_stopped() {
     let switch = start(2);
     let has_stalled = Meeting::new(2);
     together(2, |rank| {
-        let round_timeout = Some(Duration::from_millis(300));
+        let round_timeout = Some(Duration::from_secs(1));
         let options = JoinOptions { round_timeout, ..options(switch.address(), 2, 200 * SEGMENT) };
         let mut worker = Worker::join(options).unwrap();
         for round in 0u16..3 {

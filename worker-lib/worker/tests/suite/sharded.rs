@@ -64,7 +64,7 @@ fn each_switch_aggregates_its_part_of_the_vector() {
 fn a_stalled_sharded_round_resumes_where_it_stopped() {
     let (_running, switches) = start(2);
     let mut options = JoinOptions { workers_timeout: SOON, ..JoinOptions::new(switches[0], 2, 10_000) };
-    options.round_timeout = Some(Duration::from_millis(300));
+    options.round_timeout = Some(Duration::from_secs(1));
     let has_stalled = Meeting::new(2);
     together(2, &options, &switches, |rank, mut worker| {
         for round in 0u16..3 {
