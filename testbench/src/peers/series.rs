@@ -84,8 +84,7 @@ impl Series {
         if self.tables[0].wire_us().is_some() {
             self.row(&mut times, "wire limit", |table| table.wire_us().map(|us| format!("{us:.0}")));
         }
-        let reference = self.tables[0].standings.reference().contender;
-        let mut ratios = self.columns(&format!("p50 / p50 of {reference}"));
+        let mut ratios = self.columns(&self.tables[0].ratio_heading());
         for family in Family::iter() {
             let best = |table: &Table| family.best(table).map(|row| table.ratio(row).text(2));
             if best(&self.tables[0]).is_some() {

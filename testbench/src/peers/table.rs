@@ -90,10 +90,14 @@ impl Table {
         Some((best.contender, self.ratio(best)))
     }
 
+    /// Returns the heading of the column with the values of [`Self::ratio`].
+    pub(super) fn ratio_heading(&self) -> String {
+        format!("p50 / p50 of {}", self.standings.reference().contender)
+    }
+
     /// Returns the table as Markdown.
     pub fn text(&self) -> String {
-        let reference = self.standings.reference().contender;
-        let relative = format!("p50 / p50 of {reference}");
+        let relative = self.ratio_heading();
         let mut rows = Markdown::new([
             "",
             "p50, us",
@@ -117,8 +121,9 @@ impl Table {
         if let Some((best, ratio)) = self.best_peer() {
             let _ = writeln!(
                 text,
-                "\nThe best peer is \"{best}\": it takes {} times as long as \"{reference}\".",
-                ratio.text(2)
+                "\nThe best peer is \"{best}\": it takes {} times as long as \"{}\".",
+                ratio.text(2),
+                self.standings.reference().contender
             );
         }
         text

@@ -216,14 +216,12 @@ impl AsyncReplay {
 
     /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
-        let Scene { model, origin, stretch, .. } = self.scene;
-        let stretched = if stretch > 1 { format!(" multiplied by {stretch}") } else { String::new() };
         let links = self.links.text();
         let racks = self.racks.map_or(String::new(), |racks| format!(" in {racks} racks"));
         format!(
-            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation times{stretched}, {} workers{racks}, {links}",
-            model.name,
-            origin.name(),
+            "{}, asynchronous, S = {STALENESS_BOUND}, {}, {} workers{racks}, {links}",
+            self.scene.model.name,
+            self.scene.computation_times(),
             self.workers
         )
     }

@@ -71,6 +71,13 @@ impl Scene {
         format!("{}{stretched}", self.origin.name())
     }
 
+    /// Returns the computation as a part of a title, such as `the paper's computation times multiplied by 10`.
+    pub(super) fn computation_times(&self) -> String {
+        let stretched =
+            if self.stretch > 1 { format!(" multiplied by {}", self.stretch) } else { String::new() };
+        format!("{} computation times{stretched}", self.origin.name())
+    }
+
     fn load(&self, rate: Rate, workers: usize, seconds: f64) -> Load {
         let compute = self.compute * self.stretch;
         let bytes = f64::from(self.model.floats) * size_of::<f32>() as f64;
@@ -131,9 +138,8 @@ impl Replay {
 
     /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
-        let Scene { model, origin, stretch, .. } = self.scene;
-        let stretched = if stretch > 1 { format!(" multiplied by {stretch}") } else { String::new() };
-        format!("{}, {} computation times{stretched}, {}", model.name, origin.name(), self.table.setting())
+        let scene = &self.scene;
+        format!("{}, {}, {}", scene.model.name, scene.computation_times(), self.table.setting())
     }
 
     /// Returns the part of a file name that identifies the measurement.
