@@ -31,8 +31,21 @@ pub trait Service: Send + Sync + 'static {
     fn describe(&self) -> String;
 }
 
-/// Serves on a Unix socket until a signal requests a stop.
-pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
+/// Serves on a Unix socket until a signal requests a stop. Without a socket, serves a single client, which writes its
+/// lines to standard input and reads the answers from standard output, until the input ends or the client closes the
+/// output.
+///
+/// # Errors
+/// Fails if the socket cannot be created, if a connection cannot be accepted, or if the service does not accept the
+/// single client or one of its lines cannot be read or answered.
+pub fn serve(socket: Option<&Path>, name: &str, service: impl Service) -> anyhow::Result<()> {
+    match socket {
+        Some(socket) => serve_socket(socket, name, service),
+        None => serve_standard_input(name, &service),
+    }
+}
+
+fn serve_socket(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop_on_signal(&stop)?;
     signals::end_well_on_signal();
@@ -43,12 +56,7 @@ pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result
     outcome
 }
 
-/// Serves a single client, which writes its lines to standard input and reads the answers from standard output, until
-/// the input ends or the client closes the output.
-///
-/// # Errors
-/// Fails if the service does not accept the client, or if a line cannot be read or written.
-pub fn serve_standard_input(name: &str, service: &impl Service) -> anyhow::Result<()> {
+fn serve_standard_input(name: &str, service: &impl Service) -> anyhow::Result<()> {
     eprintln!("iswitch: {name} for {} reading standard input", service.describe());
     let outcome = answer_all(service, std::io::stdin().lock(), std::io::stdout().lock());
     let is_closed = |error: &anyhow::Error| {

@@ -59,6 +59,15 @@ pub trait Contestant: Sized {
     fn external_mut(&mut self) -> Option<&mut External> {
         None
     }
+
+    /// Sets the time limit for the answers of an external policy. Has no effect on other policies.
+    #[must_use]
+    fn with_answer_timeout(mut self, timeout: Duration) -> Self {
+        if let Some(external) = self.external_mut() {
+            external.set_answer_timeout(timeout);
+        }
+        self
+    }
 }
 
 /// Reads the checkpoint in the run directory `text`. Returns `None` if `text` is not the path of a run directory.
@@ -150,8 +159,8 @@ impl<P: Contestant> Contest<P> {
     /// Sets the time limit for the answers of external policies.
     #[must_use]
     pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
-        let external = self.policies.iter_mut().filter_map(P::external_mut);
-        external.for_each(|external| external.set_answer_timeout(timeout));
+        let policies = self.policies.into_iter();
+        self.policies = policies.map(|policy| policy.with_answer_timeout(timeout)).collect();
         self
     }
 

@@ -76,10 +76,18 @@ impl From<AggregateError> for StudyError {
 /// # Errors
 /// Fails if the value is out of range.
 pub fn at_least_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f64, StudyError> {
-    if value.is_finite() && value >= 0.0 {
+    at_least(field, value, 0.0, unit)
+}
+
+/// Returns `value` if it is a finite number of at least `least`.
+///
+/// # Errors
+/// Fails if the value is out of range.
+pub fn at_least(field: impl Into<String>, value: f64, least: f64, unit: &str) -> Result<f64, StudyError> {
+    if value.is_finite() && value >= least {
         return Ok(value);
     }
-    Err(StudyError::field(field, value, format!("a number of {unit} of at least 0")))
+    Err(StudyError::field(field, value, format!("a number of {unit} of at least {least}")))
 }
 
 /// Returns `value` if it is a finite number above 0.

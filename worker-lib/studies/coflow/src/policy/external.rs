@@ -45,6 +45,7 @@ use strum::IntoEnumIterator as _;
 use super::{Policy, Sharing, job_need};
 use crate::simulation::{Fabric, State};
 use crate::workload::Job;
+use iswitch_study::error::at_least;
 use iswitch_study::external::{External, Program};
 use iswitch_study::{StudyError, names};
 
@@ -169,9 +170,8 @@ impl ExternalPolicy {
     /// Checks an answer, and sorts `ready` as it asks.
     fn check(&mut self, answer: &Answer, ready: &mut Vec<usize>) -> Result<Sharing, StudyError> {
         let sharing = names::parse("sharing", &answer.sharing, Sharing::iter(), "")?;
-        if let Some(seconds) = answer.look_again_s.filter(|seconds| *seconds < LOOK_AGAIN_MIN_S) {
-            let expected = format!("a number of seconds of at least {LOOK_AGAIN_MIN_S}");
-            return Err(StudyError::field("look_again_s", seconds, expected));
+        if let Some(seconds) = answer.look_again_s {
+            at_least("look_again_s", seconds, LOOK_AGAIN_MIN_S, "seconds")?;
         }
         let mut open: BTreeMap<i64, usize> = ready.iter().map(|id| (*id as i64, *id)).collect();
         let mut order = Vec::with_capacity(ready.len());

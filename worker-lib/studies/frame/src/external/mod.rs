@@ -9,7 +9,7 @@ mod program;
 
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -111,6 +111,15 @@ impl External {
         &self.name
     }
 
+    /// Returns the error of a command that accepts only policies of the study.
+    pub fn refusal(&self, command: &str) -> anyhow::Error {
+        anyhow!(
+            "policy is {}={}, expected a policy of iSwitch, because `{command}` does not run external policies",
+            self.name,
+            self.command
+        )
+    }
+
     /// Sets the time limit for an answer.
     pub fn set_answer_timeout(&mut self, timeout: Duration) {
         self.answer_timeout = timeout;
@@ -147,21 +156,6 @@ impl External {
         let describe = Greeted { version: VERSION, study, policy: &self.name, seed, setting };
         let _: Map<String, Json> = program.ask(&Request { describe }, "an object such as {}")?;
         Ok(program)
-    }
-}
-
-/// Refuses an external policy for a command that accepts only policies of the study.
-///
-/// # Errors
-/// Fails if `external` is present.
-pub fn refuse(external: Option<&External>, command: &str) -> anyhow::Result<()> {
-    match external {
-        None => Ok(()),
-        Some(external) => bail!(
-            "policy is {}={}, expected a policy of iSwitch, because `{command}` does not run external policies",
-            external.name,
-            external.command
-        ),
     }
 }
 

@@ -32,6 +32,7 @@ use crate::options::Checkpoint;
 use crate::simulation::Scenario;
 use crate::state::{Phase, Run, State};
 use iswitch_study::StudyError;
+use iswitch_study::error::at_least;
 use iswitch_study::external::{External, Program};
 
 /// Name of the study in greetings.
@@ -226,9 +227,8 @@ type Checked = (Vec<usize>, Vec<(usize, Vec<usize>)>);
 
 /// Checks an answer, and that its suspensions and then its starts can be carried out in this state.
 fn check(state: &State<'_>, answer: &Answer) -> Result<Checked, StudyError> {
-    if let Some(seconds) = answer.look_again_s.filter(|seconds| *seconds < LOOK_AGAIN_MIN_S) {
-        let expected = format!("a number of seconds of at least {LOOK_AGAIN_MIN_S}");
-        return Err(StudyError::field("look_again_s", seconds, expected));
+    if let Some(seconds) = answer.look_again_s {
+        at_least("look_again_s", seconds, LOOK_AGAIN_MIN_S, "seconds")?;
     }
     let mut free: Vec<bool> = state.unavailable().map(|is_taken| !is_taken).collect();
     let mut waiting = state.queue.clone();

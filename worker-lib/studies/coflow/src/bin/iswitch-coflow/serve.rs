@@ -11,7 +11,6 @@ use iswitch_coflow::StudyError;
 use iswitch_coflow::agent::{Agent, MakePolicy, REQUEST_LEN_MAX_BYTES};
 use iswitch_coflow::simulation::Fabric;
 use iswitch_study::contest::{Contestant as _, POLICY_HELP};
-use iswitch_study::external;
 
 use super::source::{POLICIES, PolicySource};
 use super::workload::{FabricArgs, describe};
@@ -48,9 +47,12 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let fabric = args.fabric.load()?;
     let source = PolicySource::parse(&args.policy)?;
-    external::refuse(source.external(), "iswitch coflow serve")?;
-    if let PolicySource::LocalSearch { .. } = source {
-        bail!("policy is {}, expected a policy that does not need all jobs in advance", args.policy);
+    match &source {
+        PolicySource::External(external) => return Err(external.refusal("iswitch coflow serve")),
+        PolicySource::LocalSearch { .. } => {
+            bail!("policy is {}, expected a policy that does not need all jobs in advance", args.policy)
+        }
+        PolicySource::Plain(_) | PolicySource::Lookahead { .. } | PolicySource::Saved { .. } => {}
     }
     if let Some(warning) = source.warning(fabric.rates)? {
         eprintln!("{warning}");
@@ -59,10 +61,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Create an agent now, so that an error of the policy is reported before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
-    match &args.socket {
-        Some(socket) => line_server::serve(socket, &name, scheduler)?,
-        None => line_server::serve_standard_input(&name, &scheduler)?,
-    }
+    line_server::serve(args.socket.as_deref(), &name, scheduler)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -101,14 +101,6 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns the external policy, if it is one.
-    pub(super) fn external(&self) -> Option<&External> {
-        match self {
-            Self::External(external) => Some(external),
-            _ => None,
-        }
-    }
-
     /// Returns a warning if the policy is a network that was trained under a model of rates other than `rates`, or if
     /// its model of rates is not known.
     pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {

@@ -65,10 +65,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Report a policy that cannot be built before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
-    match &args.socket {
-        Some(socket) => line_server::serve(socket, &name, scheduler)?,
-        None => line_server::serve_standard_input(&name, &scheduler)?,
-    }
+    line_server::serve(args.socket.as_deref(), &name, scheduler)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -65,10 +65,7 @@ pub(crate) struct EvaluateArgs {
 
 /// Evaluates a policy on draws of arrival rates.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let mut source = PolicySource::parse(&args.policy)?;
-    if let Some(external) = source.external_mut() {
-        external.set_answer_timeout(args.external.answer_timeout());
-    }
+    let source = PolicySource::parse(&args.policy)?.with_answer_timeout(args.external.answer_timeout());
     let default = args.runs.default_shape(source.shape())?;
     let shape = args.shape.shape(default)?;
     let draws = args.runs.numbers();

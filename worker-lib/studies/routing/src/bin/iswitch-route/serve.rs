@@ -8,7 +8,6 @@ use iswitch_routing::agent::Agent;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
 use iswitch_study::contest::{Contestant as _, POLICY_HELP};
-use iswitch_study::external;
 
 use super::network::ShapeArgs;
 use super::source::{POLICIES, PolicySource};
@@ -45,16 +44,15 @@ pub(crate) struct ServeArgs {
 /// Serves requests until the process is asked to stop, or until standard input ends.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
-    external::refuse(source.external(), "iswitch route serve")?;
+    if let PolicySource::External(external) = &source {
+        return Err(external.refusal("iswitch route serve"));
+    }
     let shape = args.shape.shape(source.shape())?;
     // Report a policy that cannot be built before any client connects.
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
     let network = Network { source, shape, fill: args.fill, seed: args.seed };
-    match &args.socket {
-        Some(socket) => line_server::serve(socket, &name, network)?,
-        None => line_server::serve_standard_input(&name, &network)?,
-    }
+    line_server::serve(args.socket.as_deref(), &name, network)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -67,14 +67,6 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns the external policy, if it is one.
-    pub(super) fn external(&self) -> Option<&External> {
-        match self {
-            Self::External(external) => Some(external),
-            Self::Plain(_) | Self::Mlpi | Self::Saved(..) => None,
-        }
-    }
-
     /// Returns the size of the network for which the policy was trained, if it is a checkpoint.
     pub(super) fn shape(&self) -> Option<Shape> {
         match self {
