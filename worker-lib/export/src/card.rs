@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use iswitch_cli::evaluation::Evaluation;
+use iswitch_learn::algorithms::policy_graph::GraphMemory;
 
+use crate::onnx;
 use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
 
 /// Files in the folder: the model card, the description of the policy, and the policy as safetensors and as ONNX.
@@ -79,6 +81,23 @@ fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<St
     ))
 }
 
+/// Returns the lines that run a recurrent policy for one step with ONNX Runtime.
+fn recurrent_onnx(memory: &GraphMemory) -> String {
+    let width = memory.layer.width();
+    let parts = onnx::state_parts(memory.layer.cell());
+    let zeros: Vec<_> =
+        parts.iter().map(|part| format!("\"{part}_in\": np.zeros((1, {width}), dtype=np.float32)")).collect();
+    let next: Vec<_> = parts.iter().map(|part| format!("\"{part}_in\": outputs[\"{part}_out\"]")).collect();
+    format!(
+        "state = {{{}}}\n\
+         names = [output.name for output in policy.get_outputs()]\n\
+         outputs = dict(zip(names, policy.run(None, {{\"observation\": observations, **state}})))\n\
+         actions, state = outputs[\"action\"], {{{}}}\n",
+        zeros.join(", "),
+        next.join(", ")
+    )
+}
+
 /// Returns the section that describes how to use the files.
 fn usage(policy: &ExportedPolicy) -> String {
     let shape: Vec<_> = policy.observation_shape.iter().map(usize::to_string).collect();
@@ -88,22 +107,35 @@ fn usage(policy: &ExportedPolicy) -> String {
             format!("a vector of length {} in the units of the environment", scale.len())
         }
     };
+    let (memory, with_onnx, with_numpy) = match &policy.graph.memory {
+        None => (
+            "",
+            "actions, *_ = policy.run(None, {\"observation\": observations})\n".to_owned(),
+            "actions = policy.act(observations)\n",
+        ),
+        Some(memory) => (
+            " The policy is recurrent: it takes the state that it returned for the preceding observation, and zeros at \
+             the start of an episode.",
+            recurrent_onnx(memory),
+            "state = None\nactions, state = policy.step(observations, state)\n",
+        ),
+    };
     format!(
         "## Usage\n\n\
          Both files take observations as the environment returns them; normalisation is part of the policy. An action \
-         is {action}.\n\n\
+         is {action}.{memory}\n\n\
          ```python\n\
          import numpy as np\n\
          import onnxruntime\n\n\
          policy = onnxruntime.InferenceSession(\"model.onnx\")\n\
          observations = np.zeros((1, {shape}), dtype=np.float32)\n\
-         actions, *_ = policy.run(None, {{\"observation\": observations}})\n\
+         {with_onnx}\
          ```\n\n\
          Without ONNX Runtime, with the Python package of iSwitch:\n\n\
          ```python\n\
          from iswitch.policy import load_policy\n\n\
          policy = load_policy(\"model.safetensors\")\n\
-         actions = policy.act(observations)\n\
+         {with_numpy}\
          ```\n\n",
         shape = shape.join(", "),
     )

@@ -1,16 +1,19 @@
 //! Description of a policy as JSON. Files in the JSON format also contain the numbers: the weights, the biases and the
 //! constants of the conversions.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context as _;
-use iswitch_learn::algorithms::policy_graph::Preprocessing;
+use iswitch_learn::algorithms::policy_graph::{GraphMemory, Preprocessing};
 use iswitch_learn::nn::{LAYER_NORM_EPSILON, Operation};
 use serde::Serialize;
 
 use crate::modules::{Module, modules};
 use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
 
-/// Name and version of the format.
+/// Name and version of the format. Programs that know only version 1 would ignore the memory of a recurrent policy.
 const FORMAT: &str = "iswitch-policy-1";
+const RECURRENT_FORMAT: &str = "iswitch-policy-2";
 
 #[derive(Serialize)]
 struct Description<'a> {
@@ -22,6 +25,8 @@ struct Description<'a> {
     mean_return: Option<f64>,
     hyper_parameters: &'a serde_json::Value,
     observation: Observation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
     layers: Vec<Entry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Vec<Entry>>,
@@ -50,6 +55,28 @@ enum Steps {
         #[serde(skip_serializing_if = "Option::is_none")]
         std: Option<Vec<f64>>,
     },
+}
+
+/// Recurrent layer before the other layers. Its parameters are absent in a description that does not include numbers.
+#[derive(Serialize)]
+struct Memory {
+    r#type: &'static str,
+    inputs: usize,
+    width: usize,
+    #[serde(flatten)]
+    parameters: BTreeMap<&'static str, Nested>,
+}
+
+impl Memory {
+    fn new(memory: &GraphMemory, with_numbers: bool) -> Self {
+        let tensors = memory.tensors().into_iter().filter(|_| with_numbers);
+        Self {
+            r#type: memory.layer.cell().name(),
+            inputs: memory.layer.inputs(),
+            width: memory.layer.width(),
+            parameters: tensors.map(|(name, shape, values)| (name, Nested::new(&shape, values))).collect(),
+        }
+    }
 }
 
 /// Parameters of a layer. They are absent in a description that does not include numbers.
@@ -158,7 +185,7 @@ fn describe(policy: &ExportedPolicy, with_numbers: bool) -> Description<'_> {
         modules(layers).into_iter().map(|module| entry(module, with_numbers)).collect::<Vec<_>>()
     });
     Description {
-        format: FORMAT,
+        format: if policy.graph.memory.is_some() { RECURRENT_FORMAT } else { FORMAT },
         iswitch_version: VERSION,
         algorithm: &policy.algorithm,
         env: &policy.env,
@@ -166,6 +193,7 @@ fn describe(policy: &ExportedPolicy, with_numbers: bool) -> Description<'_> {
         mean_return: policy.mean_return,
         hyper_parameters: &policy.hyper_parameters,
         observation: observation(policy, with_numbers),
+        memory: policy.graph.memory.as_ref().map(|memory| Memory::new(memory, with_numbers)),
         layers: sequences.next().unwrap_or_default(),
         value: sequences.next(),
         advantage: sequences.next(),

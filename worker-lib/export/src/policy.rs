@@ -1,7 +1,7 @@
 //! Policy to export, with the properties that the formats need.
 
 use anyhow::{Context as _, bail};
-use iswitch_learn::algorithms::policy_graph::{GraphLayer, Outputs, PolicyGraph, Preprocessing};
+use iswitch_learn::algorithms::policy_graph::{GraphLayer, GraphMemory, Outputs, PolicyGraph, Preprocessing};
 use iswitch_learn::algorithms::trained::Trained;
 use iswitch_learn::algorithms::trainer::Policy;
 use iswitch_learn::env::{ActionSpace, Environment, is_bounded};
@@ -76,16 +76,9 @@ impl ExportedPolicy {
     /// Collects the policy of a run and its properties.
     ///
     /// # Errors
-    /// Fails if the policy is recurrent, if a parameter is not a finite number, or if the hyper-parameters cannot be
-    /// represented as JSON.
+    /// Fails if a parameter is not a finite number, or if the hyper-parameters cannot be represented as JSON.
     pub(crate) fn new(trained: &Trained, policy: &dyn Policy, env: &dyn Environment) -> anyhow::Result<Self> {
-        let Some(graph) = policy.graph() else {
-            bail!(
-                "the policy is recurrent (hyper-parameter lstm), and no format of `iswitch export` holds the state \
-                 that it carries from step to step; run it with `iswitch eval`, or train a policy without memory \
-                 (`--set lstm=null`)"
-            );
-        };
+        let graph = policy.graph();
         let observation_shape = match graph.layers.first().map(|layer| layer.operation) {
             Some(Operation::Convolution(convolution)) => {
                 let image = convolution.input;
@@ -119,7 +112,8 @@ impl ExportedPolicy {
     /// Returns the number of weights and biases.
     pub(crate) fn parameter_count(&self) -> usize {
         let layers = self.sequences().into_iter().flat_map(|(_, layers)| layers);
-        layers.map(|layer| layer.weight.len() + layer.bias.len()).sum()
+        let of_memory = self.graph.memory.as_ref().map_or(0, |memory| memory.layer.parameter_count());
+        of_memory + layers.map(|layer| layer.weight.len() + layer.bias.len()).sum::<usize>()
     }
 
     /// Returns the name of the outputs from which a discrete action is chosen; `None` for continuous actions.
@@ -145,6 +139,11 @@ impl ExportedPolicy {
     }
 
     fn check_numbers(&self) -> anyhow::Result<()> {
+        for (name, _, values) in self.graph.memory.iter().flat_map(GraphMemory::tensors) {
+            if let Some(number) = values.iter().find(|number| !number.is_finite()) {
+                bail!("memory, {name} has the parameter {number}: the training has diverged");
+            }
+        }
         for (name, layers) in self.sequences() {
             for (i, layer) in layers.iter().enumerate() {
                 let numbers = layer.weight.iter().chain(&layer.bias);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Context as _;
-use iswitch_learn::algorithms::policy_graph::Preprocessing;
+use iswitch_learn::algorithms::policy_graph::{GraphMemory, Preprocessing};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
 use crate::description;
@@ -27,6 +27,7 @@ pub(crate) enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
     I64(Vec<i64>),
+    Bool(Vec<bool>),
 }
 
 impl Values {
@@ -35,6 +36,7 @@ impl Values {
             Self::F32(_) => Dtype::F32,
             Self::F64(_) => Dtype::F64,
             Self::I64(_) => Dtype::I64,
+            Self::Bool(_) => Dtype::BOOL,
         }
     }
 
@@ -43,6 +45,7 @@ impl Values {
             Self::F32(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Self::F64(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Self::I64(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Self::Bool(values) => values.iter().copied().map(u8::from).collect(),
         }
     }
 }
@@ -78,6 +81,9 @@ pub(crate) fn to_bytes(tensors: &[NamedTensor], metadata: &[(&str, String)]) -> 
 fn tensors(policy: &ExportedPolicy) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
     let mut add = |name: String, shape: Vec<usize>, values| tensors.push(NamedTensor { name, shape, values });
+    for (name, shape, values) in policy.graph.memory.iter().flat_map(GraphMemory::tensors) {
+        add(format!("memory.{name}"), shape, Values::F32(values.to_vec()));
+    }
     for (sequence, layers) in policy.sequences() {
         for (i, module) in modules(layers).into_iter().enumerate() {
             if let Module::Layer(layer) = module {

@@ -26,23 +26,27 @@ pub(crate) fn file(
     seed: u64,
 ) -> anyhow::Result<Vec<u8>> {
     let spec = env.spec().clone();
-    let mut recorder = Recorder { policy, limit: rows * spec.observation_dim, seen: Vec::new() };
+    let mut recorder =
+        Recorder { policy, limit: rows * spec.observation_dim, seen: vec![], starts: vec![], begins: true };
     let mut episode = seed;
     while recorder.seen.len() < recorder.limit {
         evaluate(&mut recorder, env.as_mut(), 1, episode, false)?;
         episode = episode.wrapping_add(1);
     }
-    let Recorder { mut policy, seen: mut observations, .. } = recorder;
+    let Recorder { mut policy, seen: mut observations, starts, .. } = recorder;
     if spec.image.is_none() {
         add_noise(&mut observations, &spec, seed);
     }
     let space = env.action_space();
     let mut action = vec![0.0; spec.action.stored_dim()];
     let (mut actions, mut scores) = (Vec::new(), Vec::new());
-    for observation in observations.chunks_exact(spec.observation_dim) {
+    for (observation, begins) in observations.chunks_exact(spec.observation_dim).zip(&starts) {
+        if *begins {
+            policy.begin_episode();
+        }
+        scores.extend_from_slice(policy.scores(observation));
         policy.act(observation, None, &mut action);
         actions.extend(space.to_units(spec.to_env(&action))?);
-        scores.extend_from_slice(policy.scores(observation));
     }
     // A policy with convolutions expects the channels of an image as the first dimension.
     if let (Some(image), [_, _, _]) = (spec.image, &exported.observation_shape[..]) {
@@ -68,6 +72,10 @@ pub(crate) fn file(
     if let (Some(name), ActionTransform::Discrete { n, .. }) = (exported.scores(), &exported.action) {
         let (shape, values) = (vec![rows, *n], Values::F32(scores));
         tensors.push(NamedTensor { name: name.to_owned(), shape, values });
+    }
+    if exported.graph.memory.is_some() {
+        let (shape, values) = (vec![rows], Values::Bool(starts));
+        tensors.push(NamedTensor { name: "start".to_owned(), shape, values });
     }
     to_bytes(&tensors, &exported.facts())
 }
@@ -97,17 +105,23 @@ struct Recorder {
     /// Maximum number of floats to record.
     limit: usize,
     seen: Vec<f32>,
+    /// For each recorded observation, whether an episode begins with it.
+    starts: Vec<bool>,
+    /// Whether an episode begins with the next observation.
+    begins: bool,
 }
 
 impl Policy for Recorder {
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
         if self.seen.len() < self.limit {
             self.seen.extend_from_slice(observation);
+            self.starts.push(std::mem::take(&mut self.begins));
         }
         self.policy.act(observation, rng, action);
     }
 
     fn begin_episode(&mut self) {
+        self.begins = true;
         self.policy.begin_episode();
     }
 
@@ -115,7 +129,7 @@ impl Policy for Recorder {
         self.policy.scores(observation)
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
+    fn graph(&self) -> PolicyGraph {
         self.policy.graph()
     }
 }

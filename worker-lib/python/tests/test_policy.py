@@ -33,9 +33,20 @@ class Exported(NamedTuple):
         return load_policy(self.directory / "policy.safetensors")
 
     def onnx_outputs(self) -> dict[str, np.ndarray]:
+        """Returns the outputs of ONNX Runtime without those of the state of a recurrent policy."""
         session = onnxruntime.InferenceSession(self.directory / "policy.onnx")
         names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(None, {"observation": self.observations}), strict=True))
+        if "start" not in self.tensors:
+            return dict(zip(names, session.run(None, {"observation": self.observations}), strict=True))
+        states = {value.name: np.zeros((1, value.shape[1]), np.float32) for value in session.get_inputs()[1:]}
+        assert states.keys() == {name.replace("_out", "_in") for name in names if name.endswith("_out")}
+        zeros, rows = states, []
+        for observation, start in zip(self.observations[:, np.newaxis], self.tensors["start"], strict=True):
+            outputs = session.run(None, {"observation": observation, **(zeros if start else states)})
+            rows.append(dict(zip(names, outputs, strict=True)))
+            states = {name: rows[-1][name.replace("_in", "_out")] for name in states}
+        kept = [name for name in names if not name.endswith("_out")]
+        return {name: np.concatenate([row[name] for row in rows]) for name in kept}
 
 
 @pytest.fixture(scope="module", params=CASES, ids=str)
@@ -67,7 +78,7 @@ def scores_name(case: Case) -> str:
 
 def test_onnx_runtime_acts_as_iswitch(exported: Exported):
     outputs = exported.onnx_outputs()
-    assert set(outputs) == set(exported.tensors) - {"observation"}
+    assert set(outputs) == set(exported.tensors) - {"observation", "start"}
     assert_as_iswitch(exported, outputs["action"], outputs.get(scores_name(exported.case)))
 
 
@@ -81,15 +92,20 @@ def test_onnx_files_are_valid(exported: Exported):
     assert int(metadata["steps"]) >= exported.case.steps
     assert json.loads(metadata["hyper_parameters"])["total_steps"] == exported.case.steps
     assert exported.result["files"][0]["bytes"] == (exported.directory / "policy.onnx").stat().st_size
-    assert exported.result["parameters"] == sum(
-        int(np.prod(tensor.dims)) for tensor in model.graph.initializer if tensor.name.endswith((".weight", ".bias"))
-    )
+    sizes = {tensor.name: int(np.prod(tensor.dims)) for tensor in model.graph.initializer}
+    parameters = sum(size for name, size in sizes.items() if name.endswith((".weight", ".bias", ".weight_ih", ".weight_hh")))
+    # A recurrent layer has four biases for each unit; ONNX stores more, some of which are zero.
+    parameters += 4 * exported.policy().config.get("memory", {}).get("width", 0)
+    assert exported.result["parameters"] == parameters
 
 
 @pytest.mark.parametrize("extension", ["safetensors", "json"])
 def test_loaded_policies_act_as_iswitch(exported: Exported, extension: str):
     policy = load_policy(exported.directory / f"policy.{extension}")
     is_discrete = policy.config["action"]["type"] == "discrete"
+    if policy.is_recurrent:
+        steps_as_iswitch(exported, policy, is_discrete)
+        return
     scores = policy.scores(exported.observations) if is_discrete else None
     actions = policy.act(exported.observations)
     assert_as_iswitch(exported, actions, scores)
@@ -101,11 +117,33 @@ def test_loaded_policies_act_as_iswitch(exported: Exported, extension: str):
     assert np.shape(single) == actions.shape[1:]
 
 
+def steps_as_iswitch(exported: Exported, policy: Policy, is_discrete: bool):
+    actions, scores, state = [], [], None
+    for observation, start in zip(exported.observations, exported.tensors["start"], strict=True):
+        state = None if start else state
+        if is_discrete:
+            scores.append(policy.scores(observation, state))
+        action, state = policy.step(observation, state)
+        actions.append(action)
+    assert_as_iswitch(exported, np.array(actions), np.array(scores) if is_discrete else None)
+    # Batches are rows that do not influence each other; zeros are the state at the start of an episode.
+    pair = exported.observations[:2]
+    batch, states = policy.step(pair, np.stack([state, np.zeros_like(state)]))
+    for row, before in enumerate((state, None)):
+        action, after = policy.step(pair[row], before)
+        np.testing.assert_allclose(batch[row], action, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(states[row], after, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=re.escape("is recurrent, and its state would be lost; expected step(")):
+        policy.act(pair)
+    with pytest.raises(ValueError, match=re.escape(f"the state has the shape {state.shape}, expected (2, {state.size})")):
+        policy.step(pair, state)
+
+
 def test_observations_of_another_shape_are_refused(exported: Exported):
     policy = exported.policy()
     for shape in ((1, *exported.observations.shape), (*exported.observations.shape[1:], 2)):
         with pytest.raises(ValueError, match=re.escape(f"the observations have the shape {shape}, expected")):
-            policy.act(np.zeros(shape))
+            policy.step(np.zeros(shape))
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +151,14 @@ def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Directory of the run of a short training."""
     directory = tmp_path_factory.mktemp("pendulum") / "run"
     train(Case("ppo", "Pendulum-v1", 4096), directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def recurrent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Directory of the run of a short training with the recurrent layers of the guide."""
+    directory = tmp_path_factory.mktemp("recurrent") / "run"
+    train(Case("ppo", "PendulumNoVel-v1", 4096, ("lstm=null", "gru=32")), directory)
     return directory
 
 
@@ -136,9 +182,21 @@ def test_the_hub_reads_the_model_card(pendulum: Path, tmp_path: Path):
     assert actions["actions"].shape == (1, 1)
 
 
-def test_the_code_of_the_guide_acts(pendulum: Path, tmp_path: Path):
+def test_the_card_of_a_recurrent_policy_runs_it(recurrent: Path, tmp_path: Path):
+    run("export", recurrent, "--format", "hub", "--out", tmp_path, "--episodes", "1")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", (tmp_path / "README.md").read_text(), re.MULTILINE | re.DOTALL))
+    names = run_in(tmp_path, code)
+    assert names["outputs"]["action"].shape == names["actions"].shape == (1, 1)
+    # ONNX Runtime and NumPy have taken the same step.
+    np.testing.assert_allclose(names["actions"], names["outputs"]["action"], atol=1e-5)
+    np.testing.assert_allclose(names["state"], names["outputs"]["h_out"], atol=1e-5)
+
+
+def test_the_code_of_the_guide_acts(pendulum: Path, recurrent: Path, tmp_path: Path):
     for name in ("policy.onnx", "policy.safetensors"):
         run("export", pendulum, "--out", tmp_path / name)
+    for name in ("recurrent.onnx", "recurrent.safetensors"):
+        run("export", recurrent, "--out", tmp_path / name)
     for block in python_blocks("docs/guide/export.md"):
         names = run_in(tmp_path, block)
         actions = names.get("actions", names.get("action"))

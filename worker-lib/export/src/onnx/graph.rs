@@ -1,8 +1,8 @@
 //! Construction of an ONNX graph, node by node.
 
 use super::proto::{
-    ATTRIBUTE_FLOAT, ATTRIBUTE_INT, ATTRIBUTE_INTS, AttributeProto, DimensionProto, FLOAT, GraphProto, INT64,
-    NodeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    ATTRIBUTE_FLOAT, ATTRIBUTE_INT, ATTRIBUTE_INTS, ATTRIBUTE_STRING, AttributeProto, DimensionProto, FLOAT,
+    GraphProto, INT64, NodeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 
 /// Name of the variable batch size.
@@ -30,14 +30,26 @@ impl Graph {
         inputs: &[&str],
         attributes: Vec<AttributeProto>,
     ) -> String {
+        self.node_with_outputs(name, operator, (inputs, &[name]), attributes);
+        name.to_owned()
+    }
+
+    /// Adds a node with named inputs and outputs. An empty name stands for an optional input or output that is absent.
+    pub(super) fn node_with_outputs(
+        &mut self,
+        name: &str,
+        operator: &str,
+        (inputs, outputs): (&[&str], &[&str]),
+        attributes: Vec<AttributeProto>,
+    ) {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         self.proto.node.push(NodeProto {
-            input: inputs.iter().map(|input| (*input).to_owned()).collect(),
-            output: vec![name.to_owned()],
+            input: owned(inputs),
+            output: owned(outputs),
             name: Some(name.to_owned()),
             op_type: Some(operator.to_owned()),
             attribute: attributes,
         });
-        name.to_owned()
     }
 
     /// Adds a constant tensor of floats, and returns its name.
@@ -49,6 +61,12 @@ impl Graph {
     /// Adds a constant integer, and returns its name.
     pub(super) fn integer(&mut self, name: &str, value: i64) -> String {
         self.constant(name, INT64, &[], value.to_le_bytes().to_vec())
+    }
+
+    /// Adds a constant list of integers, and returns its name.
+    pub(super) fn integers(&mut self, name: &str, values: &[i64]) -> String {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant(name, INT64, &[values.len()], bytes)
     }
 
     fn constant(&mut self, name: &str, data_type: i32, shape: &[usize], bytes: Vec<u8>) -> String {
@@ -103,6 +121,11 @@ pub(super) fn float(name: &str, value: f32) -> AttributeProto {
 /// Returns an attribute with an integer.
 pub(super) fn int(name: &str, value: i64) -> AttributeProto {
     AttributeProto { i: Some(value), ..attribute(name, ATTRIBUTE_INT) }
+}
+
+/// Returns an attribute with a string.
+pub(super) fn string(name: &str, value: &str) -> AttributeProto {
+    AttributeProto { s: Some(value.as_bytes().to_vec()), ..attribute(name, ATTRIBUTE_STRING) }
 }
 
 /// Returns an attribute with a list of integers.

@@ -6,6 +6,7 @@
 //! deviations from it.
 
 mod graph;
+mod memory;
 mod proto;
 
 use iswitch_learn::algorithms::policy_graph::{GraphLayer, Preprocessing};
@@ -14,6 +15,8 @@ use prost::Message as _;
 
 use crate::modules::{Module, modules};
 use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
+pub(crate) use memory::state_parts;
+
 use graph::{Element, Graph, float, int, ints};
 use proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
@@ -32,7 +35,11 @@ pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
     let shape = &policy.observation_shape;
     graph.input(OBSERVATION, Element::F32, shape, "Observations as the environment returns them.");
     let preprocessed = preprocess(&mut graph, &policy.graph.preprocessing);
-    let outputs = network(&mut graph, policy, &preprocessed);
+    let remembered = match &policy.graph.memory {
+        Some(memory) => memory::add(&mut graph, memory, &preprocessed),
+        None => preprocessed,
+    };
+    let outputs = network(&mut graph, policy, &remembered);
     match &policy.action {
         ActionTransform::Discrete { n, start } => {
             let scores = policy.scores().unwrap_or("logits");
@@ -51,6 +58,7 @@ pub(crate) fn file(policy: &ExportedPolicy) -> Vec<u8> {
             graph.output(ACTION, Element::F32, &[scale.len()], "Actions in the units of the environment.");
         }
     }
+    memory::declare_outputs(&mut graph, policy.graph.memory.as_ref());
     let entry = |(key, value): (&str, String)| StringStringEntryProto {
         key: Some(key.to_owned()),
         value: Some(value),

@@ -9,6 +9,7 @@ pub(super) const INT64: i32 = 7;
 /// Codes of the types of attributes.
 pub(super) const ATTRIBUTE_FLOAT: i32 = 1;
 pub(super) const ATTRIBUTE_INT: i32 = 2;
+pub(super) const ATTRIBUTE_STRING: i32 = 3;
 pub(super) const ATTRIBUTE_INTS: i32 = 7;
 
 #[derive(Clone, PartialEq, Message)]
@@ -81,6 +82,8 @@ pub(super) struct AttributeProto {
     pub(super) f: Option<f32>,
     #[prost(int64, optional, tag = "3")]
     pub(super) i: Option<i64>,
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub(super) s: Option<Vec<u8>>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub(super) ints: Vec<i64>,
     #[prost(int32, optional, tag = "20")]

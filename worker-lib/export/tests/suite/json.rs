@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::runs::{exported, train};
 
 const CART_POLE: &str = "CartPole-v1";
+const NO_VELOCITY: &str = "CartPoleNoVel-v1";
 const PENDULUM: &str = "Pendulum-v1";
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -61,9 +62,43 @@ fn forward(layers: &Value, mut x: Vec<f64>) -> Vec<f64> {
     x
 }
 
-/// Returns the scores of discrete actions, or the continuous action.
-fn outputs(policy: &Value, observation: &[f32]) -> Vec<f64> {
-    let x = preprocessed(&policy["observation"]["preprocessing"], observation);
+/// Returns the output of the recurrent layer and advances its state, which is a list of vectors.
+fn remember(memory: &Value, x: &[f64], state: &mut Vec<Vec<f64>>) -> Vec<f64> {
+    let width = memory["width"].as_u64().unwrap() as usize;
+    let product = |kind: &str, x: &[f64]| -> Vec<f64> {
+        let rows = memory[&format!("weight_{kind}")].as_array().unwrap().iter().map(numbers);
+        let dot = |row: Vec<f64>| row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>();
+        rows.zip(numbers(&memory[&format!("bias_{kind}")])).map(|(row, bias)| dot(row) + bias).collect()
+    };
+    if state.is_empty() {
+        *state = vec![vec![0.0; width]; if memory["type"] == "lstm" { 2 } else { 1 }];
+    }
+    let (of_input, of_state) = (product("ih", x), product("hh", &state[0]));
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    for j in 0..width {
+        let [input, hidden] = [&of_input, &of_state].map(|all| move |gate: usize| all[gate * width + j]);
+        let sum = |gate: usize| input(gate) + hidden(gate);
+        if memory["type"] == "lstm" {
+            state[1][j] = sigmoid(sum(1)) * state[1][j] + sigmoid(sum(0)) * sum(2).tanh();
+            state[0][j] = sigmoid(sum(3)) * state[1][j].tanh();
+        } else {
+            let (reset, update) = (sigmoid(sum(0)), sigmoid(sum(1)));
+            let candidate = (input(2) + reset * hidden(2)).tanh();
+            state[0][j] = (1.0 - update) * candidate + update * state[0][j];
+        }
+    }
+    state[0].clone()
+}
+
+/// Returns the scores of discrete actions, or the continuous action. Advances the state of a recurrent policy, which is
+/// empty at the start of an episode.
+fn outputs(policy: &Value, observation: &[f32], state: &mut Vec<Vec<f64>>) -> Vec<f64> {
+    let mut x = preprocessed(&policy["observation"]["preprocessing"], observation);
+    let memory = &policy["memory"];
+    assert_eq!(policy["format"], if memory.is_object() { "iswitch-policy-2" } else { "iswitch-policy-1" });
+    if memory.is_object() {
+        x = remember(memory, &x, state);
+    }
     let features = forward(&policy["layers"], x);
     let outputs = if policy["value"].is_array() {
         let value = forward(&policy["value"], features.clone())[0];
@@ -92,13 +127,19 @@ fn check<A: Algorithm>(config: A, id: &'static str) {
     let env = env::make(id).unwrap();
     let mut policy = Trained::read(Path::new(&run)).unwrap().policy(env.spec()).unwrap();
     let mut action = vec![0.0; env.spec().action.stored_dim()];
+    let mut state = Vec::new();
     for i in 0..200 {
+        if i % 50 == 0 {
+            policy.begin_episode();
+            state.clear();
+        }
         let dim = env.spec().observation_dim;
         let observation: Vec<_> = (0..dim).map(|j| 3.0 * ((i * 7 + j * 3) as f32 * 0.37).sin()).collect();
+        let scores = policy.scores(&observation).to_vec();
         policy.act(&observation, None, &mut action);
-        let outputs = outputs(&described, &observation);
+        let outputs = outputs(&described, &observation, &mut state);
         if described["action"]["type"] == "discrete" {
-            for (actual, expected) in outputs.iter().zip(policy.scores(&observation)) {
+            for (actual, expected) in outputs.iter().zip(&scores) {
                 assert!((actual - f64::from(*expected)).abs() < 1e-5, "{} {i}: {actual} {expected}", A::NAME);
             }
         } else {
@@ -118,6 +159,15 @@ fn policies_of_all_algorithms_act_alike() {
     check(dqn(small(), true), CART_POLE);
     check(A2cConfig::preset(CART_POLE), CART_POLE);
     check(PpoConfig { rollout_steps: 512, ..PpoConfig::preset(PENDULUM) }, PENDULUM);
+    let recurrent = |lstm, gru| PpoConfig {
+        lstm,
+        gru,
+        rollout_steps: 64,
+        minibatch_size: 64,
+        ..PpoConfig::preset(NO_VELOCITY)
+    };
+    check(recurrent(Some(8), None), NO_VELOCITY);
+    check(recurrent(None, Some(8)), NO_VELOCITY);
     check(DdpgConfig { hidden: small(), ..DdpgConfig::preset(PENDULUM) }, PENDULUM);
     check(Td3Config { hidden: small(), ..Td3Config::preset(PENDULUM) }, PENDULUM);
     check(SacConfig { hidden: small(), ..SacConfig::preset(PENDULUM) }, PENDULUM);

@@ -5,7 +5,6 @@ use std::fs;
 use iswitch_learn::algorithms::a2c::A2cConfig;
 use iswitch_learn::algorithms::actor_critic::ActorCritic;
 use iswitch_learn::algorithms::checkpoint::{RunKind, Writer, save_model};
-use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::trainer::Algorithm as _;
 use iswitch_learn::env;
 
@@ -86,22 +85,4 @@ fn diverged_policies_are_refused() {
     let expected = "layers, layer 0 has the parameter NaN: the training has diverged";
     assert!(!output.status.success() && error.contains(expected), "{error}");
     assert!(!out.exists());
-}
-
-#[test]
-fn recurrent_policies_are_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let (run, task) = (directory.path().join("run"), "CartPoleNoVel-v1");
-    let config =
-        PpoConfig { lstm: Some(8), rollout_steps: 64, minibatch_size: 64, ..PpoConfig::preset(task) };
-    train(config, task, &run);
-    for out in ["policy.onnx", "policy.safetensors", "policy.json"] {
-        let out = directory.path().join(out);
-        let output = export(&run, &out, &[]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        let expected =
-            "the policy is recurrent (hyper-parameter lstm), and no format of `iswitch export` holds";
-        assert!(!output.status.success() && error.contains(expected), "{error}");
-        assert!(!out.exists());
-    }
 }

@@ -460,12 +460,13 @@ impl Policy for A2cPolicy {
         }
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
-        Some(PolicyGraph {
+    fn graph(&self) -> PolicyGraph {
+        PolicyGraph {
             preprocessing: Preprocessing::of(&self.spec),
             layers: self.networks.graph_layers(&self.parameters),
+            memory: None,
             streams: None,
             outputs: Outputs::of_policy(self.spec.action),
-        })
+        }
     }
 }

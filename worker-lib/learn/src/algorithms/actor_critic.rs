@@ -7,11 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::env::{Action, ActionSpec, EnvSpec};
-use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Lstm, Network, orthogonal};
+use crate::nn::{Activation, Categorical, Cell, DiagonalGaussian, Layer, Network, Recurrent, orthogonal};
 
 /// Separate actor and critic networks with tanh layers. The policy is either a softmax, or a diagonal Gaussian with a
-/// log standard deviation that does not depend on the observation. If the policy is recurrent, an LSTM layer (the
-/// network's memory) precedes each network and computes its inputs. The type contains only shapes; the layout of the
+/// log standard deviation that does not depend on the observation. If the policy is recurrent, a recurrent
+/// layer (the network's memory) precedes each network and computes its inputs. The type contains only shapes; the layout of the
 /// parameters is `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
@@ -19,7 +19,7 @@ pub struct ActorCritic {
     critic: Network,
     action: ActionSpec,
     observation_dim: usize,
-    memory: Option<Lstm>,
+    memory: Option<Recurrent>,
 }
 
 /// Named part of the parameter vector.
@@ -66,10 +66,10 @@ impl ActorCritic {
     }
 
     /// Creates the networks for an environment. `hidden` contains the widths of the hidden layers of each network. If
-    /// `memory` is given, an LSTM layer with this number of units precedes each network.
-    pub fn with_memory(env: &EnvSpec, hidden: &[usize], memory: Option<usize>) -> Self {
-        let memory = memory.map(|width| Lstm::new(env.observation_dim, width));
-        let inputs = memory.map_or(env.observation_dim, Lstm::width);
+    /// `memory` is given, a recurrent layer of this kind and with this number of units precedes each network.
+    pub fn with_memory(env: &EnvSpec, hidden: &[usize], memory: Option<(Cell, usize)>) -> Self {
+        let memory = memory.map(|(cell, width)| Recurrent::new(cell, env.observation_dim, width));
+        let inputs = memory.map_or(env.observation_dim, Recurrent::width);
         let network = |outputs: usize| {
             let widths = [&[inputs], hidden, &[outputs]].concat();
             Network::mlp(&widths, Activation::Tanh)
@@ -97,8 +97,8 @@ impl ActorCritic {
         self.observation_dim
     }
 
-    /// Returns the LSTM layer that precedes each network, or `None` if the policy is not recurrent.
-    pub fn memory(&self) -> Option<Lstm> {
+    /// Returns the recurrent layer that precedes each network, or `None` if the policy is not recurrent.
+    pub fn memory(&self) -> Option<Recurrent> {
         self.memory
     }
 
@@ -108,10 +108,10 @@ impl ActorCritic {
         self.memory.map_or(0, |memory| 2 * memory.state_len())
     }
 
-    /// Returns the parameter ranges of the LSTM layers of the actor and of the critic; both are empty if the policy is
+    /// Returns the parameter ranges of the recurrent layers of the actor and of the critic; both are empty if the policy is
     /// not recurrent.
     pub fn memory_ranges(&self) -> [Range<usize>; 2] {
-        let (start, len) = (self.critic_range().end, self.memory.map_or(0, Lstm::parameter_count));
+        let (start, len) = (self.critic_range().end, self.memory.map_or(0, Recurrent::parameter_count));
         [start..start + len, start + len..start + 2 * len]
     }
 
@@ -161,7 +161,7 @@ impl ActorCritic {
 
     /// Returns the initial parameters. Weights are orthogonal with a gain of sqrt(2), except for a gain of 0.01 in the
     /// policy's output layer and of 1 in the value function's output layer. Biases are zero, each log standard
-    /// deviation is `log_std`, and LSTM layers have PyTorch's initial values.
+    /// deviation is `log_std`, and recurrent layers have PyTorch's initial values.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         parameters[self.log_std_range()].fill(log_std);
@@ -192,7 +192,8 @@ impl ActorCritic {
         if let Some(memory) = self.memory {
             for (network, range) in ["actor", "critic"].into_iter().zip(self.memory_ranges()) {
                 tensors.extend(memory.tensors().map(|(name, shape, start)| {
-                    let (name, start) = (format!("{network}.lstm.{name}"), range.start + start);
+                    let (name, start) =
+                        (format!("{network}.{}.{name}", memory.cell().name()), range.start + start);
                     let range = start..start + shape.iter().product::<usize>();
                     NamedTensor { name, shape, range }
                 }));
@@ -318,7 +319,12 @@ mod tests {
 
     #[test]
     fn the_tensors_cover_all_parameters_once() {
-        for (id, memory) in [("PlanarHopper-v0", None), ("CartPole-v1", None), ("CartPole-v1", Some(8))] {
+        for (id, memory) in [
+            ("PlanarHopper-v0", None),
+            ("CartPole-v1", None),
+            ("CartPole-v1", Some((Cell::Lstm, 8))),
+            ("CartPole-v1", Some((Cell::Gru, 8))),
+        ] {
             let agent = ActorCritic::with_memory(make(id).unwrap().spec(), &[64, 64], memory);
             assert_covered(agent.tensors(), agent.parameter_count());
         }

@@ -448,9 +448,9 @@ impl Policy for DqnPolicy {
         self.network.values(&self.parameters, &self.scaled, &mut self.work)
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
+    fn graph(&self) -> PolicyGraph {
         let (layers, streams) = self.network.graph_layers(&self.parameters);
         let preprocessing = Preprocessing::of(&self.spec);
-        Some(PolicyGraph { preprocessing, layers, streams, outputs: Outputs::QValues })
+        PolicyGraph { preprocessing, memory: None, layers, streams, outputs: Outputs::QValues }
     }
 }

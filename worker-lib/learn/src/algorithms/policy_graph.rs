@@ -2,7 +2,7 @@
 
 use super::normalise::{CLIP, Moments};
 use crate::env::{ActionSpec, EnvSpec, PIXEL_MAX};
-use crate::nn::{Activation, Image, Network, Operation};
+use crate::nn::{Activation, Image, Network, Operation, Recurrent};
 
 /// The computation of an action from an observation: preprocessing, layers, and the meaning of the outputs.
 ///
@@ -12,6 +12,8 @@ use crate::nn::{Activation, Image, Network, Operation};
 pub struct PolicyGraph {
     /// Preprocessing of observations.
     pub preprocessing: Preprocessing,
+    /// Recurrent layer before the other layers, if the policy is recurrent.
+    pub memory: Option<GraphMemory>,
     /// Layers, from input to output.
     pub layers: Vec<GraphLayer>,
     /// The layers of the value stream and those of the advantage stream, if the network is duelling. Both streams take
@@ -99,6 +101,48 @@ impl GraphLayer {
             }
             Operation::LayerNorm { len } => vec![len],
         }
+    }
+}
+
+/// A recurrent layer with its parameters in PyTorch's layout and order of gates: input, forget, cell and output gate of
+/// an LSTM; reset gate, update gate and candidate of a GRU. The state of an episode begins with zeros.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphMemory {
+    /// Shapes of the layer.
+    pub layer: Recurrent,
+    /// Input weights, `[gates width, inputs]`.
+    pub weight_ih: Vec<f32>,
+    /// Recurrent weights, `[gates width, width]`.
+    pub weight_hh: Vec<f32>,
+    /// Biases that are added to the product with the input, `[gates width]`.
+    pub bias_ih: Vec<f32>,
+    /// Biases that are added to the product with the preceding output, `[gates width]`.
+    pub bias_hh: Vec<f32>,
+}
+
+impl GraphMemory {
+    /// Copies the parameters (`[parameter_count]`) of a layer.
+    pub(super) fn new(layer: Recurrent, parameters: &[f32]) -> Self {
+        let [weight_ih, weight_hh, bias] = layer.tensors().map(|(_, shape, start)| {
+            let len = shape.iter().product::<usize>();
+            parameters[start..start + len].to_vec()
+        });
+        // The sums of two biases of PyTorch become the first of them. Only a GRU has biases for the second product.
+        let (first, second) = bias.split_at(layer.cell().gates() * layer.width());
+        let mut bias_hh = vec![0.0; first.len() - second.len()];
+        bias_hh.extend_from_slice(second);
+        Self { layer, weight_ih, weight_hh, bias_ih: first.to_vec(), bias_hh }
+    }
+
+    /// Returns the names, shapes and values of the parameters.
+    pub fn tensors(&self) -> [(&'static str, Vec<usize>, &[f32]); 4] {
+        let rows = self.bias_ih.len();
+        [
+            ("weight_ih", vec![rows, self.layer.inputs()], &self.weight_ih[..]),
+            ("weight_hh", vec![rows, self.layer.width()], &self.weight_hh),
+            ("bias_ih", vec![rows], &self.bias_ih),
+            ("bias_hh", vec![rows], &self.bias_hh),
+        ]
     }
 }
 

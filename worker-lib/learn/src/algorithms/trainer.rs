@@ -20,6 +20,7 @@ use super::remote::{RemoteActor, RemoteHalves};
 use super::synchronous::SynchronousTrainer;
 use super::vector::VectorShape;
 use crate::env::EnvSpec;
+use crate::nn::Cell;
 use iswitch::GradientAggregator;
 
 /// Rank of a worker and the world size of its job.
@@ -278,8 +279,9 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the names and descriptions of the hyper-parameters.
     fn descriptions() -> &'static [(&'static str, &'static str)];
 
-    /// Returns the width of the recurrent layer before each network, or `None` if the networks have no recurrent layer.
-    fn memory(&self) -> Option<usize> {
+    /// Returns the kind and the width of the recurrent layer before each network, or `None` if the networks have no
+    /// recurrent layer.
+    fn memory(&self) -> Option<(Cell, usize)> {
         None
     }
 
@@ -370,7 +372,6 @@ pub trait Policy {
         &[]
     }
 
-    /// Returns, as plain data, the computation that [`Self::act`] performs without a random generator. Returns `None`
-    /// for a recurrent policy, whose actions also depend on earlier observations.
-    fn graph(&self) -> Option<PolicyGraph>;
+    /// Returns, as plain data, the computation that [`Self::act`] performs without a random generator.
+    fn graph(&self) -> PolicyGraph;
 }

@@ -64,6 +64,12 @@ pub fn tanh(x: f32) -> f32 {
     x * horner(&NUMERATOR) / horner(&DENOMINATOR)
 }
 
+/// Computes the logistic function with [`tanh`].
+#[inline]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    0.5 + 0.5 * tanh(0.5 * x)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,11 @@
 //! Matrix product over slices; a safe interface to the `gemm-f32` crate.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 use gemm_common::Parallelism;
 
-/// A dense read-only matrix: row-major, or the transpose of a row-major one.
+/// A dense read-only matrix: row-major, consecutive columns of a row-major one, or the transpose of either.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixRef<'a> {
     data: &'a [f32],
@@ -19,8 +21,17 @@ impl<'a> MatrixRef<'a> {
     /// # Panics
     /// Panics if `data` does not hold exactly `rows * cols` floats.
     pub fn row_major(data: &'a [f32], rows: usize, cols: usize) -> Self {
-        assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
-        Self { data, rows, cols, row_stride: cols, col_stride: 1 }
+        Self::columns(data, (rows, cols), 0..cols)
+    }
+
+    /// Views the columns `range` of a row-major matrix of `shape` (rows, columns).
+    ///
+    /// # Panics
+    /// Panics if `data` does not hold exactly the whole matrix, or if the matrix lacks one of the columns.
+    pub fn columns(data: &'a [f32], shape: (usize, usize), range: Range<usize>) -> Self {
+        check_columns(data.len(), shape, &range);
+        let start = range.start.min(data.len());
+        Self { data: &data[start..], rows: shape.0, cols: range.len(), row_stride: shape.1, col_stride: 1 }
     }
 
     /// Returns the transpose, `cols` x `rows`, without moving data.
@@ -36,12 +47,13 @@ impl<'a> MatrixRef<'a> {
     }
 }
 
-/// A dense, writable row-major matrix.
+/// A dense, writable matrix: row-major, or consecutive columns of a row-major one.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
     data: &'a mut [f32],
     rows: usize,
     cols: usize,
+    row_stride: usize,
 }
 
 impl<'a> MatrixMut<'a> {
@@ -50,9 +62,23 @@ impl<'a> MatrixMut<'a> {
     /// # Panics
     /// Panics if `data` does not hold exactly `rows * cols` floats.
     pub fn row_major(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
-        assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
-        Self { data, rows, cols }
+        Self::columns(data, (rows, cols), 0..cols)
     }
+
+    /// Views the columns `range` of a row-major matrix of `shape` (rows, columns).
+    ///
+    /// # Panics
+    /// Panics if `data` does not hold exactly the whole matrix, or if the matrix lacks one of the columns.
+    pub fn columns(data: &'a mut [f32], shape: (usize, usize), range: Range<usize>) -> Self {
+        check_columns(data.len(), shape, &range);
+        let start = range.start.min(data.len());
+        Self { data: &mut data[start..], rows: shape.0, cols: range.len(), row_stride: shape.1 }
+    }
+}
+
+fn check_columns(len: usize, (rows, cols): (usize, usize), range: &Range<usize>) {
+    assert_eq!(len, element_count(rows, cols), "a {rows} x {cols} matrix");
+    assert!(range.start <= range.end && range.end <= cols, "columns {range:?} of {cols}");
 }
 
 fn element_count(rows: usize, cols: usize) -> usize {
@@ -66,16 +92,17 @@ fn element_count(rows: usize, cols: usize) -> usize {
 /// # Panics
 /// Panics if the shapes do not match.
 pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>, threads: usize) {
-    let MatrixMut { data, rows, cols } = out;
+    let MatrixMut { data, rows, cols, row_stride } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
     // The kernel prefers a destination with contiguous columns. For a row-major destination, this is the transposed
-    // product, (rhs^T lhs^T)^T. A column vector is contiguous in both orders.
-    let (m, n, strides) = if cols > 1 { (cols, rows, (cols, 1)) } else { (rows, cols, (1, cols)) };
+    // product, (rhs^T lhs^T)^T. A single column is as contiguous as it can be in either order.
+    let (m, n, strides) =
+        if cols > 1 { (cols, rows, (row_stride, 1)) } else { (rows, cols, (1, row_stride)) };
     let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };
-    // SAFETY: the constructor of each of the three matrices checked that its slice holds exactly rows * cols
-    // elements, and the strides are (cols, 1) or, transposed, (1, rows), so every element that gemm addresses lies
-    // inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A stride fits isize because a
+    // SAFETY: the constructor of each of the three matrices checked that its slice begins at the first column viewed
+    // and ends with a whole row-major matrix that has these columns. The strides are (row length, 1) or, transposed,
+    // (1, row length), so every element that gemm addresses lies inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A stride fits isize because a
     // slice never exceeds isize::MAX bytes. With `accumulate` off, gemm does not read `out`, which is initialised in
     // any case.
     unsafe {
@@ -151,6 +178,52 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn products_of_columns_agree_with_those_of_copies_and_leave_other_columns_alone(
+            (m, k, n) in (1_usize..12, 1_usize..12, 1_usize..12),
+            pads in prop::array::uniform3((0_usize..4, 0_usize..4)),
+            (transposed, accumulate) in any::<(bool, bool)>(),
+        ) {
+            let fill = |len: usize, salt: usize| -> Vec<f32> {
+                (0..len).map(|i| ((i * 29 + salt) % 47) as f32 / 23.0 - 1.0).collect()
+            };
+            let stride = |cols: usize, (before, after): (usize, usize)| before + cols + after;
+            let range = |cols: usize, (before, _): (usize, usize)| before..before + cols;
+            let copied = |data: &[f32], cols: usize, pad: (usize, usize)| -> Vec<f32> {
+                data.chunks_exact(stride(cols, pad)).flat_map(|row| row[range(cols, pad)].to_vec()).collect()
+            };
+            let (lhs_rows, lhs_cols) = if transposed { (k, m) } else { (m, k) };
+            let a = fill(lhs_rows * stride(lhs_cols, pads[0]), 1);
+            let b = fill(k * stride(n, pads[1]), 2);
+            let start = fill(m * stride(n, pads[2]), 3);
+            let lhs = MatrixRef::columns(&a, (lhs_rows, stride(lhs_cols, pads[0])), range(lhs_cols, pads[0]));
+            let lhs = if transposed { lhs.transposed() } else { lhs };
+            let rhs = MatrixRef::columns(&b, (k, stride(n, pads[1])), range(n, pads[1]));
+            let mut out = start.clone();
+            matmul(
+                MatrixMut::columns(&mut out, (m, stride(n, pads[2])), range(n, pads[2])),
+                accumulate,
+                lhs,
+                rhs,
+                1,
+            );
+            let (a, b) = (copied(&a, lhs_cols, pads[0]), copied(&b, n, pads[1]));
+            let mut want = copied(&start, n, pads[2]);
+            let lhs = MatrixRef::row_major(&a, lhs_rows, lhs_cols);
+            let lhs = if transposed { lhs.transposed() } else { lhs };
+            matmul(MatrixMut::row_major(&mut want, m, n), accumulate, lhs, MatrixRef::row_major(&b, k, n), 1);
+            for (found, want) in copied(&out, n, pads[2]).iter().zip(&want) {
+                prop_assert!((found - want).abs() < 1e-4);
+            }
+            for (found, start) in out.chunks_exact(stride(n, pads[2])).zip(start.chunks_exact(stride(n, pads[2]))) {
+                let inside = range(n, pads[2]);
+                prop_assert_eq!(&found[..inside.start], &start[..inside.start]);
+                prop_assert_eq!(&found[inside.end..], &start[inside.end..]);
+            }
+        }
+    }
+
     #[test]
     #[should_panic(expected = "inner dimensions")]
     fn invalid_shapes_are_refused() {
@@ -162,6 +235,12 @@ mod tests {
             MatrixRef::row_major(&b, 3, 2),
             1,
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "columns 1..4 of 3")]
+    fn missing_columns_are_refused() {
+        let _ = MatrixRef::columns(&[0.0; 6], (2, 3), 1..4);
     }
 
     #[test]

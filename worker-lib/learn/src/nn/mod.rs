@@ -4,8 +4,8 @@
 //! vector *is* the payload of the packets, so an aggregation needs no gather or scatter step. The networks of the
 //! iSwitch paper are so small that the overhead of a framework for each operation would dominate the duration of a
 //! step; here, a layer is one matrix product from the `gemm-f32` crate and a loop. The module contains dense layers,
-//! convolutions and layer normalisation, from which the paper's four models are built ([`Network`]), and a recurrent
-//! layer ([`Lstm`]).
+//! convolutions and layer normalisation, from which the paper's four models are built ([`Network`]), and
+//! recurrent layers ([`Recurrent`]).
 //!
 //! No operation allocates memory after construction: a [`Workspace`] holds the intermediate results of the largest
 //! batch. Backward passes are hand-written and checked against finite differences and against numbers computed once in
@@ -20,9 +20,9 @@ mod gaussian;
 mod init;
 mod layer;
 mod layer_norm;
-mod lstm;
 mod matmul;
 mod network;
+mod recurrent;
 mod rmsprop;
 mod sgd;
 mod squashed_gaussian;
@@ -36,9 +36,9 @@ pub use gaussian::DiagonalGaussian;
 pub use init::{orthogonal, uniform_by_fan_in};
 pub use layer::{Layer, Operation};
 pub use layer_norm::LAYER_NORM_EPSILON;
-pub use lstm::{Lstm, LstmWorkspace, Sequences};
 pub use matmul::{MatrixMut, MatrixRef, matmul};
 pub use network::{Network, Workspace};
+pub use recurrent::{Cell, Recurrent, RecurrentWorkspace, Sequences};
 pub use rmsprop::RmsProp;
 pub use sgd::Sgd;
 pub use squashed_gaussian::SquashedGaussian;

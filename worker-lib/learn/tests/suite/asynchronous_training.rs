@@ -127,8 +127,10 @@ fn asynchronous_workers_with_a_switch_end_with_the_same_model() {
     let sac = SacConfig { total_steps, learning_starts, batch_size, hidden, ..SacConfig::preset(PENDULUM) };
     models_are_alike(&by_switch(&sac, PENDULUM, 2));
     models_are_alike(&by_switch(&ppo(), CART_POLE, 2));
-    let recurrent = PpoConfig { lstm: Some(16), ..ppo() };
-    models_are_alike(&by_switch(&recurrent, "CartPoleNoVel-v1", 2));
+    for (lstm, gru) in [(Some(16), None), (None, Some(16))] {
+        let recurrent = PpoConfig { lstm, gru, ..ppo() };
+        models_are_alike(&by_switch(&recurrent, "CartPoleNoVel-v1", 2));
+    }
 }
 
 #[test]

@@ -86,9 +86,10 @@ fn networks_larger_than_their_file_are_refused_with_the_reason() {
     let path = directory.path().join(MODEL_FILE);
     let hidden = [json!([u64::MAX]), json!([1_u64 << 40, 1_u64 << 40]), json!([1000, 1000]), json!([0])];
     let hidden = hidden.into_iter().map(|widths| ("hidden", widths));
-    let lstm = [json!(u64::MAX), json!(1000), json!(0)].into_iter().map(|width| ("lstm", width));
+    let memory = ["lstm", "gru"].into_iter();
+    let memory = memory.flat_map(|name| [json!(u64::MAX), json!(1000), json!(0)].map(|width| (name, width)));
     let saved = fs::read(&path).unwrap();
-    for (name, value) in hidden.chain(lstm) {
+    for (name, value) in hidden.chain(memory) {
         fs::write(&path, &saved).unwrap();
         edit(&path, |header| {
             let metadata = &mut header["__metadata__"]["config"];

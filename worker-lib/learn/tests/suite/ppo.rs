@@ -108,8 +108,15 @@ fn total_loss(loss: &mut PpoLoss, config: &PpoConfig, parameters: &[f32], batch:
 
 #[test]
 fn the_gradient_of_the_whole_loss_agrees_with_finite_differences() {
-    let cases = [(HOPPER, Some(0.2)), (HOPPER, None), ("CartPole-v1", Some(0.2)), (MEMORY, Some(0.2))];
-    for (id, clip_range_value) in cases {
+    let preset = PpoConfig::preset;
+    let cases = [
+        (HOPPER, preset(HOPPER), Some(0.2)),
+        (HOPPER, preset(HOPPER), None),
+        ("CartPole-v1", preset("CartPole-v1"), Some(0.2)),
+        (MEMORY, preset(MEMORY), Some(0.2)),
+        (MEMORY, PpoConfig { lstm: None, gru: Some(64), ..preset(MEMORY) }, Some(0.2)),
+    ];
+    for (id, config, clip_range_value) in cases {
         let mut runner = TestRunner::new_with_rng(
             Config::default(),
             proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
@@ -118,8 +125,8 @@ fn the_gradient_of_the_whole_loss_agrees_with_finite_differences() {
             let uniform = proptest::strategy::Strategy::new_tree(&(-1.0_f32..1.0), &mut runner).unwrap();
             proptest::strategy::ValueTree::current(&uniform)
         };
-        let agent = agent(id);
-        let config = PpoConfig { entropy_coefficient: 0.05, clip_range_value, ..PpoConfig::preset(id) };
+        let agent = config.networks(env::make(id).unwrap().spec());
+        let config = PpoConfig { entropy_coefficient: 0.05, clip_range_value, ..config };
         let parameters: Vec<f32> = (0..agent.parameter_count()).map(|_| 0.2 * random()).collect();
         let batch = random_minibatch(&agent, 16, &mut random);
         let mut loss = PpoLoss::new(agent.clone(), 16);
@@ -314,11 +321,14 @@ fn cart_pole_is_solved() {
 }
 
 #[test]
-fn only_a_recurrent_policy_learns_cart_pole_without_velocities() {
+fn only_recurrent_policies_learn_cart_pole_without_velocities() {
     // With four seeds, the returns were 212 to 263 with memory, and 45 to 48 without.
     let recurrent = PpoConfig { total_steps: 40_000, ..PpoConfig::preset(MEMORY) };
-    let mean = final_return(MEMORY, &recurrent);
-    assert!(mean >= 150.0, "{mean}");
+    let gru = PpoConfig { lstm: None, gru: Some(64), ..recurrent.clone() };
+    for recurrent in [&recurrent, &gru] {
+        let mean = final_return(MEMORY, recurrent);
+        assert!(mean >= 150.0, "{mean} with {recurrent:?}");
+    }
     let mean = final_return(MEMORY, &PpoConfig { lstm: None, ..recurrent });
     assert!(mean < 80.0, "{mean} without memory");
 }

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["Policy", "load_policy"]
 
 Array = NDArray[Any]
-# Version of the description of a policy.
-_FORMAT = "iswitch-policy-1"
+# Versions of the description of a policy; recurrent policies have the second.
+_FORMATS = ("iswitch-policy-1", "iswitch-policy-2")
 # Metadata of the `format` of a checkpoint, which lacks the action space of the environment.
 _CHECKPOINT = "iswitch-"
 # File of a policy in a folder for the Hugging Face Hub.
@@ -51,13 +51,44 @@ class Policy:
         """Description of the policy.
 
         Its entries are `algorithm`, `env`, `steps` (environment steps of the training), `mean_return` (of the last 100
-        episodes of the training, or None), `hyper_parameters`, `observation`, `layers` and `action`, as
-        `docs/guide/export.md` describes them.
+        episodes of the training, or None), `hyper_parameters`, `observation`, `layers`, `action` and, if the policy is
+        recurrent, `memory`, as `docs/guide/export.md` describes them.
         """
         return self._config
 
     def __repr__(self) -> str:
         return f"Policy({self.config['algorithm']} for {self.config['env']}, observations of shape {self._shape})"
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether actions also depend on the preceding observations of an episode; `step` then passes a state on."""
+        return "memory" in self._config
+
+    def step(self, observations: ArrayLike, state: NDArray[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Returns the actions for one observation or a batch of observations, and the state for the next ones.
+
+        >>> state = None
+        >>> while not done:
+        ...     action, state = policy.step(observation, state)
+
+        Args:
+            observations: Observations, as for `act`.
+            state: State that this method returned for the preceding observations of the same episodes, or None at the
+                start of episodes. If only some episodes of a batch begin, set their rows of the state to zero.
+
+        Returns:
+            Actions, as `act` returns them, and the state: None if the policy is not recurrent, otherwise float32 values
+            of the shape [state] or [batch, state]. The caller may copy and change it.
+
+        Raises:
+            ValueError: The observations or the state have another shape.
+        """
+        batch, is_single = self._batch(observations)
+        outputs, after = self._outputs(batch, self._state(state, batch, is_single))
+        actions = self._actions(outputs)
+        if not is_single:
+            return actions, after
+        return actions[0], None if after is None else after[0]
 
     def act(self, observations: ArrayLike) -> NDArray[Any]:
         """Returns the actions for one observation or a batch of observations.
@@ -72,34 +103,52 @@ class Policy:
             [batch]; for continuous actions, float32 values of the shape [dim] or [batch, dim].
 
         Raises:
-            ValueError: The observations have another shape.
+            ValueError: The observations have another shape, or the policy is recurrent: its actions depend on a state,
+                which `step` takes and returns.
         """
-        batch, is_single = self._batch(observations)
-        outputs = self._outputs(batch)
-        if self._is_discrete:
-            actions = outputs.argmax(axis=1) + self.config["action"]["start"]
-        else:
-            scale, offset, low, high = (self._tensors[f"action.{name}"] for name in ("scale", "offset", "low", "high"))
-            actions = np.clip(outputs * scale + offset, low, high)
-        return actions[0] if is_single else actions
+        if self.is_recurrent:
+            raise ValueError(f"{self!r} is recurrent, and its state would be lost; expected step(observations, state)")
+        return self.step(observations)[0]
 
-    def scores(self, observations: ArrayLike) -> NDArray[Any]:
+    def scores(self, observations: ArrayLike, state: NDArray[Any] | None = None) -> NDArray[Any]:
         """Returns the scores of all actions: the values of a DQN policy, otherwise the logits.
 
         Args:
             observations: Observations, as for `act`.
+            state: State of a recurrent policy before the observations, as for `step`.
 
         Returns:
             Float32 scores of the shape [n] or [batch, n] for n actions.
 
         Raises:
-            ValueError: The observations have another shape, or the actions are continuous.
+            ValueError: The observations or the state have another shape, or the actions are continuous.
         """
         if not self._is_discrete:
             raise ValueError(f"{self.config['env']} has continuous actions, which have no scores; expected discrete ones")
         batch, is_single = self._batch(observations)
-        outputs = self._outputs(batch)
+        outputs, _ = self._outputs(batch, self._state(state, batch, is_single))
         return outputs[0] if is_single else outputs
+
+    def _actions(self, outputs: Array) -> Array:
+        if self._is_discrete:
+            return outputs.argmax(axis=1) + self.config["action"]["start"]
+        scale, offset, low, high = (self._tensors[f"action.{name}"] for name in ("scale", "offset", "low", "high"))
+        return np.clip(outputs * scale + offset, low, high)
+
+    def _state(self, state: NDArray[Any] | None, batch: Array, is_single: bool) -> Array | None:
+        if not self.is_recurrent:
+            if state is not None:
+                raise ValueError(f"the state is an array, expected None: {self!r} is not recurrent")
+            return None
+        memory = self.config["memory"]
+        size = memory["width"] * (2 if memory["type"] == "lstm" else 1)
+        if state is None:
+            return np.zeros((len(batch), size), dtype=np.float32)
+        array = np.asarray(state, dtype=np.float32)
+        expected = (size,) if is_single else (len(batch), size)
+        if array.shape != expected:
+            raise ValueError(f"the state has the shape {array.shape}, expected {expected}")
+        return array.reshape(len(batch), size)
 
     def _batch(self, observations: ArrayLike) -> tuple[Array, bool]:
         array = np.asarray(observations, dtype=np.float32)
@@ -109,12 +158,38 @@ class Policy:
             return array, False
         raise ValueError(f"the observations have the shape {array.shape}, expected {self._shape} or (batch, *{self._shape})")
 
-    def _outputs(self, batch: Array) -> Array:
-        features = self._sequence("layers", self._preprocess(batch))
+    def _outputs(self, batch: Array, state: Array | None) -> tuple[Array, Array | None]:
+        x = self._preprocess(batch)
+        if state is not None:
+            state = self._remember(x, state)
+            # The output is the first part of the state.
+            x = state[:, : self.config["memory"]["width"]]
+        features = self._sequence("layers", x)
         if "value" not in self.config:
-            return features
+            return features, state
         value, advantages = (self._sequence(name, features) for name in ("value", "advantage"))
-        return value + advantages - advantages.mean(axis=1, keepdims=True)
+        return value + advantages - advantages.mean(axis=1, keepdims=True), state
+
+    def _remember(self, x: Array, state: Array) -> Array:
+        """Returns the state of the recurrent layer after a batch of inputs."""
+        weight_ih, weight_hh, bias_ih, bias_hh = (
+            self._tensors[f"memory.{name}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        width = self.config["memory"]["width"]
+        output = state[:, :width]
+        by_input, by_output = x @ weight_ih.T + bias_ih, output @ weight_hh.T + bias_hh
+        match self.config["memory"]["type"]:
+            case "lstm":
+                gate, forget, candidate, out = np.split(by_input + by_output, 4, axis=1)
+                cells = _sigmoid(forget) * state[:, width:] + _sigmoid(gate) * np.tanh(candidate)
+                return np.concatenate([_sigmoid(out) * np.tanh(cells), cells], axis=1)
+            case "gru":
+                inputs, outputs = np.split(by_input, 3, axis=1), np.split(by_output, 3, axis=1)
+                reset, update = (_sigmoid(inputs[i] + outputs[i]) for i in (0, 1))
+                candidate = np.tanh(inputs[2] + reset * outputs[2])
+                return candidate + update * (output - candidate)
+            case other:
+                raise ValueError(f"the policy has a memory of the unknown type {other!r}")
 
     def _preprocess(self, batch: Array) -> Array:
         steps = self.config["observation"]["preprocessing"]
@@ -130,6 +205,10 @@ class Policy:
             weight, bias = (self._tensors.get(f"{name}.{i}.{kind}") for kind in ("weight", "bias"))
             x = _apply(layer, weight, bias, x)
         return x
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(0.5) * x)
 
 
 def _apply(layer: dict[str, Any], weight: Any, bias: Any, x: Array) -> Array:
@@ -175,11 +254,11 @@ def load_policy(path: str | PathLike[str]) -> Policy:
     content = file.read_bytes()
     try:
         config, tensors = _parse_json(content) if content[:1] == b"{" else _parse_safetensors(content)
-        if config.get("format") != _FORMAT:
-            raise ValueError(f"its format is {config.get('format')!r}, expected {_FORMAT!r}")
+        if config.get("format") not in _FORMATS:
+            raise ValueError(f"its format is {config.get('format')!r}, expected {' or '.join(map(repr, _FORMATS))}")
         policy = Policy(config, tensors)
         # Fails if a tensor is missing or has another shape.
-        policy.act(np.zeros(config["observation"]["shape"]))
+        policy.step(np.zeros(config["observation"]["shape"]))
         return policy
     except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:
         raise ValueError(f"{file} is not a policy that `iswitch export` has written: {error}") from error
@@ -209,6 +288,9 @@ def _parse_json(content: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _tensors_of_json(config: dict[str, Any]) -> Iterator[tuple[str, Array]]:
     """Yields the tensors of a description, with the names that they have in safetensors files."""
+    for name, values in config.get("memory", {}).items():
+        if name.startswith(("weight", "bias")):
+            yield f"memory.{name}", np.array(values, dtype=np.float32)
     for sequence in ("layers", "value", "advantage"):
         for i, layer in enumerate(config.get(sequence, [])):
             for kind in ("weight", "bias"):

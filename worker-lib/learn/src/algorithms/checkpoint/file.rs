@@ -9,7 +9,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 
 use super::super::TrainError;
 use super::super::actor_critic::NamedTensor;
-use crate::nn::Adam;
+use crate::nn::{Adam, Cell};
 
 /// Format version that all checkpoint files contain.
 const FORMAT: &str = "iswitch-3";
@@ -294,12 +294,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Checks that the file is large enough for layers of the widths `hidden` and for recurrent layers of the width
-    /// `memory`. Must be called before networks are allocated.
+    /// Checks that the file is large enough for layers of the widths `hidden` and for recurrent layers of this
+    /// kind and width. Must be called before networks are allocated.
     ///
     /// # Errors
     /// Fails if the file is too small for the weights.
-    pub fn check_widths(&self, hidden: &[usize], memory: Option<usize>) -> Result<(), TrainError> {
+    pub fn check_widths(&self, hidden: &[usize], memory: Option<(Cell, usize)>) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
         let refuse = |widths: String| {
@@ -311,7 +311,9 @@ impl<'a> Reader<'a> {
             return Err(refuse(format!("hidden is {hidden:?}")));
         }
         match memory {
-            Some(width) if !fits(width.checked_mul(width)) => Err(refuse(format!("lstm is {width}"))),
+            Some((cell, width)) if !fits(width.checked_mul(width)) => {
+                Err(refuse(format!("{} is {width}", cell.name())))
+            }
             _ => Ok(()),
         }
     }

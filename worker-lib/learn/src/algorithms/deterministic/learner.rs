@@ -287,14 +287,15 @@ impl Policy for NoisyPolicy {
         }
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
+    fn graph(&self) -> PolicyGraph {
         let actor = &self.parameters[self.agent.actor_range()];
-        Some(PolicyGraph {
+        PolicyGraph {
             preprocessing: Preprocessing::None,
             layers: graph_layers(self.agent.actor(), actor, None),
+            memory: None,
             streams: None,
             outputs: Outputs::Action,
-        })
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! One of PPO's two networks, preceded by an LSTM layer if the policy is recurrent.
+//! One of PPO's two networks, preceded by a recurrent layer if the policy is recurrent.
 
 use std::ops::Range;
 
 use crate::algorithms::phases::Phase;
-use crate::nn::{Lstm, LstmWorkspace, Network, Sequences, Workspace};
+use crate::nn::{Network, Recurrent, RecurrentWorkspace, Sequences, Workspace};
 
 /// Observations of sequences of equal length or, if the policy is not recurrent, of individual samples.
 #[derive(Clone, Copy, Debug)]
@@ -24,24 +24,24 @@ pub(super) struct Branch {
     memory: Option<Memory>,
 }
 
-/// The LSTM layer of a branch and its buffers.
+/// The recurrent layer of a branch and its buffers.
 struct Memory {
-    layer: Lstm,
+    layer: Recurrent,
     range: Range<usize>,
     /// Range of this branch in the policy state, which holds the states of all branches.
     part: Range<usize>,
     /// States of this branch before each sequence, `[sequences, layer.state_len]`.
     states: Vec<f32>,
-    work: LstmWorkspace,
+    work: RecurrentWorkspace,
 }
 
 impl Branch {
     /// Creates a branch for batches of up to `batch_max` samples. `range` is the range of the network's parameters. For
-    /// a recurrent policy, `memory` holds the LSTM layer, the range of its parameters, and the range of this branch in
+    /// a recurrent policy, `memory` holds the recurrent layer, the range of its parameters, and the range of this branch in
     /// the policy state.
     pub(super) fn new(
         (network, range): (Network, Range<usize>),
-        memory: Option<(Lstm, Range<usize>, Range<usize>)>,
+        memory: Option<(Recurrent, Range<usize>, Range<usize>)>,
         batch_max: usize,
     ) -> Self {
         let memory = memory.map(|(layer, range, part)| {
@@ -120,7 +120,7 @@ impl Memory {
     }
 }
 
-fn sequences<'a>(observed: &Observed<'a>, states: &'a [f32], layer: Lstm) -> Sequences<'a> {
+fn sequences<'a>(observed: &Observed<'a>, states: &'a [f32], layer: Recurrent) -> Sequences<'a> {
     let count = states.len() / layer.state_len();
     let Observed { observations: input, starts, .. } = *observed;
     Sequences { input, steps: starts.len() / count.max(1), states, starts }

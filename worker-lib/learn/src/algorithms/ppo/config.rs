@@ -7,14 +7,15 @@ use crate::algorithms::actor_critic::ActorCritic;
 use crate::algorithms::config::hyper_parameters;
 use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
 use crate::env::EnvSpec;
+use crate::nn::Cell;
 
 /// Minimum length of the sequences of a recurrent policy. In a sequence of one step, no gradient flows through the
 /// state, so the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
-/// Maximum width of the LSTM layers. The number of parameters grows with the square of the width; at the maximum, the
+/// Maximum width of recurrent layers. The number of parameters grows with the square of the width; at the maximum, the
 /// LSTM layers of the two networks together have about 135 million.
-pub(super) const LSTM_MAX: u64 = 4096;
+pub(super) const MEMORY_MAX: u64 = 4096;
 
 hyper_parameters! {
 /// Hyper-parameters, named as in CleanRL and Stable-Baselines3. Sizes are totals over all workers.
@@ -66,6 +67,9 @@ pub struct PpoConfig {
     pub hidden: Vec<usize>,
     /// Width of the LSTM layer that precedes each network; the networks have no LSTM layer if absent.
     pub lstm: Option<usize>,
+    /// Width of the GRU layer that precedes each network; the networks have no GRU layer if absent. A policy has
+    /// either an LSTM or a GRU.
+    pub gru: Option<usize>,
     /// Whether observations are normalised by their running mean and variance.
     pub normalise_observations: bool,
     /// Whether rewards are divided by the standard deviation of the discounted return.
@@ -98,6 +102,7 @@ impl PpoConfig {
             log_std_init: 0.0,
             hidden: vec![64, 64],
             lstm: None,
+            gru: None,
             normalise_observations: true,
             normalise_rewards: true,
         }
@@ -106,7 +111,13 @@ impl PpoConfig {
     /// Creates the networks for an environment. Their `parameter_count` is the length of the vectors that the job
     /// aggregates.
     pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
-        ActorCritic::with_memory(env, &self.hidden, self.lstm)
+        ActorCritic::with_memory(env, &self.hidden, self.recurrent())
+    }
+
+    /// Returns the kind and the width of the recurrent layer before each network; `None` if there is none.
+    pub(super) fn recurrent(&self) -> Option<(Cell, usize)> {
+        let lstm = self.lstm.map(|width| (Cell::Lstm, width));
+        lstm.or_else(|| self.gru.map(|width| (Cell::Gru, width)))
     }
 
     /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
@@ -131,12 +142,15 @@ impl PpoConfig {
         let least = self.environments_min.unwrap_or(ENVIRONMENTS_MIN);
         let environments = environments_of(self.environments, least, workers);
         let share = Share::new(rank, workers, Some(environments), self.rollout_steps, self.minibatch_size)?;
-        if self.lstm.is_some() && share.minibatch_per_env < SEQUENCE_MIN {
+        if let Some((cell, _)) = self.recurrent()
+            && share.minibatch_per_env < SEQUENCE_MIN
+        {
             return Err(TrainError::Config(format!(
-                "minibatch_size is {}, expected at least {} with lstm: a sequence of {SEQUENCE_MIN} or more steps of \
+                "minibatch_size is {}, expected at least {} with {}: a sequence of {SEQUENCE_MIN} or more steps of \
                  each of {environments} environments",
                 self.minibatch_size,
-                SEQUENCE_MIN * environments
+                SEQUENCE_MIN * environments,
+                cell.name(),
             )));
         }
         Ok(share)
@@ -178,7 +192,20 @@ mod tests {
             let config = PpoConfig { lstm: Some(width), ..PpoConfig::continuous() };
             let error = config.check().unwrap_err().to_string();
             assert_eq!(error, format!("lstm is {width}, expected 1 to 4096"));
+            let config = PpoConfig { gru: Some(width), ..PpoConfig::continuous() };
+            let error = config.check().unwrap_err().to_string();
+            assert_eq!(error, format!("gru is {width}, expected 1 to 4096"));
         }
+    }
+
+    #[test]
+    fn a_policy_has_only_one_kind_of_recurrent_layer() {
+        let config = PpoConfig { lstm: Some(64), gru: Some(32), ..PpoConfig::continuous() };
+        let error = config.check().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "lstm is 64 and gru is 32, expected one of them to be null: a policy has one kind of memory"
+        );
     }
 
     #[test]

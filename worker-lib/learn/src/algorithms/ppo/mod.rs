@@ -19,7 +19,7 @@
 //! 7. Each minibatch contains the same number of samples from each environment. The order in which the samples of an
 //!    environment are used is drawn from that environment's own random stream.
 //! 8. The environment clips the actions; log-probabilities are those of the unclipped actions.
-//! 9. If `lstm` is set, an LSTM layer precedes each network (a recurrent policy, as in
+//! 9. If `lstm` or `gru` is set, a layer of this kind precedes each network (a recurrent policy, as in
 //!    Stable-Baselines3's RecurrentPPO). The state of the layer is zero at the start of an episode and is kept from one
 //!    rollout to the next. A minibatch then contains one sequence of consecutive steps from each environment instead of
 //!    single samples. Gradients flow only within a sequence, which starts from the policy's state at that point of the
@@ -36,7 +36,7 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use self::branch::Observed;
-use self::config::LSTM_MAX;
+use self::config::MEMORY_MAX;
 pub use self::config::PpoConfig;
 pub use self::loss::{Losses, Minibatch, PpoLoss};
 use self::rollouts::{Collector, Frozen, Rollouts, Tally};
@@ -49,7 +49,7 @@ use super::episodes::RecentReturns;
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
 use super::on_policy::OnPolicy;
 use super::phases::Phase;
-use super::policy_graph::{Outputs, PolicyGraph, Preprocessing, graph_layers};
+use super::policy_graph::{GraphMemory, Outputs, PolicyGraph, Preprocessing, graph_layers};
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
@@ -58,7 +58,7 @@ use super::trainer::{
 };
 use super::vector::VectorShape;
 use crate::env::{ActionSpec, EnvSpec};
-use crate::nn::{Adam, clip_global_norm};
+use crate::nn::{Adam, Cell, clip_global_norm};
 use iswitch::GradientAggregator;
 
 mod branch;
@@ -167,16 +167,21 @@ impl Algorithm for PpoConfig {
         if let Some(end) = self.gamma_final {
             checks.below_one("gamma", self.gamma).below_one("gamma_final", end);
         }
-        if let Some(width) = self.lstm {
-            checks.one_to("lstm", width as u64, LSTM_MAX);
+        if let (Some(lstm), Some(gru)) = (self.lstm, self.gru) {
+            return Err(TrainError::Config(format!(
+                "lstm is {lstm} and gru is {gru}, expected one of them to be null: a policy has one kind of memory"
+            )));
+        }
+        if let Some((cell, width)) = self.recurrent() {
+            checks.one_to(cell.name(), width as u64, MEMORY_MAX);
         }
         checks.result()
     }
 
     common_accessors!();
 
-    fn memory(&self) -> Option<usize> {
-        self.lstm
+    fn memory(&self) -> Option<(Cell, usize)> {
+        self.recurrent()
     }
 
     fn vector_shape(&self, env: &EnvSpec, mode: Mode) -> Result<VectorShape, TrainError> {
@@ -262,14 +267,16 @@ impl Policy for PpoPolicy {
         }
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
+    fn graph(&self) -> PolicyGraph {
         let actor = &self.parameters[self.agent.actor_range()];
-        self.agent.memory().is_none().then(|| PolicyGraph {
+        let [of_memory, _] = self.agent.memory_ranges();
+        PolicyGraph {
             preprocessing: self.moments.as_ref().map_or(Preprocessing::None, Preprocessing::normalise),
+            memory: self.agent.memory().map(|layer| GraphMemory::new(layer, &self.parameters[of_memory])),
             layers: graph_layers(self.agent.actor(), actor, None),
             streams: None,
             outputs: Outputs::of_policy(self.agent.action()),
-        })
+        }
     }
 }
 

@@ -385,7 +385,7 @@ impl Policy for SacPolicy {
         }
     }
 
-    fn graph(&self) -> Option<PolicyGraph> {
+    fn graph(&self) -> PolicyGraph {
         let actor = &self.parameters[self.agent.actor_range()];
         let mut layers = graph_layers(self.agent.actor(), actor, None);
         keep_outputs(&mut layers, self.agent.action_dim());
@@ -393,12 +393,13 @@ impl Policy for SacPolicy {
         if let Some(last) = layers.last_mut() {
             last.activation = Activation::Tanh;
         }
-        Some(PolicyGraph {
+        PolicyGraph {
             preprocessing: Preprocessing::None,
             layers,
+            memory: None,
             streams: None,
             outputs: Outputs::Action,
-        })
+        }
     }
 }
 
