@@ -1,5 +1,5 @@
-//! The recurrent layer of a policy in an ONNX graph. Its state is an input and an output of the graph: the caller starts
-//! an episode with zeros and passes the state that the graph returned for the preceding observation.
+//! The recurrent layer of a policy in an ONNX graph. Its state is an input and an output of the graph: the caller
+//! starts an episode with zeros and passes the state that the graph returned for the preceding observation.
 
 use iswitch_learn::algorithms::policy_graph::GraphMemory;
 use iswitch_learn::nn::Cell;

@@ -10,8 +10,8 @@ use crate::env::{Action, ActionSpec, EnvSpec};
 use crate::nn::{Activation, Categorical, Cell, DiagonalGaussian, Layer, Network, Recurrent, orthogonal};
 
 /// Separate actor and critic networks with tanh layers. The policy is either a softmax, or a diagonal Gaussian with a
-/// log standard deviation that does not depend on the observation. If the policy is recurrent, a recurrent
-/// layer (the network's memory) precedes each network and computes its inputs. The type contains only shapes; the layout of the
+/// log standard deviation that does not depend on the observation. If the policy is recurrent, a recurrent layer (the
+/// network's memory) precedes each network and computes its inputs. The type contains only shapes; the layout of the
 /// parameters is `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
@@ -108,8 +108,8 @@ impl ActorCritic {
         self.memory.map_or(0, |memory| 2 * memory.state_len())
     }
 
-    /// Returns the parameter ranges of the recurrent layers of the actor and of the critic; both are empty if the policy is
-    /// not recurrent.
+    /// Returns the parameter ranges of the recurrent layers of the actor and of the critic; both are empty if the
+    /// policy is not recurrent.
     pub fn memory_ranges(&self) -> [Range<usize>; 2] {
         let (start, len) = (self.critic_range().end, self.memory.map_or(0, Recurrent::parameter_count));
         [start..start + len, start + len..start + 2 * len]

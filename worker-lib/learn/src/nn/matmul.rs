@@ -102,9 +102,9 @@ pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: Mat
     let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };
     // SAFETY: the constructor of each of the three matrices checked that its slice begins at the first column viewed
     // and ends with a whole row-major matrix that has these columns. The strides are (row length, 1) or, transposed,
-    // (1, row length), so every element that gemm addresses lies inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A stride fits isize because a
-    // slice never exceeds isize::MAX bytes. With `accumulate` off, gemm does not read `out`, which is initialised in
-    // any case.
+    // (1, row length), so every element that gemm addresses lies inside the slice. `out` is borrowed mutably, so it
+    // overlaps neither operand. A stride fits isize because a slice never exceeds isize::MAX bytes. With `accumulate`
+    // off, gemm does not read `out`, which is initialised in any case.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
             m,

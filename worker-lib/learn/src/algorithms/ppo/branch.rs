@@ -37,8 +37,8 @@ struct Memory {
 
 impl Branch {
     /// Creates a branch for batches of up to `batch_max` samples. `range` is the range of the network's parameters. For
-    /// a recurrent policy, `memory` holds the recurrent layer, the range of its parameters, and the range of this branch in
-    /// the policy state.
+    /// a recurrent policy, `memory` holds the recurrent layer, the range of its parameters, and the range of this
+    /// branch in the policy state.
     pub(super) fn new(
         (network, range): (Network, Range<usize>),
         memory: Option<(Recurrent, Range<usize>, Range<usize>)>,
