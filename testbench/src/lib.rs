@@ -16,3 +16,4 @@ pub mod scaling;
 pub mod storm;
 pub mod study;
 pub mod wire_relay;
+pub mod year;

@@ -21,7 +21,7 @@ use iswitch_protocol::limits::{
 use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 
-use crate::port::PortSpec;
+use crate::port::{PacketOptions, PortSpec};
 use iswitch_control::default_control_socket;
 use iswitch_runtime::runtime::DEFAULT_SPIN;
 use iswitch_switch::StrangerLimits;
@@ -423,6 +423,19 @@ pub struct Config {
     settings: Settings,
     /// Origins of the settings that were given.
     origins: Origins,
+}
+
+impl Config {
+    /// Returns the options of raw ports.
+    pub fn packet_options(&self) -> PacketOptions {
+        PacketOptions {
+            recv_buffer_bytes: self.buffer_bytes,
+            send_buffer_bytes: self.buffer_bytes,
+            offload: self.offload,
+            ingress_rule: self.ingress_rule,
+            threads: self.threads.count as u16,
+        }
+    }
 }
 
 /// Number of threads of the daemon.

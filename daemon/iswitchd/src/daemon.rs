@@ -50,9 +50,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
 
 /// Returns the source from which a reload reads the configuration.
 fn source(monitor: Option<&mut Monitor>) -> anyhow::Result<Source> {
-    let reader = monitor.map(Monitor::configuration_reader).transpose()?.flatten();
-    Ok(match reader {
-        Some(reader) => Source::Monitor(reader),
+    Ok(match monitor.and_then(Monitor::reload_helper) {
+        Some(helper) => Source::Monitor(helper),
         None => Source::Files(Arguments::of_this_process()?),
     })
 }
@@ -355,13 +354,7 @@ fn open_interfaces(
     if config.interfaces.iter().any(|spec| spec.xdp.is_none()) {
         clean_up(config.ingress_rule)?;
     }
-    let packet = PacketOptions {
-        recv_buffer_bytes: config.buffer_bytes,
-        send_buffer_bytes: config.buffer_bytes,
-        offload: config.offload,
-        ingress_rule: config.ingress_rule,
-        threads: threads as u16,
-    };
+    let packet = PacketOptions { threads: threads as u16, ..config.packet_options() };
     let mut opened: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
     for (at, spec) in config.interfaces.iter().enumerate() {
         let (id, name) = (PortId((ports_before + at) as u8), &spec.interface);

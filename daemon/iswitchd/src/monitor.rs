@@ -1,30 +1,33 @@
 //! The monitor: a process that retains the privileges that the daemon drops, for the few operations that need them.
 //!
 //! This process is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
-//! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the
+//! Escalation", USENIX Security 2003), reduced to four duties. When the daemon has terminated, normally or not, the
 //! monitor removes the ingress rules and the control socket. When an interface is recreated, the monitor reinstalls the
 //! ingress rule; for an AF_XDP port, it instead attaches the XDP program, opens the sockets and passes them to the
-//! daemon. For a reload, the monitor reads the configuration file and the key files again. The monitor receives the
-//! description of these resources at start-up, before the daemon has received a packet. Afterwards the monitor accepts
-//! only the number of a rule or an interface, the request to read the configuration, and the end of its input.
+//! daemon. For a reload, the monitor reads the configuration file and the key files again, and it opens the sockets
+//! of raw ports that this configuration adds. The monitor receives the description of the other resources at start-up,
+//! before the daemon has received a packet. Afterwards the monitor accepts only the number of a rule or an interface,
+//! the request to read the configuration, the name of an interface in the configuration that it last read, and the end
+//! of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use crate::config::{Loaded, LogFormat, LogLevel};
+use crate::config::{Config, Loaded, LogFormat, LogLevel};
 use crate::control_socket;
 use crate::log;
-use crate::port::{RuleKeeper, RuleScript, XdpKeeper, XdpScript};
+use crate::port::{PacketOptions, PacketSockets, PortSpec, RuleKeeper, RuleScript, XdpKeeper, XdpScript};
 use crate::reload::Arguments;
 
 /// Value of `argv[0]` that makes the program run as the monitor.
@@ -33,6 +36,12 @@ const MONITOR_NAME: &str = "iswitchd-monitor";
 const READY: &str = "ready\n";
 /// Request to read the configuration again. This value is larger than the number of any rule or interface.
 const READ_CONFIGURATION: u8 = u8::MAX;
+/// Request to open the sockets of an interface. A byte with the number of threads, a byte with the length of its name
+/// and the name follow.
+const OPEN_PORT: u8 = u8::MAX - 1;
+/// Request to remove the ingress rule of an interface whose port has been closed. A byte with the length of its name
+/// and the name follow.
+const CLOSE_PORT: u8 = u8::MAX - 2;
 /// Maximum length of the description of a daemon, in bytes.
 const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
 
@@ -51,24 +60,54 @@ struct Resources {
 /// Answer of the monitor to [`READ_CONFIGURATION`].
 type Answer = Result<Loaded, String>;
 
-/// Handle through which the daemon makes the monitor read the configuration again.
+/// Handle through which a reload uses the monitor.
 #[derive(Debug)]
-pub struct ConfigurationReader {
-    requests: UnixStream,
-    answers: BufReader<ChildStdout>,
+pub struct ReloadHelper {
+    requests: Arc<UnixStream>,
+    answers: BufReader<UnixStream>,
 }
 
-impl ConfigurationReader {
+impl ReloadHelper {
     /// Returns the current configuration from the files and the command line.
     ///
     /// # Errors
     /// Fails if the configuration is invalid, or if the monitor is not running.
     pub(crate) fn read(&mut self) -> anyhow::Result<Loaded> {
-        self.requests.write_all(&[READ_CONFIGURATION]).context("the monitor is not running")?;
+        (&*self.requests).write_all(&[READ_CONFIGURATION]).context("the monitor is not running")?;
         let mut line = zeroize::Zeroizing::new(String::new());
         self.answers.read_line(&mut line).context("the monitor is not running")?;
         let answer: Answer = serde_json::from_str(&line).context("the monitor is not running")?;
         answer.map_err(anyhow::Error::msg)
+    }
+
+    /// Returns the sockets of an interface of the configuration that was last read.
+    ///
+    /// # Errors
+    /// Fails if the sockets cannot be opened, or if the monitor is not running.
+    pub(crate) fn open_port(
+        &mut self,
+        name: &str,
+        classifier: &Classifier,
+        threads: u8,
+    ) -> anyhow::Result<PacketSockets> {
+        self.ask(&[OPEN_PORT, threads], name)?;
+        let keeper = |number| RuleKeeper::new(Arc::clone(&self.requests), number);
+        // The monitor answers each request before the next, so the buffer of the reader is empty.
+        let answers = self.answers.get_ref().as_fd();
+        Ok(PacketSockets::receive(name, answers, (classifier, threads.into()), keeper)?)
+    }
+
+    /// Removes the ingress rule of an interface, after its port has been closed.
+    ///
+    /// # Errors
+    /// Fails if the monitor is not running.
+    pub(crate) fn close_port(&mut self, name: &str) -> anyhow::Result<()> {
+        self.ask(&[CLOSE_PORT], name)
+    }
+
+    fn ask(&self, request: &[u8], name: &str) -> anyhow::Result<()> {
+        let message = [request, &[u8::try_from(name.len())?], name.as_bytes()].concat();
+        (&*self.requests).write_all(&message).context("the monitor is not running")
     }
 }
 
@@ -77,8 +116,8 @@ impl ConfigurationReader {
 #[derive(Debug)]
 pub struct Monitor {
     child: Child,
-    requests: UnixStream,
-    answers: Option<BufReader<ChildStdout>>,
+    requests: Arc<UnixStream>,
+    answers: Option<BufReader<UnixStream>>,
     rule_count: usize,
 }
 
@@ -95,31 +134,31 @@ impl Monitor {
         let rule_count = rules.len();
         let arguments = Arguments::of_this_process()?;
         let resources = Resources { rules, xdp, control_socket, arguments, log_format, log_level };
-        let (mut requests, input) = UnixStream::pair()?;
+        let (requests, input) = UnixStream::pair()?;
+        let (answers, output) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         // Executes the running program, even if its file has been replaced by another version.
-        let mut child = Command::new("/proc/self/exe")
+        let child = Command::new("/proc/self/exe")
             .arg0(MONITOR_NAME)
             .env_clear()
             .env("PATH", path)
             .current_dir("/")
             .stdin(OwnedFd::from(input))
-            .stdout(Stdio::piped())
+            .stdout(OwnedFd::from(output))
             .spawn()
             .context("cannot start the monitor")?;
-        requests.write_all(format!("{}\n", serde_json::to_string(&resources)?).as_bytes())?;
+        (&requests).write_all(format!("{}\n", serde_json::to_string(&resources)?).as_bytes())?;
         let mut answer = String::new();
-        let output = child.stdout.take().context("the monitor has no output")?;
-        let mut answers = BufReader::new(output);
+        let mut answers = BufReader::new(answers);
         answers.read_line(&mut answer)?;
         anyhow::ensure!(answer == READY, "the monitor did not start; see its error message above");
-        Ok(Self { child, requests, answers: Some(answers), rule_count })
+        Ok(Self { child, requests: Arc::new(requests), answers: Some(answers), rule_count })
     }
 
-    /// Returns the reader of the configuration on the first call, and `None` on later calls.
-    pub(crate) fn configuration_reader(&mut self) -> io::Result<Option<ConfigurationReader>> {
-        let Some(answers) = self.answers.take() else { return Ok(None) };
-        Ok(Some(ConfigurationReader { requests: self.requests.try_clone()?, answers }))
+    /// Returns the handle for reloads on the first call, and `None` on later calls.
+    pub(crate) fn reload_helper(&mut self) -> Option<ReloadHelper> {
+        let answers = self.answers.take()?;
+        Some(ReloadHelper { requests: Arc::clone(&self.requests), answers })
     }
 
     /// Returns a handle that asks the monitor to prepare the interface of an AF_XDP port again, once the interface has
@@ -132,7 +171,7 @@ impl Monitor {
     /// Returns a handle that asks the monitor to reinstall an ingress rule. `rule` is the position of the rule in the
     /// list that [`Monitor::start`] took.
     pub fn keeper(&self, rule: usize) -> io::Result<RuleKeeper> {
-        Ok(RuleKeeper::new(self.requests.try_clone()?, u8::try_from(rule).map_err(io::Error::other)?))
+        Ok(RuleKeeper::new(Arc::clone(&self.requests), u8::try_from(rule).map_err(io::Error::other)?))
     }
 }
 
@@ -179,29 +218,55 @@ fn run() -> anyhow::Result<()> {
     log::start(resources.log_format, resources.log_level);
     log::detach()?;
     io::stdout().write_all(READY.as_bytes())?;
-    resources.serve(input);
-    resources.clear_up();
+    let mut warden = Warden::new(resources);
+    warden.serve(input);
+    warden.clear_up();
     log::flush();
     Ok(())
 }
 
-impl Resources {
+/// Resource that the monitor recreates or removes. Requests contain its number.
+enum Resource {
+    Rule(RuleScript),
+    Xdp(XdpScript),
+    /// The rule of a port that has been closed.
+    Removed,
+}
+
+/// Resources of a running daemon.
+struct Warden {
+    resources: Vec<Resource>,
+    control_socket: Option<PathBuf>,
+    arguments: Arguments,
+    /// Configuration that was last read.
+    config: Option<Config>,
+}
+
+impl Warden {
+    fn new(resources: Resources) -> Self {
+        let Resources { rules, xdp, control_socket, arguments, .. } = resources;
+        let rules = rules.into_iter().map(Resource::Rule);
+        let resources = rules.chain(xdp.into_iter().map(Resource::Xdp)).collect();
+        Self { resources, control_socket, arguments, config: None }
+    }
+
     /// Carries out requests until the daemon closes its end of the stream or terminates.
-    fn serve(&self, requests: impl BufRead) {
+    fn serve(&mut self, mut requests: impl BufRead) {
         // A read error is treated as the end of the stream.
-        for request in requests.bytes().map_while(Result::ok) {
-            if request == READ_CONFIGURATION {
-                self.answer_with_configuration();
-                continue;
-            }
-            let at = usize::from(request);
-            let outcome = match (self.rules.get(at), self.xdp.get(at.wrapping_sub(self.rules.len()))) {
-                (Some(rule), _) => rule.install().map_err(anyhow::Error::from),
-                (None, Some(xdp)) => {
-                    xdp.prepare_for(request, io::stdin().as_fd()).map_err(anyhow::Error::from)
+        while let Some(request) = read_byte(&mut requests) {
+            let outcome = match request {
+                READ_CONFIGURATION => {
+                    self.answer_with_configuration();
+                    continue;
                 }
-                (None, None) => continue,
+                OPEN_PORT => read_byte(&mut requests).and_then(|threads| {
+                    let name = read_name(&mut requests)?;
+                    Some(self.open_port(&name, threads))
+                }),
+                CLOSE_PORT => read_name(&mut requests).map(|name| self.close_port(&name)),
+                number => Some(self.recreate(number)),
             };
+            let Some(outcome) = outcome else { return };
             if let Err(error) = outcome {
                 tracing::error!(
                     error = iswitch_manual::describe(error.as_ref()),
@@ -212,16 +277,72 @@ impl Resources {
         }
     }
 
-    fn answer_with_configuration(&self) {
-        let answer: Answer = self.arguments.load().map_err(|error| iswitch_manual::describe(error.as_ref()));
+    fn recreate(&self, number: u8) -> anyhow::Result<()> {
+        match self.resources.get(usize::from(number)) {
+            Some(Resource::Rule(rule)) => Ok(rule.install()?),
+            Some(Resource::Xdp(xdp)) => Ok(xdp.prepare_for(number, io::stdin().as_fd())?),
+            Some(Resource::Removed) | None => Ok(()),
+        }
+    }
+
+    /// Opens the sockets of a raw port of the configuration, and passes them to the daemon.
+    fn open_port(&mut self, name: &str, threads: u8) -> anyhow::Result<()> {
+        let config = self.config.as_ref();
+        let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
+        let Some(config) = config.filter(|config| config.interfaces.iter().any(is_raw)) else {
+            let reason = format!("the configuration has no raw port {name:?}");
+            return Ok(PacketSockets::refuse(reason, io::stdout().as_fd())?);
+        };
+        let number = self.resources.iter().position(|resource| matches!(resource, Resource::Removed));
+        let number = number.unwrap_or(self.resources.len());
+        let options = PacketOptions { threads: threads.into(), ..config.packet_options() };
+        let opened = PacketSockets::open(name, config.classifier, &options);
+        let sockets = match opened {
+            Ok(sockets) if number < usize::from(CLOSE_PORT) => sockets,
+            Ok(_) => {
+                let reason = format!("the switch has had {number} ports, expected fewer");
+                return Ok(PacketSockets::refuse(reason, io::stdout().as_fd())?);
+            }
+            Err(error) => return Ok(PacketSockets::refuse(error.to_string(), io::stdout().as_fd())?),
+        };
+        let rule = sockets.rule_script().cloned();
+        sockets.pass(rule.is_some().then_some(number as u8), io::stdout().as_fd())?;
+        if let Some(rule) = rule {
+            if number == self.resources.len() {
+                self.resources.push(Resource::Removed);
+            }
+            self.resources[number] = Resource::Rule(rule);
+        }
+        Ok(())
+    }
+
+    fn close_port(&mut self, name: &str) -> anyhow::Result<()> {
+        for resource in &mut self.resources {
+            if let Resource::Rule(rule) = resource
+                && rule.interface() == name
+            {
+                rule.remove_orphan()?;
+                *resource = Resource::Removed;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_with_configuration(&mut self) {
+        let loaded = self.arguments.load();
+        let answer: Answer = loaded.map_err(|error| iswitch_manual::describe(error.as_ref()));
         let line = serde_json::to_string(&answer).map(|line| zeroize::Zeroizing::new(line + "\n"));
+        // An invalid configuration opens no ports.
+        self.config = answer.ok().and_then(|loaded| loaded.resolve().ok());
         // A failed write is ignored: if the daemon has terminated, the input of the monitor ends as well.
         let _ = line.map(|line| io::stdout().write_all(line.as_bytes()));
     }
 
     fn clear_up(&self) {
-        for rule in &self.rules {
-            if let Err(error) = rule.remove_orphan() {
+        for resource in &self.resources {
+            if let Resource::Rule(rule) = resource
+                && let Err(error) = rule.remove_orphan()
+            {
                 tracing::error!(%error, "cannot remove an ingress rule");
             }
         }
@@ -232,4 +353,16 @@ impl Resources {
             Err(error) => tracing::error!(%error, "cannot remove the control socket"),
         }
     }
+}
+
+fn read_byte(input: &mut impl Read) -> Option<u8> {
+    let mut byte = [0];
+    input.read_exact(&mut byte).ok().map(|()| byte[0])
+}
+
+/// Reads the length of a name and the name.
+fn read_name(input: &mut impl Read) -> Option<String> {
+    let mut name = vec![0; usize::from(read_byte(input)?)];
+    input.read_exact(&mut name).ok()?;
+    String::from_utf8(name).ok()
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Parser;
-use iswitch_runtime::runtime::Handle;
+use iswitch_protocol::wire::Classifier;
+use iswitch_runtime::runtime::{Handle, MakePort};
 use iswitch_runtime::threads;
 use iswitch_switch::{Limits, Order, SECRET_LEN_BYTES};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,8 @@ use serde_json::Value;
 
 use crate::config::{Change, Cli, Config, Loaded};
 use crate::log;
-use crate::monitor::ConfigurationReader;
+use crate::monitor::ReloadHelper;
+use crate::port::{PacketOptions, PacketPort, PacketSockets, PortSpec};
 
 /// Command line of the daemon, from which the configuration can be read again.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -47,15 +49,37 @@ impl Arguments {
 pub enum Source {
     /// The configuration files themselves, for a daemon without the sandbox.
     Files(Arguments),
-    /// The monitor, which can still open files.
-    Monitor(ConfigurationReader),
+    /// The monitor, which can still open files and sockets.
+    Monitor(ReloadHelper),
 }
 
 impl Source {
     fn load(&mut self) -> anyhow::Result<Loaded> {
         match self {
             Self::Files(arguments) => arguments.load(),
-            Self::Monitor(reader) => reader.read(),
+            Self::Monitor(helper) => helper.read(),
+        }
+    }
+
+    /// Opens the sockets of a raw port of the configuration that was last read.
+    fn open_port(
+        &mut self,
+        name: &str,
+        classifier: &Classifier,
+        options: &PacketOptions,
+    ) -> anyhow::Result<PacketSockets> {
+        match self {
+            Self::Files(_) => Ok(PacketSockets::open(name, *classifier, options)?),
+            Self::Monitor(helper) => helper.open_port(name, classifier, options.threads as u8),
+        }
+    }
+
+    /// Removes what remains of a raw port after its sockets have been closed.
+    fn close_port(&mut self, name: &str) -> anyhow::Result<()> {
+        match self {
+            // The port has removed its rule.
+            Self::Files(_) => Ok(()),
+            Self::Monitor(helper) => helper.close_port(name),
         }
     }
 }
@@ -88,9 +112,13 @@ impl Reloader {
     /// not answer. The previous configuration then stays in force.
     pub(crate) fn reload(&self) -> anyhow::Result<Vec<Change>> {
         let mut state = self.state();
-        let new = state.source.load()?.resolve()?;
+        let new = state.source.load()?.resolve()?.with_threads_of(&state.config);
         let changes = state.config.changes_to(&new)?;
         let has = |setting: &str| changes.iter().any(|change| change.setting == setting);
+        if has("port") {
+            // This is the only change that can fail, so it comes first.
+            self.change_ports(&mut state, &new)?;
+        }
         if has("key_files") {
             // The switch keeps the secret that it drew at start-up.
             let keys = new.keys([0; SECRET_LEN_BYTES]);
@@ -102,6 +130,53 @@ impl Reloader {
         }
         state.config = new;
         Ok(changes)
+    }
+
+    /// Opens the ports that only the new configuration has, and closes those that only the former one has.
+    ///
+    /// # Errors
+    /// Fails if a port to close still has members, or if a port cannot be opened. No port has changed then.
+    fn change_ports(&self, state: &mut State, new: &Config) -> anyhow::Result<()> {
+        let State { config: old, source } = state;
+        let missing_in = |other: &Config, port: &&PortSpec| !other.interfaces.contains(port);
+        let removed: Vec<_> = old.interfaces.iter().filter(|port| missing_in(new, port)).collect();
+        let added: Vec<_> = new.interfaces.iter().filter(|port| missing_in(old, port)).collect();
+        for PortSpec { interface, .. } in &removed {
+            let members = self.handle.members_on(interface)?;
+            anyhow::ensure!(
+                members == 0,
+                "port {interface:?} has {members} members, expected none: end their jobs or expel them before the \
+                 port is removed"
+            );
+        }
+        let mut opened = Vec::new();
+        for PortSpec { interface, .. } in added {
+            match self.open_port(source, interface, new) {
+                Ok(ports) => opened.push((interface, ports)),
+                Err(error) => {
+                    for (interface, ports) in opened {
+                        drop(ports);
+                        source.close_port(interface)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        for (_, ports) in opened {
+            self.handle.add_port(ports.into_iter().map(maker).collect())?;
+        }
+        for PortSpec { interface, .. } in removed {
+            self.handle.remove_port(interface)?;
+            source.close_port(interface)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the ports of all threads on an interface.
+    fn open_port(&self, source: &mut Source, name: &str, new: &Config) -> anyhow::Result<Vec<PacketPort>> {
+        let options = PacketOptions { threads: self.handle.threads() as u16, ..new.packet_options() };
+        let sockets = source.open_port(name, &new.classifier, &options)?;
+        Ok(sockets.into_ports(new.classifier, &options)?)
     }
 
     /// Reloads the configuration and logs the outcome.
@@ -132,4 +207,12 @@ impl Reloader {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the function by which a loop takes over a port.
+fn maker(mut port: PacketPort) -> MakePort {
+    Box::new(move |id| {
+        port.set_id(id);
+        Box::new(port)
+    })
 }

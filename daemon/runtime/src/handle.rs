@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use iswitch_protocol::Instant;
 
-use iswitch_switch::{Order, OrderError};
+use iswitch_switch::{Order, OrderError, PortId};
 
 use crate::flight::JobFlight;
+use crate::port::Port;
 use crate::snapshot::Snapshot;
 
 /// Minimum time between two answers of the loop, however many questions arrive.
@@ -49,8 +50,26 @@ struct LoopHandle {
     wake: Arc<UnixStream>,
 }
 
+/// Function that creates a port with a given id.
+pub type MakePort = Box<dyn FnOnce(PortId) -> Box<dyn Port> + Send>;
+
+/// Change of the ports of a loop, or a question about one of them.
+pub(crate) enum PortCommand {
+    Add(MakePort),
+    /// Number of members that reach the switch through the port with this name.
+    CountMembers(String),
+    Remove(String),
+}
+
+/// What the loop does between two packets, with the channel for the outcome.
+pub(crate) enum Command {
+    Order(Order, SyncSender<Result<(), OrderError>>),
+    Port(PortCommand, SyncSender<usize>),
+}
+
 /// Question to the loop, and the channel for its answer.
 enum Question {
+    Port(PortCommand, SyncSender<usize>),
     Order(Box<Order>, SyncSender<Result<(), OrderError>>),
     Snapshot(SyncSender<Arc<Snapshot>>),
     Flights(SyncSender<Arc<Vec<JobFlight>>>),
@@ -61,6 +80,12 @@ impl Handle {
     #[must_use]
     pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
         Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }
+    }
+
+    /// Returns the number of loops, which is the number of threads of the switch.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.loops.len()
     }
 
     /// Asks all loops to end after their current turn.
@@ -125,6 +150,39 @@ impl Handle {
             Some(error) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
             None => Ok(()),
         }
+    }
+
+    /// Adds a port to each loop. `ports` contains one function for each loop, in the order of the loops.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::snapshot`].
+    pub fn add_port(&self, ports: Vec<MakePort>) -> io::Result<()> {
+        let asked = self
+            .loops
+            .iter()
+            .zip(ports)
+            .map(|(one, port)| one.ask(|answer| Question::Port(PortCommand::Add(port), answer)));
+        asked.collect::<io::Result<Vec<_>>>()?.iter().try_for_each(|asked| answer(asked).map(drop))
+    }
+
+    /// Returns the number of members that reach the switch through a port.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::snapshot`].
+    pub fn members_on(&self, port: &str) -> io::Result<usize> {
+        let question = |answer| Question::Port(PortCommand::CountMembers(port.to_owned()), answer);
+        let counts = self.ask_each(question)?.iter().map(answer).collect::<io::Result<Vec<_>>>()?;
+        // A job with a long vector has members in several loops.
+        Ok(counts.into_iter().max().unwrap_or(0))
+    }
+
+    /// Closes a port of each loop. Members that still use the port are expelled when their leases expire.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::snapshot`].
+    pub fn remove_port(&self, port: &str) -> io::Result<()> {
+        let question = |answer| Question::Port(PortCommand::Remove(port.to_owned()), answer);
+        self.ask_each(question)?.iter().try_for_each(|asked| answer(asked).map(drop))
     }
 
     /// Requests the state of the switch and its ports without waiting for the answer.
@@ -252,12 +310,14 @@ impl Inquiries {
         (!self.waiting.is_empty()).then_some(self.next_answer)
     }
 
-    /// Removes the next pending order, and returns it with the channel for its outcome.
-    pub(crate) fn next_order(&mut self) -> Option<(Order, SyncSender<Result<(), OrderError>>)> {
-        let at = self.waiting.iter().position(|question| matches!(question, Question::Order(..)))?;
+    /// Removes the next pending command, and returns it.
+    pub(crate) fn next_command(&mut self) -> Option<Command> {
+        let is_command = |question: &Question| matches!(question, Question::Order(..) | Question::Port(..));
+        let at = self.waiting.iter().position(is_command)?;
         match self.waiting.remove(at) {
-            Question::Order(order, outcome) => Some((*order, outcome)),
-            _ => None,
+            Question::Order(order, outcome) => Some(Command::Order(*order, outcome)),
+            Question::Port(command, outcome) => Some(Command::Port(command, outcome)),
+            Question::Snapshot(_) | Question::Flights(_) => None,
         }
     }
 
@@ -276,8 +336,8 @@ impl Inquiries {
         for question in self.waiting.drain(..) {
             // A failed send is ignored: the caller may have given up.
             match question {
-                // The caller has already carried out the orders.
-                Question::Order(..) => {}
+                // The caller has already carried out the commands.
+                Question::Order(..) | Question::Port(..) => {}
                 Question::Snapshot(to) => drop(snapshot.clone().map(|snapshot| to.try_send(snapshot))),
                 Question::Flights(to) => drop(flights.clone().map(|flights| to.try_send(flights))),
             }

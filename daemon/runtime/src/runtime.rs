@@ -9,8 +9,8 @@ use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
 use crate::flight::JobFlight;
-pub use crate::handle::Handle;
-use crate::handle::Inquiries;
+use crate::handle::{Command, Inquiries, PortCommand};
+pub use crate::handle::{Handle, MakePort};
 use crate::port::{GroupReach, Port};
 use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
@@ -37,7 +37,8 @@ type OnStall = Box<dyn FnMut(&Event, JobFlight) + Send>;
 pub struct Runtime {
     switch: Switch,
     boot: u64,
-    ports: Vec<Box<dyn Port>>,
+    /// Ports by [`PortId`]; `None` for a port that has been removed.
+    ports: Vec<Option<Box<dyn Port>>>,
     clock: MonotonicClock,
     spin: Spin,
     poll: PollSet,
@@ -72,6 +73,7 @@ impl Runtime {
         if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
             config.recv_buffer_bytes = bytes;
         }
+        let ports: Vec<_> = ports.into_iter().map(Some).collect();
         let (inquiries, handle) = Inquiries::new()?;
         let mut switch = Switch::with_keys(config, keys);
         switch.set_group_ports(&group_ports(&ports));
@@ -155,7 +157,10 @@ impl Runtime {
     fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         self.poll.clear();
         for port in &self.ports {
-            self.poll.push(port.as_fd());
+            match port {
+                Some(port) => self.poll.push(port.as_fd()),
+                None => self.poll.push_nothing(),
+            };
         }
         self.poll.push(self.inquiries.as_fd());
         self.poll.wait(Some(timeout))
@@ -165,11 +170,18 @@ impl Runtime {
         self.poll.is_ready(self.ports.len())
     }
 
-    /// Carries out all pending orders, then answers all pending questions.
+    /// Carries out all pending commands, then answers all pending questions.
     fn answer(&mut self) {
-        while let Some((order, outcome)) = self.inquiries.next_order() {
+        while let Some(command) = self.inquiries.next_command() {
             // A failed send is ignored: the caller may have given up.
-            let _ = outcome.try_send(self.switch.obey(self.clock.now(), order));
+            match command {
+                Command::Order(order, outcome) => {
+                    let _ = outcome.try_send(self.switch.obey(self.clock.now(), order));
+                }
+                Command::Port(command, outcome) => {
+                    let _ = outcome.try_send(self.change_port(command));
+                }
+            }
             transmit(&mut self.switch, &mut self.ports);
         }
         let Self { inquiries, switch, boot, ports, clock, .. } = self;
@@ -178,6 +190,32 @@ impl Runtime {
             || snapshot(switch, *boot, ports, *clock),
             || JobFlight::all(switch, *boot, clock.now()),
         );
+    }
+
+    /// Carries out a command about a port. Returns the number of members that reach the switch through the port; 0 if
+    /// the port is new or unknown.
+    fn change_port(&mut self, command: PortCommand) -> usize {
+        let find = |ports: &[Option<Box<dyn Port>>], name: &str| {
+            ports.iter().position(|port| port.as_ref().is_some_and(|port| port.name() == name))
+        };
+        match command {
+            PortCommand::Add(make) => {
+                let at = self.ports.iter().position(Option::is_none).unwrap_or(self.ports.len());
+                if at == self.ports.len() {
+                    self.ports.push(None);
+                }
+                self.ports[at] = Some(make(PortId(at as u8)));
+            }
+            PortCommand::CountMembers(name) => {
+                return find(&self.ports, &name).map_or(0, |at| self.switch.members_on(PortId(at as u8)));
+            }
+            PortCommand::Remove(name) => {
+                let Some(at) = find(&self.ports, &name) else { return 0 };
+                self.ports[at] = None;
+            }
+        }
+        self.switch.set_group_ports(&group_ports(&self.ports));
+        0
     }
 
     /// Receives from each port, or, if `from_all` is false, only from those that are known to be ready. Returns whether
@@ -189,7 +227,7 @@ impl Runtime {
                 continue;
             }
             for _ in 0..RECEIVES_PER_TURN {
-                let Some(arrival) = self.ports[index].recv() else { break };
+                let Some(arrival) = self.ports[index].as_mut().and_then(|port| port.recv()) else { break };
                 let now = self.clock.now();
                 match arrival {
                     Ok(datagrams) => self.switch.handle_datagrams(
@@ -230,7 +268,7 @@ impl Runtime {
     }
 
     fn maintain(&mut self, now: Instant) {
-        for port in &mut self.ports {
+        for port in self.ports.iter_mut().flatten() {
             port.maintain();
         }
         if let Some(heartbeat) = &mut self.heartbeat {
@@ -295,8 +333,10 @@ fn known<const N: usize>(label: &Label<N>) -> Option<&str> {
 
 /// Returns the ports through which the switch sends to groups. If one port of a bridge sends a packet to a group, the
 /// packet reaches the hosts behind all ports of the bridge, so only the first of these ports sends.
-fn group_ports(ports: &[Box<dyn Port>]) -> GroupPorts {
-    let reaches: Vec<_> = ports.iter().map(|port| port.group_reach()).collect();
+fn group_ports(ports: &[Option<Box<dyn Port>>]) -> GroupPorts {
+    let reach =
+        |port: &Option<Box<dyn Port>>| port.as_ref().map_or(GroupReach::Nowhere, |port| port.group_reach());
+    let reaches: Vec<_> = ports.iter().map(reach).collect();
     let mut groups = GroupPorts::NONE;
     for (at, reach) in reaches.iter().enumerate() {
         let id = PortId(at as u8);
@@ -313,16 +353,16 @@ fn group_ports(ports: &[Box<dyn Port>]) -> GroupPorts {
 }
 
 /// Returns the state of the switch and its ports.
-fn snapshot(switch: &Switch, boot: u64, ports: &[Box<dyn Port>], clock: MonotonicClock) -> Snapshot {
-    let ports = ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
+fn snapshot(switch: &Switch, boot: u64, ports: &[Option<Box<dyn Port>>], clock: MonotonicClock) -> Snapshot {
+    let ports = ports.iter().flatten().map(|port| PortSnapshot::of(port.as_ref())).collect();
     Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports)
 }
 
 /// Sends everything that the core has queued.
-fn transmit(switch: &mut Switch, ports: &mut [Box<dyn Port>]) {
+fn transmit(switch: &mut Switch, ports: &mut [Option<Box<dyn Port>>]) {
     while let Some(transmit) = switch.poll_transmit() {
         for to in transmit.recipients() {
-            if let Some(port) = ports.get_mut(usize::from(to.port.0)) {
+            if let Some(Some(port)) = ports.get_mut(usize::from(to.port.0)) {
                 port.send(to, transmit.class, transmit.payload, transmit.stride);
             }
         }

@@ -9,12 +9,12 @@ use crate::capacity::{self, LimitStatus};
 use crate::config::Config;
 use crate::control::handle_control;
 use crate::data::handle_data;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, PortId};
 use crate::event::{Event, Report};
 use crate::flight::FlightRecord;
 use crate::group_address::GroupPorts;
-use crate::ids::JobIndex;
-use crate::job::Job;
+use crate::ids::{JobIndex, MemberId};
+use crate::job::{Job, Member};
 use crate::keys::Keys;
 use crate::operator::{self, Order, OrderError};
 use crate::output::{Lent, Transmit};
@@ -41,6 +41,14 @@ impl Switch {
     /// with this key.
     pub fn with_keys(config: Config, keys: Keys) -> Self {
         Self { state: State::new(config, keys) }
+    }
+
+    /// Returns the number of members whose packets arrive through a port.
+    #[must_use]
+    pub fn members_on(&self, port: PortId) -> usize {
+        let is_there = |(_, member): &(MemberId, &Member)| member.endpoint.port == port;
+        let of_job = |job: &Job| job.members().iter().filter(is_there).count();
+        self.state.jobs.iter().map(|(_, job)| of_job(job)).sum()
     }
 
     /// Sets the ports through which the switch sends to groups; initially, each port sends to the groups of its own

@@ -81,6 +81,45 @@ impl Daemon {
         Self::start(command.args(arguments), Some(address), Some(stderr.into()))
     }
 
+    /// Starts a daemon on the switch of a star with the ports of its configuration file.
+    ///
+    /// # Panics
+    /// Panics if the daemon does not become ready.
+    pub fn configured(star: &Star, config: &Path, arguments: &[&str]) -> Self {
+        let mut command = star.switch.command(binaries::iswitchd());
+        command.arg("--config").arg(config).args(arguments);
+        Self::start(&mut command, Some(SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT)), None)
+    }
+
+    /// Starts a daemon as [`Self::configured`] does, but with a file system of its own, of the given size, at `disk`.
+    /// Other processes reach the file system at [`Self::inside`]. The log goes to `stderr`.
+    ///
+    /// # Panics
+    /// Panics if the daemon does not become ready.
+    pub fn configured_with_disk(
+        star: &Star,
+        config: &Path,
+        (disk, size_kib): (&Path, u32),
+        stderr: impl Into<Stdio>,
+        arguments: &[&str],
+    ) -> Self {
+        // `ip netns exec` has given the shell a mount namespace of its own, which ends with the daemon.
+        let mount = format!(
+            "mount -t tmpfs -o mode=1777,size={size_kib}k none {} && exec \"$0\" \"$@\"",
+            disk.display()
+        );
+        let mut command = star.switch.command("sh");
+        command.args(["-c", &mount]).arg(binaries::iswitchd()).arg("--config").arg(config).args(arguments);
+        let address = SocketAddrV4::new(SWITCH_ADDRESS, DEFAULT_PORT);
+        Self::start(&mut command, Some(address), Some(stderr.into()))
+    }
+
+    /// Returns the path at which other processes reach a file of the daemon's mount namespace.
+    pub fn inside(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.process.id()));
+        root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
     /// Starts a daemon in a namespace, either on the given interfaces or at the given address. In both cases, workers
     /// reach the daemon at that address.
     ///
@@ -302,18 +341,21 @@ fn daemon_command(
 ) -> (std::process::Command, SocketAddrV4) {
     let address = SocketAddrV4::new(address, DEFAULT_PORT);
     let mut command = namespace.command(binaries::iswitchd());
-    match kind {
-        PortKind::Raw => serve(&mut command, interfaces, "", ""),
-        PortKind::Xdp => serve(&mut command, interfaces, "xdp:", ",driver"),
-        PortKind::XdpGeneric => serve(&mut command, interfaces, "xdp:", ",generic"),
-        PortKind::Udp => {
-            command.arg("--udp").arg(address.to_string());
-        }
-    }
+    serve(&mut command, address, kind, interfaces);
     (command, address)
 }
 
-fn serve(command: &mut std::process::Command, interfaces: &[String], before: &str, after: &str) {
+/// Adds the arguments with which a daemon serves the interfaces or the address.
+fn serve(command: &mut std::process::Command, address: SocketAddrV4, kind: PortKind, interfaces: &[String]) {
+    let (before, after) = match kind {
+        PortKind::Raw => ("", ""),
+        PortKind::Xdp => ("xdp:", ",driver"),
+        PortKind::XdpGeneric => ("xdp:", ",generic"),
+        PortKind::Udp => {
+            command.arg("--udp").arg(address.to_string());
+            return;
+        }
+    };
     for interface in interfaces {
         command.arg("--port").arg(format!("{before}{interface}{after}"));
     }
@@ -372,7 +414,7 @@ fn announced_address(line: &str) -> SocketAddrV4 {
 }
 
 /// The workers of a job, each an `all_reduce` process that checks the sums.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Group(Vec<Process>);
 
 impl Group {

@@ -5,12 +5,14 @@
 //! once.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::Parser;
@@ -24,6 +26,10 @@ use iswitch_protocol::limits::{MAX_JOB_NAME_LEN_BYTES, MAX_MEMBERS};
 const WRONG_SUM: u8 = 1;
 /// Exit status if the check could not be completed.
 const NOT_CHECKED: u8 = 2;
+/// Interval between two attempts to contribute to a halted job.
+const HALT_POLL: Duration = Duration::from_millis(10);
+/// Duration from which on a round is written to the file of `--long-rounds`.
+const LONG_ROUND: Duration = Duration::from_millis(5);
 
 /// Check and time all-reduce through a switch
 #[derive(Clone, Debug, Parser)]
@@ -62,6 +68,15 @@ struct Cli {
     /// A round that does not complete within the timeout is aborted and started again.
     #[arg(long, value_name = "MS")]
     patience_ms: Option<u64>,
+    /// Wait while the job is halted, instead of ending with an error
+    #[arg(long)]
+    wait_if_halted: bool,
+    /// File for rounds of 5 ms or more; the rank is appended to its name
+    ///
+    /// Each line has the start of the round, in milliseconds since the Unix epoch, and its duration in milliseconds.
+    /// A round that is repeated, for example after a halt, counts once, with its total duration.
+    #[arg(long, value_name = "FILE")]
+    long_rounds: Option<PathBuf>,
     /// Identifier of the job
     #[arg(long, default_value_t = 0)]
     job: u32,
@@ -223,6 +238,8 @@ fn check_rounds(
     let last = vector.len() - 1;
     let mut outcome = Outcome::default();
     let mut numbers = Numbers::new(worker);
+    let mut long_rounds =
+        cli.long_rounds.as_deref().map(|path| LongRounds::create(path, world)).transpose()?;
     let mut round = 0;
     while round < cli.rounds {
         witness.fill(&mut vector, round);
@@ -243,9 +260,14 @@ fn check_rounds(
                 outcome.orphaned_stalls += u32::from(parent_lost);
                 continue;
             }
+            Err(AggregateError::Halted) if cli.wait_if_halted => {
+                std::thread::sleep(HALT_POLL);
+                continue;
+            }
             report => report.with_context(|| format!("round {round}"))?,
         };
         outcome.times.push(start.elapsed());
+        long_rounds.as_mut().map_or(Ok(()), LongRounds::round_ended)?;
         numbers.check(report.number, round, worker)?;
         let census = match witness.check(&vector[..last], round) {
             Ok(census) => census,
@@ -259,6 +281,32 @@ fn check_rounds(
     }
     outcome.elapsed = begin.elapsed();
     Ok(Ok(outcome))
+}
+
+/// Writer of the rounds that took long.
+struct LongRounds {
+    file: File,
+    /// End of the preceding round.
+    since: Instant,
+}
+
+impl LongRounds {
+    fn create(path: &Path, world: World) -> anyhow::Result<Self> {
+        let path = format!("{}.{}", path.display(), world.rank);
+        let file = File::create(&path).with_context(|| format!("--long-rounds {path}"))?;
+        Ok(Self { file, since: Instant::now() })
+    }
+
+    fn round_ended(&mut self) -> anyhow::Result<()> {
+        let duration = self.since.elapsed();
+        self.since = Instant::now();
+        if duration < LONG_ROUND {
+            return Ok(());
+        }
+        let end = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        writeln!(self.file, "{:.3} {:.3}", ms(end) - ms(duration), ms(duration)).context("--long-rounds")
+    }
 }
 
 /// Offset between the job's round numbers and the numbers of this program, which counts rounds from zero. A restarted

@@ -52,3 +52,4 @@ mod udp;
 mod units;
 mod uplinks;
 mod xdp;
+mod year;

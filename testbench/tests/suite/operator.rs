@@ -7,8 +7,9 @@ use std::process::Output;
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, wait_for};
+use iswitch_harness::netns::{Star, StarOptions};
 use iswitch_harness::process::{Signal, command};
-use iswitch_harness::requirements::{programs, together};
+use iswitch_harness::requirements::{networks_and, programs, together};
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, Limit, NameRepr, Status};
 use iswitch_socket::{Options, UdpSocket};
@@ -93,6 +94,67 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     assert!(group.is_running());
     drop(group);
     daemon.stop();
+}
+
+#[test]
+fn ports_are_added_and_removed_while_a_job_goes_on() {
+    let test = "ports_are_added_and_removed_while_a_job_goes_on";
+    if !networks_and(test, &["nft", "setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let directory = tempfile::tempdir().unwrap();
+    let (star, path) = (Star::new(StarOptions { workers: 3, ..StarOptions::default() }), directory.path());
+    let path = path.join("iswitchd.toml");
+    let configure = |ports: &[&str]| fs::write(&path, format!("port = {ports:?}\n")).unwrap();
+    configure(&["s1", "s2"]);
+    let mut daemon = Daemon::configured(&star, &path, &["--lease-ms", "2000"]);
+    let mut group = Group::of(&star.workers[..2], daemon.address(), "--rounds 1000000000");
+    daemon.wait_for_results();
+    let tables = || star.switch.run(["nft", "list", "tables", "netdev"]);
+    assert!(!tables().contains("iswitchd_s3"));
+
+    // An interface that does not exist, and a port through AF_XDP, are refused, and nothing changes.
+    configure(&["s1", "s2", "s3", "s9"]);
+    let error = refused(&daemon, "reload");
+    assert!(error.contains("interface \"s9\" does not exist"), "{error}");
+    assert!(!tables().contains("iswitchd_s3"), "the rule of the other port should be removed again");
+    configure(&["s1", "s2", "xdp:s3"]);
+    let error = refused(&daemon, "reload");
+    assert!(
+        error.contains("port (from ") && error.contains("cannot change while the switch runs"),
+        "{error}"
+    );
+
+    // Twice, so that the number of a closed port is used again.
+    for job in [5, 6] {
+        configure(&["s1", "s2", "s3"]);
+        let changed = obeyed(&daemon, "reload");
+        assert_eq!(changed, "port: [\"s1\",\"s2\"] -> [\"s1\",\"s2\",\"s3\"]\n");
+        assert!(tables().contains("iswitchd_s3"));
+        let mut third =
+            Group::of(&star.workers[2..], daemon.address(), &format!("--job {job} --rounds 1000000000"));
+        wait_for("three members", || daemon.jobs().as_array().map_or(0, Vec::len), |jobs| *jobs == 2);
+        daemon.wait_for_results();
+
+        // Its member would be cut off.
+        configure(&["s1", "s2"]);
+        let error = refused(&daemon, "reload");
+        assert!(error.contains("port \"s3\" has 1 members, expected none"), "{error}");
+        third.end();
+        assert_eq!(third.results(SOON).len(), 1);
+        wait_for("the end of the job", || daemon.jobs().as_array().map_or(0, Vec::len), |jobs| *jobs == 1);
+        assert_eq!(obeyed(&daemon, "reload"), "port: [\"s1\",\"s2\",\"s3\"] -> [\"s1\",\"s2\"]\n");
+        assert!(!tables().contains("iswitchd_s3"));
+        let names: Vec<_> =
+            daemon.status()["ports"].as_array().unwrap().iter().map(|port| port["name"].clone()).collect();
+        assert_eq!(names, ["s1", "s2"]);
+    }
+    assert!(daemon.process.is_running() && group.is_running());
+    group.end();
+    assert!(group.results(SOON).iter().all(|result| result["rejoins"] == 0));
+    daemon.stop();
+    assert!(!tables().contains("iswitchd_"));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{Config, GroupDelivery, NonFinite, Settings};
 
 /// Settings that can change while the daemon runs.
-const LIVE: [&str; 8] = [
+const LIVE: [&str; 9] = [
+    "port",
     "slow_ms",
     "job_memory_mib",
     "max_jobs_per_source",
@@ -55,7 +56,14 @@ impl Config {
                 (from != to).then_some(Change { setting, from, to })
             })
             .collect();
-        let is_live = |change: &&Change| LIVE.contains(&change.setting.as_str());
+        // The monitor passes only packet sockets to a running daemon.
+        let xdp = |config: &Self| -> Vec<_> {
+            config.interfaces.iter().filter(|port| port.xdp.is_some()).cloned().collect()
+        };
+        let is_same_xdp = xdp(self) == xdp(new);
+        let is_live = |change: &&Change| {
+            LIVE.contains(&change.setting.as_str()) && (change.setting != "port" || is_same_xdp)
+        };
         let fixed: Vec<_> = changes.iter().filter(|change| !is_live(change)).map(describe).collect();
         if !fixed.is_empty() {
             return Err(NotLive(fixed));
@@ -67,6 +75,16 @@ impl Config {
             changes.push(Change { setting: "key_files".to_owned(), from: files.clone(), to: files });
         }
         Ok(changes)
+    }
+
+    /// Returns this configuration with the number of threads of `old` if the operator has chosen neither, because the
+    /// default depends on the ports.
+    pub(crate) fn with_threads_of(mut self, old: &Self) -> Self {
+        if !self.threads.is_chosen && !old.threads.is_chosen {
+            self.threads = old.threads;
+            self.settings.threads = old.settings.threads;
+        }
+        self
     }
 
     /// Returns each setting with its value in force and the origin of that value.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
@@ -18,7 +19,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// leave nothing behind and cannot be bound twice.
 #[derive(Debug)]
 pub struct InterfaceClaim {
-    _socket: UnixDatagram,
+    socket: UnixDatagram,
 }
 
 impl InterfaceClaim {
@@ -36,10 +37,20 @@ impl InterfaceClaim {
         }
     }
 
+    /// Takes over a claim that another process has passed.
+    pub(super) fn passed(socket: OwnedFd) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    /// Returns the descriptor that holds the claim, to pass it to another process.
+    pub(super) fn into_descriptor(self) -> OwnedFd {
+        self.socket.into()
+    }
+
     /// Claims the interface from whose name the name of a table was derived, without waiting.
     pub(super) fn of_table(table: &str) -> io::Result<Self> {
         let name = SocketAddr::from_abstract_name(table)?;
-        Ok(Self { _socket: UnixDatagram::bind_addr(&name)? })
+        Ok(Self { socket: UnixDatagram::bind_addr(&name)? })
     }
 }
 

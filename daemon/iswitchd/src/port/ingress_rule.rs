@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
@@ -40,9 +41,19 @@ pub struct RuleScript {
 }
 
 impl RuleScript {
+    /// Returns the script for `ports` consecutive UDP ports, starting with that of the classifier.
+    pub(super) fn new(interface: &str, classifier: &Classifier, ports: u16) -> Self {
+        Self { interface: interface.to_owned(), text: rule_text(interface, classifier, ports) }
+    }
+
     /// Installs the rule in one transaction, replacing an existing rule.
     pub fn install(&self) -> Result<(), RuleError> {
         nft_script(&self.text)
+    }
+
+    /// Returns the name of the interface.
+    pub fn interface(&self) -> &str {
+        &self.interface
     }
 
     fn remove(&self) -> Result<(), RuleError> {
@@ -58,21 +69,21 @@ impl RuleScript {
 }
 
 /// Handle that asks the monitor to reinstall a rule.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleKeeper {
-    requests: UnixStream,
+    requests: Arc<UnixStream>,
     /// Number of the rule in requests to the monitor.
     number: u8,
 }
 
 impl RuleKeeper {
     /// Creates a handle that sends the number of the rule to the monitor through the stream.
-    pub fn new(requests: UnixStream, number: u8) -> Self {
+    pub fn new(requests: Arc<UnixStream>, number: u8) -> Self {
         Self { requests, number }
     }
 
     fn ask(&self) -> io::Result<()> {
-        (&self.requests).write_all(&[self.number])
+        (&*self.requests).write_all(&[self.number])
     }
 }
 
@@ -81,6 +92,8 @@ impl RuleKeeper {
 pub struct IngressRule {
     script: RuleScript,
     keeper: Option<RuleKeeper>,
+    /// Whether the rule outlives this value.
+    is_left: bool,
 }
 
 impl IngressRule {
@@ -89,10 +102,14 @@ impl IngressRule {
     /// The rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
     /// claim to the interface.
     pub fn install(interface: &str, classifier: &Classifier, ports: u16) -> Result<Self, RuleError> {
-        let text = rule_text(interface, classifier, ports);
-        let script = RuleScript { interface: interface.to_owned(), text };
+        let script = RuleScript::new(interface, classifier, ports);
         script.install()?;
-        Ok(Self { script, keeper: None })
+        Ok(Self { script, keeper: None, is_left: false })
+    }
+
+    /// Returns the rule of a script that the monitor has installed. The monitor also reinstalls and removes it.
+    pub fn entrusted(script: RuleScript, keeper: RuleKeeper) -> Self {
+        Self { script, keeper: Some(keeper), is_left: false }
     }
 
     /// Returns the script, which the monitor needs to reinstall and remove the rule.
@@ -104,6 +121,11 @@ impl IngressRule {
     /// terminated.
     pub fn entrust(&mut self, keeper: RuleKeeper) {
         self.keeper = Some(keeper);
+    }
+
+    /// Leaves the rule installed, although this value is dropped.
+    pub(super) fn leave(mut self) {
+        self.is_left = true;
     }
 
     /// Installs the rule again after the interface was deleted and recreated. If the rule has been entrusted to the
@@ -119,6 +141,7 @@ impl IngressRule {
 impl Drop for IngressRule {
     fn drop(&mut self) {
         if self.keeper.is_none()
+            && !self.is_left
             && let Err(error) = self.script.remove()
         {
             tracing::error!(interface = self.script.interface, %error, "cannot remove the ingress rule");

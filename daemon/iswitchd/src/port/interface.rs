@@ -229,7 +229,7 @@ impl Interface {
 }
 
 /// Returns the index of the bridge to which an interface belongs, if any.
-fn bridge_of(name: &str) -> Option<c_int> {
+pub(super) fn bridge_of(name: &str) -> Option<c_int> {
     let master = Path::new("/sys/class/net").join(name).join("master");
     // A master that is not a bridge, such as a bond, does not count.
     if !master.join("bridge").exists() {

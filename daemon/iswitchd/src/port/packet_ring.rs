@@ -22,7 +22,8 @@ use libc::{c_int, iovec, socklen_t};
 use super::claim::InterfaceClaim;
 use super::filter::{FILTER_LEN, program};
 use super::ingress_rule::IngressRule;
-use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
+use super::interface::{Interface, Link, PortError, frame_addresses, system};
+use super::packet_sockets::PacketSockets;
 use iswitch_runtime::port::{Arrival, Datagrams, Faults, GroupReach, Port, PortCounters, datagrams};
 use iswitch_switch::{Endpoint, PortId};
 
@@ -103,46 +104,62 @@ impl PacketPort {
         classifier: Classifier,
         options: &PacketOptions,
     ) -> Result<Vec<Self>, PortError> {
-        let claim = claim_interface(name)?;
-        let of_thread = |at| Classifier { udp_port: classifier.udp_port.saturating_add(at), ..classifier };
-        let open = |at| Self::open(id, name, of_thread(at), at == 0, options);
-        let mut ports = (0..options.threads).map(open).collect::<Result<Vec<_>, _>>()?;
-        let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier, options.threads));
-        let rule = rule.transpose().map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
-        if let Some(first) = ports.first_mut() {
-            (first.claim, first.rule) = (Some(claim), rule);
-        }
+        let mut ports = PacketSockets::open(name, classifier, options)?.into_ports(classifier, options)?;
+        ports.iter_mut().for_each(|port| port.set_id(id));
         Ok(ports)
     }
 
-    /// Opens the port of one thread. Only one of the ports of an interface takes fragments, which have no UDP port.
-    fn open(
-        id: PortId,
-        name: &str,
+    /// Creates the port of an open socket. Port 0 is a placeholder; see [`Self::set_id`].
+    pub(super) fn of_socket(
+        socket: OwnedFd,
+        (name, bridge): (&str, Option<c_int>),
         classifier: Classifier,
-        takes_fragments: bool,
-        options: &PacketOptions,
+        offload: bool,
     ) -> Result<Self, PortError> {
-        let socket = open_socket(&classifier, takes_fragments, options)
-            .map_err(system(name, "open a packet socket (this needs CAP_NET_RAW)"))?;
-        let interface = Interface::find(name, socket.as_fd())?;
-        bind(&socket, interface.index).map_err(system(name, "bind a socket to it"))?;
+        let mut interface = Interface::find(name, socket.as_fd())?;
+        // A sandboxed daemon cannot look up the bridge itself.
+        interface.bridge = bridge;
         let recv_buffer_bytes =
             option::recv_buffer_bytes(socket.as_fd()).map_err(system(name, "read SO_RCVBUF"))?;
         Ok(Self {
-            id,
+            id: PortId(0),
             interface,
             classifier,
             rule: None,
             socket,
             claim: None,
-            offload: options.offload,
+            offload,
             recv_buffer_bytes,
             buffer: vec![0; BUFFER_LEN_BYTES].into(),
             scratch: Vec::with_capacity(HEADERS_LEN_BYTES + MAX_SUPERFRAME_LEN_BYTES),
             counters: PortCounters::default(),
             faults: Faults::default(),
         })
+    }
+
+    /// Opens a socket for one thread and binds it to an interface. Only one of the sockets of an interface takes
+    /// fragments, which have no UDP port.
+    pub(super) fn open_socket(
+        name: &str,
+        classifier: &Classifier,
+        takes_fragments: bool,
+        options: &PacketOptions,
+    ) -> Result<OwnedFd, PortError> {
+        let socket = open_socket(classifier, takes_fragments, options)
+            .map_err(system(name, "open a packet socket (this needs CAP_NET_RAW)"))?;
+        let interface = Interface::find(name, socket.as_fd())?;
+        bind(&socket, interface.index).map_err(system(name, "bind a socket to it"))?;
+        Ok(socket)
+    }
+
+    /// Sets the id of the port. It must be the index of the port in its loop.
+    pub fn set_id(&mut self, id: PortId) {
+        self.id = id;
+    }
+
+    /// Makes this port hold the claim to the interface and the rule.
+    pub(super) fn hold(&mut self, claim: InterfaceClaim, rule: Option<IngressRule>) {
+        (self.claim, self.rule) = (Some(claim), rule);
     }
 
     /// Returns the MTU of the interface when it was last read, in bytes.

@@ -18,6 +18,7 @@ mod rtl_mutants;
 mod scale;
 mod scaling;
 mod study;
+mod year;
 
 use std::process::ExitCode;
 
@@ -90,6 +91,11 @@ enum Command {
     ///
     /// Needs Verilator and Icarus Verilog.
     RtlMutants(rtl_mutants::Options),
+    /// Carry out random actions of an operator on a daemon that serves several jobs
+    ///
+    /// Every sum must be exact, and no job may end that no action ended. The table shows the longest round of the jobs
+    /// during each kind of action. Needs root.
+    Year(year::Options),
 }
 
 fn main() -> ExitCode {
@@ -111,5 +117,6 @@ fn main() -> ExitCode {
         Command::Neighbour(options) => neighbour::run(&options),
         Command::Replay(options) => replay::run(&options),
         Command::RtlMutants(options) => rtl_mutants::run(&options),
+        Command::Year(options) => year::run(&options),
     }
 }

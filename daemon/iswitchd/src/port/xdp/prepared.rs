@@ -1,8 +1,7 @@
 //! Resources of an XDP port that need privileges to create, and their transfer from the monitor to an unprivileged
 //! daemon.
 
-use std::io::{self, IoSlice, IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
@@ -10,12 +9,10 @@ use std::time::Duration;
 use iswitch_protocol::wire::Classifier;
 use iswitch_socket::option;
 use rustix::event::epoll;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
 
+use super::super::descriptors;
 use super::super::interface::{Interface, PortError, system};
 use super::super::spec::{AttachMode, XdpModes};
 use super::program::program;
@@ -23,10 +20,10 @@ use super::{MAX_QUEUES, bpf, device};
 
 /// Maximum time that the packet loop waits for an answer from the monitor, which is otherwise nearly idle.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum length of an answer from the monitor, in bytes.
-const ANSWER_LEN_MAX_BYTES: usize = 4096;
 /// Number of descriptors in addition to the sockets: the link and the epoll instance.
 const OTHER_DESCRIPTORS: usize = 2;
+
+const _: () = assert!(MAX_QUEUES + OTHER_DESCRIPTORS <= descriptors::DESCRIPTORS_MAX);
 
 /// A program attached to an interface, and the sockets that it redirects to, which are not bound yet.
 #[derive(Debug)]
@@ -148,20 +145,8 @@ impl XdpScript {
             }
             Err(error) => (Err(error.to_string()), Vec::new()),
         };
-        send_answer(to, &Answer { number, outcome }, &descriptors)
+        descriptors::send(to, &serde_json::to_vec(&Answer { number, outcome })?, &descriptors)
     }
-}
-
-fn send_answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[OwnedFd]) -> io::Result<()> {
-    let text = serde_json::to_vec(answer)?;
-    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_QUEUES + OTHER_DESCRIPTORS))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !borrowed.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    sendmsg(to, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
 }
 
 /// Returns one descriptor that is ready when any of the sockets is.
@@ -195,7 +180,8 @@ impl XdpKeeper {
     pub(super) fn ask(&self) -> io::Result<Prepared> {
         (&self.requests).write_all(&[self.number])?;
         loop {
-            let (answer, mut descriptors) = self.receive()?;
+            let (text, mut descriptors) = descriptors::receive(self.requests.as_fd())?;
+            let answer: Answer = serde_json::from_slice(&text)?;
             // An answer with another number belongs to a request that timed out.
             if answer.number == self.number {
                 let properties = answer.outcome.map_err(io::Error::other)?;
@@ -207,26 +193,5 @@ impl XdpKeeper {
                 return Ok(Prepared { link, epoll, sockets: descriptors.into(), properties });
             }
         }
-    }
-
-    fn receive(&self) -> io::Result<(Answer, std::collections::VecDeque<OwnedFd>)> {
-        let mut text = [0; ANSWER_LEN_MAX_BYTES];
-        let mut space =
-            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_QUEUES + OTHER_DESCRIPTORS))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let len = recvmsg(
-            &self.requests,
-            &mut [IoSliceMut::new(&mut text)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        )?
-        .bytes;
-        let mut descriptors = std::collections::VecDeque::new();
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(rights) = message {
-                descriptors.extend(rights);
-            }
-        }
-        Ok((serde_json::from_slice(&text[..len])?, descriptors))
     }
 }
