@@ -4,7 +4,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 60}, "id": 7}` | `{"gpus": [4, 5], "id": 7}` |
-//! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] |
+//! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] and [`Decisions`] |
 //! | `{"describe": true}` or `{"describe": GREETING}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!

@@ -56,12 +56,16 @@ pub struct Start {
 
 /// Decisions in the order in which they must be carried out: all suspensions, then all starts. A job may appear in both
 /// lists: it is suspended, which saves its work, and then restarted at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Decisions {
     /// Names of the jobs to suspend.
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<Start>,
+    /// Number of seconds, at least 1, after which the policy wants to decide again even if nothing happens until then;
+    /// absent if it decides only after events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look_again_s: Option<f64>,
 }
 
 impl JobState {
@@ -112,8 +116,8 @@ impl Agent {
         };
         let draw = FailureDraw::new(scenario.failures(), 0, Purpose::Failures, 0);
         let simulation = Simulation::new(&scenario, draw, Some(&mut record));
-        simulation.decide(|state| prepare(state, given, jobs), self.placer.as_mut())?;
-        Ok(decisions)
+        let look_again_s = simulation.decide(|state| prepare(state, given, jobs), self.placer.as_mut())?;
+        Ok(Decisions { look_again_s, ..decisions })
     }
 }
 

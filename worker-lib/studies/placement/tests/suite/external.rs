@@ -28,6 +28,19 @@ fn a_served_policy_gives_the_same_results_as_the_policy_itself() {
 }
 
 #[test]
+fn a_served_policy_that_suspends_jobs_is_asked_again_when_it_wants_to_be() {
+    let saving = served("saving --checkpoint none");
+    let args = ["compare", "saving", &saving, "--checkpoint", "none", "--rate-factor", "100"];
+    let found = results(PROGRAM, &with(&args));
+    let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
+    // A request gives the time since the start of a run, from which the agent computes the start with a rounding error.
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs();
+    assert!(mean(0, "suspensions") > 10.0, "{found:?}");
+    assert_eq!(mean(0, "suspensions"), mean(1, "suspensions"));
+    assert!(near(mean(0, "makespan"), mean(1, "makespan")), "{found:?}");
+}
+
+#[test]
 fn the_example_in_python_gives_the_results_of_first_fit() {
     let Some(command) = python_example("the example in Python", "first_fit.py") else { return };
     let mine = format!("mine={command}");

@@ -172,6 +172,34 @@ fn invalid_states_of_jobs_are_reported_by_field() {
     assert_eq!(wrong, error("gpus[5].state is busy, expected busy only if a job runs on it"));
     let wrong = text(json!([{ "id": "a", "gpus": 1 }, { "id": "a", "gpus": 1 }]), &[]);
     assert_eq!(wrong, error("id of a job is a, expected a different name for each job"));
-    let answer = text(json!([{ "id": "a", "gpus": 1 }]), &[]);
-    assert_eq!(answer, r#"{"suspend":[],"start":[{"job":"a","gpus":[0]}]}"#);
+    let answer: Value = serde_json::from_str(&text(json!([{ "id": "a", "gpus": 1 }]), &[])).unwrap();
+    assert_eq!(answer["suspend"], json!([]));
+    assert_eq!(answer["start"], json!([{ "job": "a", "gpus": [0] }]));
+}
+
+#[test]
+fn the_agent_states_when_it_wants_to_decide_again() {
+    // GPU 0 fails 50 times in a year, so Young's interval for restarts of ten minutes is sqrt(2 * 600 s * year / 50).
+    let young = (2.0 * 600.0 * 365.25 * 86_400.0 / 50.0_f64).sqrt();
+    let look_again = |policy: PolicySpec, running_for: f64, starts: u32| {
+        let gpus: Vec<Value> =
+            (0..GPUS).map(|gpu| json!({ "state": if gpu == 0 { "busy" } else { "free" } })).collect();
+        let job = json!({ "id": "a", "gpus": 1, "duration": 1e6, "on": [0], "running_for": running_for,
+            "starts": starts });
+        let answer = agent(policy).answer(&json!({ "gpus": gpus, "jobs": [job] }).to_string());
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        (answer["suspend"].as_array().unwrap().len(), answer["look_again_s"].as_f64())
+    };
+    let near = |found: Option<f64>, want: f64| found.is_some_and(|found| (found - want).abs() < 1e-6 * want);
+    let (suspended, seconds) = look_again(PolicySpec::Saving, 1000.0, 1);
+    assert!(suspended == 0 && near(seconds, young - 1000.0), "{seconds:?}");
+    // A run that is not the first begins with a restart.
+    let (suspended, seconds) = look_again(PolicySpec::Saving, 200.0, 2);
+    assert!(suspended == 0 && near(seconds, 400.0 + young), "{seconds:?}");
+    // Half a second before the suspension is due, the agent still asks for a second.
+    assert_eq!(look_again(PolicySpec::Saving, young - 0.5, 1), (0, Some(1.0)));
+    // Once it is due, the job is suspended and starts again, with a restart.
+    let (suspended, seconds) = look_again(PolicySpec::Saving, young, 1);
+    assert!(suspended == 1 && near(seconds, 600.0 + young), "{seconds:?}");
+    assert_eq!(look_again(PolicySpec::LongestReliable, 1000.0, 1), (0, None));
 }
