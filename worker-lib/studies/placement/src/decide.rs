@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Job;
 use super::agent::{Agent, Given, Use};
 use super::failure::FailureDraw;
 use super::simulation::{Event, Scenario, Simulation, checkpoints};
 use super::state::{Phase, Run, State};
-use super::{Failures, Job};
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
@@ -103,8 +103,7 @@ impl Agent {
         let checked = jobs.iter().enumerate().map(|(at, job)| job.check(at, most));
         let checked = checked.collect::<Result<Vec<_>, _>>()?;
         check_owners(given, jobs)?;
-        let failures = Failures::poisson(given.iter().map(|gpu| gpu.rate).collect())?
-            .with_ages(given.iter().map(|gpu| gpu.age).collect())?;
+        let failures = self.failures_of(given)?;
         let scenario = Scenario::new(self.cluster.clone(), checked, failures, self.options)?;
         let mut decisions = Decisions::default();
         let mut record = |state: &State<'_>, event: Event| match event {

@@ -41,6 +41,24 @@ fn a_served_policy_that_suspends_jobs_is_asked_again_when_it_wants_to_be() {
 }
 
 #[test]
+fn a_served_policy_knows_which_failures_stop_whole_nodes_racks_and_switches() {
+    let racks = ["--nodes-per-rack", "2", "--racks-per-switch", "1"];
+    let rates = ["--node-rate", "3", "--rack-rate", "20", "--switch-rate", "5", "--rate-factor", "30"];
+    // The interval between suspensions depends on the rate of all GPUs of a job, in which a rack counts once.
+    for policy in ["reliable", "saving"] {
+        let served = served(&format!("{policy} --checkpoint none {}", racks.join(" ")));
+        let args = [&["compare", policy, &served, "--checkpoint", "none"], &racks[..], &rates[..]].concat();
+        let found = results(PROGRAM, &with(&args));
+        let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
+        for field in ["makespan", "suspensions", "hits"] {
+            let (own, served) = (mean(0, field), mean(1, field));
+            assert!((own - served).abs() <= 1e-6 * own, "{policy}, {field}: {own}, {served}");
+        }
+        assert_eq!(mean(0, "suspensions") > 10.0, policy == "saving");
+    }
+}
+
+#[test]
 fn the_example_in_python_gives_the_results_of_first_fit() {
     let Some(command) = python_example("the example in Python", "first_fit.py") else { return };
     let mine = format!("mine={command}");

@@ -178,6 +178,34 @@ fn invalid_states_of_jobs_are_reported_by_field() {
 }
 
 #[test]
+fn rates_of_nodes_are_parts_of_the_rates_of_their_gpus() {
+    let mut agent = agent(PolicySpec::Reliable);
+    let mut text = |entry: &dyn Fn(usize) -> Value| {
+        let gpus: Vec<Value> = (0..GPUS).map(entry).collect();
+        agent.answer(&json!({ "gpus": gpus, "job": { "gpus": 2, "duration": 60 } }).to_string())
+    };
+    let error = |text: &str| json!({ "error": text }).to_string();
+    // GPUs 4 to 7 are on node 1, which fails rarely; the other GPUs are more reliable on their own.
+    let reliable = |gpu: usize| {
+        let node = if gpu / 4 == 1 { 1.0 } else { 30.0 };
+        json!({ "state": "free", "rate": node + 5.0 + gpu as f64, "node_rate": node })
+    };
+    assert_eq!(text(&reliable), json!({ "gpus": [4, 5] }).to_string());
+    let low = |gpu: usize| {
+        json!({ "state": "free", "rate": if gpu == 9 { 1.0 } else { 7.0 }, "rack_rate": 2.0,
+        "switch_rate": 3.0 })
+    };
+    let expected =
+        "gpus[9].rate is 1, expected at least 5, the sum of its node_rate, rack_rate and switch_rate";
+    assert_eq!(text(&low), error(expected));
+    let negative = |_: usize| json!({ "state": "free", "rate": 7.0, "switch_rate": -1.0 });
+    assert!(text(&negative).contains("gpus[0].switch_rate is -1, expected 0 to "), "{}", text(&negative));
+    let other =
+        |gpu: usize| json!({ "state": "free", "rate": 7.0, "node_rate": if gpu == 6 { 2.0 } else { 1.0 } });
+    assert_eq!(text(&other), error("node_rate of GPU 6 is 2, expected 1, as for GPU 4 of the same node"));
+}
+
+#[test]
 fn the_agent_states_when_it_wants_to_decide_again() {
     // GPU 0 fails 50 times in a year, so Young's interval for restarts of ten minutes is sqrt(2 * 600 s * year / 50).
     let young = (2.0 * 600.0 * 365.25 * 86_400.0 / 50.0_f64).sqrt();

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         }
         PolicySource::Plain(_) | PolicySource::Lookahead { .. } | PolicySource::Saved { .. } => {}
     }
-    if let Some(warning) = source.warning(fabric.rates)? {
+    if let Some(warning) = source.warning(&fabric)? {
         eprintln!("{warning}");
     }
     let scheduler = Scheduler { source: Arc::new(source), fabric, seed: args.seed };
