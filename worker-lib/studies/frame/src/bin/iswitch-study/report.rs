@@ -370,5 +370,8 @@ fn origin(synthetic: &[&'static str]) -> String {
         return "Data: those of the page.".to_owned();
     }
     let names: Vec<_> = synthetic.iter().map(|name| format!("${name}")).collect();
-    format!("**Synthetic data**, not those of the page: {} is not given.", names.join(" and "))
+    format!(
+        "**Synthetic data** instead of those of the page, because these files are not given: {}.",
+        names.join(", ")
+    )
 }

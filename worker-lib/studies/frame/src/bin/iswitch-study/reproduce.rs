@@ -105,7 +105,10 @@ fn run_steps<'a>(
         let lacking = needed.into_iter().find(|needed| failed.contains_key(needed));
         let outcome = match lacking {
             Some(step) => Err(Incomplete::Failed(anyhow::anyhow!("the step {step} failed"))),
-            None => run.run(task, stop, &mut |line| progress.show(&format!("{name}: {line}"))),
+            None => run.run(task, stop, &mut |line| {
+                let separator = if line.is_empty() { "" } else { ": " };
+                progress.show(&format!("{name}{separator}{line}"));
+            }),
         };
         match outcome {
             Ok(()) => progress.advance(&name),
@@ -358,7 +361,9 @@ echo '{"results": [{"policy": "a", "time": 1.5}, {"policy": "b", "time": 2.5}]}'
         let report = world.run(&[], false, true).unwrap();
         let table = &report.tables[0];
         assert_eq!((&table.synthetic[..], table.compared.is_none()), (&["TRACE"][..], true));
-        assert!(report.text().contains("**Synthetic data**, not those of the page: $TRACE is not given."));
+        assert!(report.text().contains(
+            "**Synthetic data** instead of those of the page, because these files are not given: $TRACE."
+        ));
         world.mode.is_quick = true;
         let report = world.run(&[], false, true).unwrap();
         assert!(report.steps[1].commands[0].contains("--draws 1 "), "{:?}", report.steps[1].commands);

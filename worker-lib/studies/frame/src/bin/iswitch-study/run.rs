@@ -189,12 +189,13 @@ impl<'a> Steps<'a> {
         let begin = Instant::now();
         let child =
             command.spawn().with_context(|| format!("starting {}", command.get_program().display()))?;
-        let status = wait(child, stop, &mut || show(&last_line(&log)))?;
+        let status = wait(child, stop, &mut || show(&last_line(&log).unwrap_or_default()))?;
         if stop.load(Ordering::Relaxed) {
             return Err(Incomplete::Stopped);
         }
         if !status.success() {
-            return Err(Incomplete::Failed(anyhow::anyhow!("{status}: {}", last_line(&log))));
+            let reason = last_line(&log).unwrap_or_else(|| format!("{} is empty", log.display()));
+            return Err(Incomplete::Failed(anyhow::anyhow!("{status}: {reason}")));
         }
         let result = self.read(task, &output).with_context(|| format!("reading {}", output.display()))?;
         Ok(self.record(task, Some(begin.elapsed().as_secs_f64()), Some(result))?)
@@ -280,8 +281,8 @@ fn wait(mut child: Child, stop: &AtomicBool, show: &mut dyn FnMut()) -> anyhow::
     }
 }
 
-/// Returns the last line of a log that is not empty.
-fn last_line(path: &Path) -> String {
+/// Returns the last line of a log that is not empty, or `None` if there is no such line.
+fn last_line(path: &Path) -> Option<String> {
     let read = || -> std::io::Result<String> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
@@ -291,6 +292,5 @@ fn last_line(path: &Path) -> String {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let text = read().unwrap_or_default();
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(|| format!("{} is empty", path.display()), |line| line.trim().to_owned())
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
