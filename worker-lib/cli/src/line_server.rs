@@ -168,23 +168,24 @@ fn start(
     stream.set_write_timeout(limits.idle())?;
     let service = Arc::clone(service);
     let answer = move || {
-        let _open = open;
-        let Err(error) = answer_all(service.as_ref(), BufReader::new(&stream), &stream) else { return };
-        let is_idle = |it: &std::io::Error| matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        match limits.idle_timeout.filter(|_| error.downcast_ref().is_some_and(is_idle)) {
-            Some(seconds) => {
-                let error =
-                    format!("there was no request for {seconds} seconds, the limit of --idle-timeout");
-                let _ = (&stream).write_all(error_line(&error).as_bytes());
-            }
-            None => {
-                let error = iswitch_manual::describe(error.as_ref());
-                eprintln!("iswitch: a connection failed: {error}");
-            }
+        if let Err(error) = answer_all(service.as_ref(), BufReader::new(&stream), &stream) {
+            report_end(&stream, limits, &error);
         }
+        drop(open);
     };
     std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
     Ok(())
+}
+
+/// Reports the error that ended a connection: to the client if it was idle, and otherwise to the operator.
+fn report_end(mut stream: &UnixStream, limits: Limits, error: &anyhow::Error) {
+    let is_idle = |it: &std::io::Error| matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    if let Some(seconds) = limits.idle_timeout.filter(|_| error.downcast_ref().is_some_and(is_idle)) {
+        let error = format!("there was no request for {seconds} seconds, the limit of --idle-timeout");
+        let _ = stream.write_all(error_line(&error).as_bytes());
+    } else {
+        eprintln!("iswitch: a connection failed: {}", iswitch_manual::describe(error.as_ref()));
+    }
 }
 
 /// Returns the line that reports an error to a client.

@@ -256,7 +256,7 @@ impl Agent {
             return Err(StudyError::field(name("rate"), rate, expected));
         }
         let GpuEntry { node_rate, rack_rate, switch_rate, .. } = *entry;
-        let shared = SharedRates { node_rate, rack_rate, switch_rate };
+        let shared = SharedRates { node: node_rate, rack: rack_rate, switch: switch_rate };
         shared.check(rate, &name)?;
         let age = at_least_zero(name("age"), entry.age.unwrap_or(known.age), "years")?;
         let left = match entry.left {

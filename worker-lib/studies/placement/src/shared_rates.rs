@@ -16,26 +16,26 @@ const TOLERANCE: f64 = 1e-9;
 /// Failure rates of the node, the rack and the switch of a GPU, in failures per year. A rate that is absent is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct SharedRates {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) node_rate: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rack_rate: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) switch_rate: Option<f64>,
+    #[serde(rename = "node_rate", skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<f64>,
+    #[serde(rename = "rack_rate", skip_serializing_if = "Option::is_none")]
+    pub(super) rack: Option<f64>,
+    #[serde(rename = "switch_rate", skip_serializing_if = "Option::is_none")]
+    pub(super) switch: Option<f64>,
 }
 
 impl SharedRates {
     /// Collects the rates of all levels.
     pub(super) fn of(rate: impl Fn(Level) -> Option<f64>) -> Self {
-        Self { node_rate: rate(Level::Node), rack_rate: rate(Level::Rack), switch_rate: rate(Level::Switch) }
+        Self { node: rate(Level::Node), rack: rate(Level::Rack), switch: rate(Level::Switch) }
     }
 
     /// Returns the rate of a level.
     pub(super) fn at(&self, level: Level) -> f64 {
         let rate = match level {
-            Level::Node => self.node_rate,
-            Level::Rack => self.rack_rate,
-            Level::Switch => self.switch_rate,
+            Level::Node => self.node,
+            Level::Rack => self.rack,
+            Level::Switch => self.switch,
         };
         rate.unwrap_or(0.0)
     }

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 use iswitch_cli::program;
 
 use options::{CoflowArgs, PlacementArgs, RoutingArgs};
-use recipe::Study;
+use recipe::{Data, Study};
 
 /// Reproduce the results pages of the studies
 #[derive(Parser)]
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     program::main(|cli: Cli| {
         let Cli::Reproduce(page) = &cli;
         match page {
-            Page::Routing(args) => reproduce::run(Study::Routing, args.data(), &args.common),
+            Page::Routing(args) => reproduce::run(Study::Routing, Data::new(), &args.common),
             Page::Coflow(args) => reproduce::run(Study::Coflow, args.data(), &args.common),
             Page::Placement(args) => reproduce::run(Study::Placement, args.data(), &args.common),
         }

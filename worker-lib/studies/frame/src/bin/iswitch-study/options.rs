@@ -78,12 +78,6 @@ pub(crate) struct PlacementArgs {
     infinitehbd: Option<PathBuf>,
 }
 
-impl RoutingArgs {
-    pub(crate) fn data(&self) -> Data {
-        Data::new()
-    }
-}
-
 impl CoflowArgs {
     pub(crate) fn data(&self) -> Data {
         let Self { fb2010, tpch, alibaba, .. } = self;

@@ -145,6 +145,25 @@ fn one() -> usize {
     1
 }
 
+impl TableRecipe {
+    /// Checks that the page has the table, with as many columns and rows as the recipe.
+    fn check(&self, page: &Page) -> anyhow::Result<()> {
+        let Self { section, number, columns, rows, .. } = self;
+        let found = page.table(section, *number);
+        let found =
+            found.with_context(|| format!("the page has no table {number} in the section {section:?}"))?;
+        let (width, height) = (found.header.len() - 1, found.rows.len());
+        if (columns.len(), rows.len()) != (width, height) {
+            bail!(
+                "table {number} in the section {section:?} has {} columns and {} rows, expected {width} and {height}",
+                columns.len(),
+                rows.len()
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Row of a table: a policy, or any other selection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -298,7 +317,7 @@ impl Recipe {
             }
         }
         for table in &self.tables {
-            self.check_table(table, page)?;
+            table.check(page)?;
         }
         for table in &page.tables {
             let is_it = |section: &str, number| section == table.section && number == table.number;
@@ -324,22 +343,6 @@ impl Recipe {
             Some(figure) => bail!("figure {}: there is no step {}", figure.page, figure.step),
             None => Ok(()),
         }
-    }
-
-    fn check_table(&self, table: &TableRecipe, page: &Page) -> anyhow::Result<()> {
-        let TableRecipe { section, number, columns, rows, .. } = table;
-        let found = page.table(section, *number);
-        let found =
-            found.with_context(|| format!("the page has no table {number} in the section {section:?}"))?;
-        let (width, height) = (found.header.len() - 1, found.rows.len());
-        if (columns.len(), rows.len()) != (width, height) {
-            bail!(
-                "table {number} in the section {section:?} has {} columns and {} rows, expected {width} and {height}",
-                columns.len(),
-                rows.len()
-            );
-        }
-        Ok(())
     }
 
     /// Returns the names of the steps whose files the command of a step uses.

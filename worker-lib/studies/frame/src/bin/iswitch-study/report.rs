@@ -202,6 +202,29 @@ impl Made {
             self.compared = Some(compared);
         }
     }
+
+    /// Appends the table, its origin and its differences to the page.
+    fn describe(&self, text: &mut String) {
+        let _ = writeln!(text, "{} Steps: {}.", origin(&self.synthetic), self.steps.join(", "));
+        if !self.missing.is_empty() {
+            let _ = writeln!(text, "Not complete: {}.", self.missing.join(", "));
+        }
+        let line = |text: &mut String, cells: &[String]| _ = writeln!(text, "| {} |", cells.join(" | "));
+        text.push('\n');
+        line(text, &self.header);
+        let _ = writeln!(text, "|{}", "---|".repeat(self.header.len()));
+        self.rows.iter().for_each(|row| line(text, row));
+        let Some(compared) = &self.compared else { return };
+        let Compared { numbers, equal, differences } = compared;
+        let _ = writeln!(text, "\n{equal} of {numbers} numbers are those of the page.");
+        for it in differences.iter().take(LISTED) {
+            let now = it.now.map_or("-".to_owned(), |now| now.to_string());
+            let _ = writeln!(text, "- {}, {}: {now} instead of {}", it.row, it.column, it.page);
+        }
+        if differences.len() > LISTED {
+            let _ = writeln!(text, "- and {} more in report.json", differences.len() - LISTED);
+        }
+    }
 }
 
 /// Returns the data files that the steps, or the steps whose files they use, lack.
@@ -293,7 +316,7 @@ impl Report {
         text += &self.summary();
         for table in &self.tables {
             let _ = write!(text, "\n## {}, table {}\n\n", table.section, table.number);
-            self.describe(&mut text, table);
+            table.describe(&mut text);
         }
         text += "\n## Figures\n\n";
         for figure in &self.figures {
@@ -316,28 +339,6 @@ impl Report {
             step.commands.iter().for_each(|command| _ = writeln!(text, "  - `{command}`"));
         }
         text
-    }
-
-    fn describe(&self, text: &mut String, table: &Made) {
-        let _ = writeln!(text, "{} Steps: {}.", origin(&table.synthetic), table.steps.join(", "));
-        if !table.missing.is_empty() {
-            let _ = writeln!(text, "Not complete: {}.", table.missing.join(", "));
-        }
-        let line = |text: &mut String, cells: &[String]| _ = writeln!(text, "| {} |", cells.join(" | "));
-        text.push('\n');
-        line(text, &table.header);
-        let _ = writeln!(text, "|{}", "---|".repeat(table.header.len()));
-        table.rows.iter().for_each(|row| line(text, row));
-        let Some(compared) = &table.compared else { return };
-        let Compared { numbers, equal, differences } = compared;
-        let _ = writeln!(text, "\n{equal} of {numbers} numbers are those of the page.");
-        for it in differences.iter().take(LISTED) {
-            let now = it.now.map_or("-".to_owned(), |now| now.to_string());
-            let _ = writeln!(text, "- {}, {}: {now} instead of {}", it.row, it.column, it.page);
-        }
-        if differences.len() > LISTED {
-            let _ = writeln!(text, "- and {} more in report.json", differences.len() - LISTED);
-        }
     }
 
     /// Returns a table of all tables with their data and differences.

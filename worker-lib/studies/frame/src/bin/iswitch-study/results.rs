@@ -16,6 +16,9 @@ const SAME: f64 = 1e-9;
 /// printed.
 pub(crate) type Results = BTreeMap<String, Vec<(Option<String>, Value)>>;
 
+/// Objects of policies in the results of a step, with the inputs of their commands.
+type Records<'a> = Vec<(Option<String>, &'a Value)>;
+
 /// Content of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
@@ -101,11 +104,7 @@ impl Maker<'_> {
     }
 
     /// Returns the results of a step that `pick` selects, with their inputs; `None` if the step is not complete.
-    fn records<'b>(
-        &'b self,
-        pick: &Pick,
-        name: &str,
-    ) -> anyhow::Result<Option<Vec<(Option<String>, &'b Value)>>> {
+    fn records<'b>(&'b self, pick: &Pick, name: &str) -> anyhow::Result<Option<Records<'b>>> {
         let step = self.recipe.step(name).with_context(|| format!("there is no step {name}"))?;
         let found = self.results.get(name).map_or(&[][..], Vec::as_slice);
         let mut records = Vec::new();
