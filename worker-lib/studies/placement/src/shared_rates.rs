@@ -44,8 +44,8 @@ impl SharedRates {
         Level::ALL.into_iter().map(|level| self.at(level)).sum()
     }
 
-    /// Checks the rates of an entry in a request. `name` returns the name of a field of the entry; `rate` is the rate of
-    /// the GPU, which includes these rates.
+    /// Checks the rates of an entry in a request. `name` returns the name of a field of the entry; `rate` is the rate
+    /// of the GPU, which includes these rates.
     ///
     /// # Errors
     /// Names the first rate that is out of range, or the rate of the GPU if it is lower than these rates together.
@@ -66,8 +66,8 @@ impl SharedRates {
     }
 }
 
-/// Returns random failures of the GPUs of a cluster and of its nodes, racks and switches. `rates` has, for each GPU, its
-/// failure rate in failures per year, and the part of it that is due to its node, rack and switch.
+/// Returns random failures of the GPUs of a cluster and of its nodes, racks and switches. `rates` has, for each GPU,
+/// its failure rate in failures per year, and the part of it that is due to its node, rack and switch.
 ///
 /// # Errors
 /// Fails if two GPUs of a node, rack or switch state different rates of it.

@@ -311,7 +311,8 @@ impl Report {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("# Reproduction of docs/results/{}.md\n\n", self.study);
         if self.quick {
-            text += "**Quick run**: the commands are smaller than those of the page, so the numbers are not comparable.\n\n";
+            text += "**Quick run**: the commands are smaller than those of the page, so the numbers are not \
+                     comparable.\n\n";
         }
         text += &self.summary();
         for table in &self.tables {
