@@ -71,7 +71,8 @@ fn text(entries: &[Entry<'_>]) -> String {
         };
         if !entry.synthetic.is_empty() {
             let names: Vec<_> = entry.synthetic.iter().map(|name| format!("${name}")).collect();
-            let _ = writeln!(text, "    synthetic data, because {} is not given", names.join(" and "));
+            let _ =
+                writeln!(text, "    synthetic data, because these files are not given: {}", names.join(", "));
         }
         let mut commands = entry.commands.iter();
         for command in commands.by_ref().take(1) {
