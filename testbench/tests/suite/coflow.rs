@@ -273,3 +273,8 @@ fn errors_name_the_invalid_input() {
         ),
     ]);
 }
+
+#[test]
+fn a_client_above_the_limit_of_the_service_is_refused() {
+    Agent::check_limit(COFLOW, &["sebf"]);
+}

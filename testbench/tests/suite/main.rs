@@ -36,6 +36,7 @@ mod placement;
 mod placement_training;
 mod real_frames;
 mod replay;
+mod reproduce;
 mod rootless;
 mod routing;
 mod rtl_mutants;

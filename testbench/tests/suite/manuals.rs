@@ -9,7 +9,7 @@ use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
 /// Returns the names and paths of the commands that users run.
-pub(super) fn commands() -> [(&'static str, &'static Path); 14] {
+pub(super) fn commands() -> [(&'static str, &'static Path); 15] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
@@ -21,6 +21,7 @@ pub(super) fn commands() -> [(&'static str, &'static Path); 14] {
         ("iswitch-place", binaries::path("iswitch-place")),
         ("iswitch-plot", binaries::path("iswitch-plot")),
         ("iswitch-route", binaries::path("iswitch-route")),
+        ("iswitch-study", binaries::path("iswitch-study")),
         ("iswitch-sweep", binaries::path("iswitch-sweep")),
         ("iswitch-video", binaries::path("iswitch-video")),
         ("iswitch-models", binaries::iswitch_models()),

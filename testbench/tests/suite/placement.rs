@@ -303,3 +303,8 @@ fn errors_name_the_invalid_input() {
         (vec!["serve", "match", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }
+
+#[test]
+fn a_client_above_the_limit_of_the_service_is_refused() {
+    Agent::check_limit(PLACE, &["reliable"]);
+}

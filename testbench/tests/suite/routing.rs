@@ -83,3 +83,8 @@ fn errors_name_the_invalid_input() {
         (vec!["serve", "jsq", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }
+
+#[test]
+fn a_client_above_the_limit_of_the_service_is_refused() {
+    Agent::check_limit(ROUTE, &["jsq"]);
+}

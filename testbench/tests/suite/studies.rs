@@ -146,6 +146,24 @@ impl Agent {
         assert_eq!(self.ask(r#"{"describe": true}"#), described);
     }
 
+    /// Checks that a service with a limit of one connection refuses a second client and still serves the first one.
+    pub(crate) fn check_limit(study: Study, arguments: &[&str]) {
+        let mut agent = Self::serve(study, &[arguments, &["--connections-max", "1"]].concat());
+        let described = agent.ask(r#"{"describe": true}"#);
+        let mut second = UnixStream::connect(&agent.socket).unwrap();
+        writeln!(second, r#"{{"describe": true}}"#).unwrap();
+        let mut answers = BufReader::new(second).lines();
+        let refused: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        let error = refused["error"].as_str().unwrap();
+        assert!(
+            error.contains("connections is 1, the maximum of this service (--connections-max)"),
+            "{error}"
+        );
+        assert!(answers.next().is_none(), "the connection is closed");
+        assert_eq!(agent.ask(r#"{"describe": true}"#), described);
+        agent.stop();
+    }
+
     /// Checks that the agent exits on request and removes its socket.
     pub(crate) fn stop(self) {
         let finished = self.process.stop(Signal::TERM, TIMEOUT);

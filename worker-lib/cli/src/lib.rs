@@ -20,6 +20,7 @@ pub mod progress;
 pub mod run;
 pub mod session;
 pub mod signals;
+pub mod subcommand;
 pub mod switch;
 pub mod tracking;
 pub mod train;

@@ -1,19 +1,57 @@
 //! Server on a Unix socket or on standard input. Each request is a line of text, and the server answers it with another
 //! line.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use clap::Args;
 
 use crate::signals;
 
 /// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
+/// Default maximum number of concurrent connections. Each connection has a thread and state of its own.
+const CONNECTIONS_DEFAULT: u64 = 64;
+/// Greatest value of `--connections-max`.
+const CONNECTIONS_MAX: u64 = 4096;
+/// Time for which a refused connection stays open, so that a client that writes its request first can read the error.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+/// Maximum number of refused connections that stay open.
+const REFUSED_MAX: usize = 64;
+
+/// Limits of a service that listens on a socket.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Limits {
+    /// Maximum number of concurrent connections to --socket
+    ///
+    /// A further client receives one line with an error, and is disconnected.
+    #[arg(
+        long, value_name = "COUNT", requires = "socket", default_value_t = CONNECTIONS_DEFAULT,
+        value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX)
+    )]
+    connections_max: u64,
+    /// Time after which a connection without requests is closed, in seconds
+    ///
+    /// The client receives one line with an error. By default, connections may be idle forever, because closing a
+    /// connection discards the state that belongs to it.
+    #[arg(
+        long, value_name = "SECONDS", requires = "socket",
+        value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX))
+    )]
+    idle_timeout: Option<u64>,
+}
+
+impl Limits {
+    fn idle(self) -> Option<Duration> {
+        self.idle_timeout.map(Duration::from_secs)
+    }
+}
 
 /// Function that answers the lines of one connection. The lines and the answers do not include the line terminator.
 pub type Answer = Box<dyn FnMut(&str) -> String>;
@@ -38,20 +76,20 @@ pub trait Service: Send + Sync + 'static {
 /// # Errors
 /// Fails if the socket cannot be created, if a connection cannot be accepted, or if the service does not accept the
 /// single client or one of its lines cannot be read or answered.
-pub fn serve(socket: Option<&Path>, name: &str, service: impl Service) -> anyhow::Result<()> {
+pub fn serve(socket: Option<&Path>, limits: Limits, name: &str, service: impl Service) -> anyhow::Result<()> {
     match socket {
-        Some(socket) => serve_socket(socket, name, service),
+        Some(socket) => serve_socket(socket, limits, name, service),
         None => serve_standard_input(name, &service),
     }
 }
 
-fn serve_socket(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
+fn serve_socket(socket: &Path, limits: Limits, name: &str, service: impl Service) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop_on_signal(&stop)?;
     signals::end_well_on_signal();
     let listener = listen(socket)?;
     eprintln!("iswitch: {name} for {} listening at {}", service.describe(), socket.display());
-    let outcome = accept(&listener, &Arc::new(service), &stop);
+    let outcome = accept(&listener, limits, &Arc::new(service), &stop);
     let _ = std::fs::remove_file(socket);
     outcome
 }
@@ -80,27 +118,79 @@ fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBool) -> anyhow::Result<()> {
+fn accept(
+    listener: &UnixListener,
+    limits: Limits,
+    service: &Arc<impl Service>,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    // Each connection holds a clone while it is open.
+    let open = Arc::new(());
+    let mut refused: VecDeque<(Instant, UnixStream)> = VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
+        let is_over = |(since, _): &(Instant, UnixStream)| since.elapsed() >= REFUSED_FOR;
+        while refused.len() > REFUSED_MAX || refused.front().is_some_and(is_over) {
+            refused.pop_front();
+        }
         match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                let service = Arc::clone(service);
-                let answer = move || {
-                    if let Err(error) = answer_all(service.as_ref(), BufReader::new(&stream), &stream) {
-                        eprintln!(
-                            "iswitch: a connection failed: {}",
-                            iswitch_manual::describe(error.as_ref())
-                        );
-                    }
-                };
-                std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
+            Ok((stream, _)) if Arc::strong_count(&open) as u64 > limits.connections_max => {
+                refuse(&stream, limits.connections_max);
+                refused.push_back((Instant::now(), stream));
             }
+            Ok((stream, _)) => start(stream, limits, service, Arc::clone(&open))?,
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(POLL),
             Err(error) => return Err(error).context("accepting a connection"),
         }
     }
     Ok(())
+}
+
+/// Tells a client that the maximum number of connections is reached. Does not wait for the client.
+fn refuse(mut stream: &UnixStream, limit: u64) {
+    let error = format!(
+        "the number of connections is {limit}, the maximum of this service (--connections-max); close a connection \
+         and connect again"
+    );
+    let _ = stream.set_nonblocking(true).and_then(|()| stream.write_all(error_line(&error).as_bytes()));
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+}
+
+/// Starts the thread that answers the requests of a connection. Drops `open` when the connection is closed.
+fn start(
+    stream: UnixStream,
+    limits: Limits,
+    service: &Arc<impl Service>,
+    open: Arc<()>,
+) -> anyhow::Result<()> {
+    stream.set_nonblocking(false)?;
+    // A client that does not read its answers is idle as well.
+    stream.set_read_timeout(limits.idle())?;
+    stream.set_write_timeout(limits.idle())?;
+    let service = Arc::clone(service);
+    let answer = move || {
+        if let Err(error) = answer_all(service.as_ref(), BufReader::new(&stream), &stream) {
+            report_end(&stream, limits, &error);
+        }
+        drop(open);
+    };
+    std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
+    Ok(())
+}
+
+/// Reports the error that ended a connection: to the client if it was idle, and otherwise to the operator.
+fn report_end(mut stream: &UnixStream, limits: Limits, error: &anyhow::Error) {
+    let is_idle = |it: &std::io::Error| matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    if let Some(seconds) = limits.idle_timeout.filter(|_| error.downcast_ref().is_some_and(is_idle)) {
+        let error = format!("there was no request for {seconds} seconds, the limit of --idle-timeout");
+        let _ = stream.write_all(error_line(&error).as_bytes());
+    } else {
+        eprintln!("iswitch: a connection failed: {}", iswitch_manual::describe(error.as_ref()));
+    }
+}
+
+/// Returns the line that reports an error to a client.
+fn error_line(error: &str) -> String {
+    format!("{}\n", serde_json::json!({ "error": error }))
 }
 
 /// Answers the lines of one client until the client closes its connection.
@@ -127,10 +217,100 @@ fn answer_all(
             reader.skip_until(b'\n')?;
             let of = service.describe();
             let error = format!("the request is longer than {limit} bytes, the maximum for {of}");
-            serde_json::json!({ "error": error }).to_string()
+            error_line(&error).trim_end().to_owned()
         };
         text.push('\n');
         writer.write_all(text.as_bytes())?;
         writer.flush()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Echo;
+
+    impl Service for Echo {
+        fn connect(&self) -> anyhow::Result<Answer> {
+            let mut count = 0;
+            Ok(Box::new(move |line| {
+                count += 1;
+                format!("{count} {line}")
+            }))
+        }
+
+        fn line_len_max_bytes(&self) -> usize {
+            100
+        }
+
+        fn describe(&self) -> String {
+            "an echo".to_owned()
+        }
+    }
+
+    struct Client(UnixStream, BufReader<UnixStream>);
+
+    impl Client {
+        fn new(path: &Path) -> Self {
+            let stream = UnixStream::connect(path).unwrap();
+            let reader = BufReader::new(stream.try_clone().unwrap());
+            Self(stream, reader)
+        }
+
+        /// Reads a line; empty if the service has closed the connection.
+        fn read(&mut self) -> String {
+            let mut line = String::new();
+            self.1.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        }
+
+        fn ask(&mut self, line: &str) -> String {
+            writeln!(self.0, "{line}").unwrap();
+            self.read()
+        }
+    }
+
+    /// Runs `check` with the path of a service's socket.
+    fn with_service(limits: Limits, check: impl FnOnce(&Path)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let (listener, stop) = (listen(&path).unwrap(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| accept(&listener, limits, &Arc::new(Echo), &stop).unwrap());
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&path)));
+            stop.store(true, Ordering::Relaxed);
+            outcome.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_client_above_the_limit_is_refused_until_another_client_leaves() {
+        with_service(Limits { connections_max: 2, idle_timeout: None }, |path| {
+            let (mut first, mut second) = (Client::new(path), Client::new(path));
+            assert_eq!((first.ask("a"), second.ask("b")), ("1 a".to_owned(), "1 b".to_owned()));
+            let mut third = Client::new(path);
+            let error = third.ask("c");
+            assert!(error.contains("connections is 2") && error.contains("(--connections-max)"), "{error}");
+            assert_eq!(third.read(), "", "the connection is closed");
+            assert_eq!(first.ask("d"), "2 d", "the others are not affected");
+            drop(second);
+            // The thread of the second client ends some time after its connection.
+            while Client::new(path).ask("e") != "1 e" {}
+        });
+    }
+
+    #[test]
+    fn only_an_idle_client_is_disconnected() {
+        with_service(Limits { connections_max: 2, idle_timeout: Some(1) }, |path| {
+            let mut client = Client::new(path);
+            assert_eq!(client.ask("a"), "1 a");
+            let error = client.read();
+            assert!(
+                error.contains("no request for 1 seconds") && error.contains("--idle-timeout"),
+                "{error}"
+            );
+            assert_eq!(client.read(), "");
+        });
     }
 }

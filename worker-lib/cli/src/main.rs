@@ -1,15 +1,12 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
-mod subcommand;
-
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use iswitch_cli::algorithm::{self, Algorithm, Train};
 use iswitch_cli::eval::{self, EvalArgs};
-use iswitch_cli::program;
-
-use subcommand::Forwarded;
+use iswitch_cli::{program, subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +81,27 @@ enum Command {
     /// Train, compare and serve policies that place training jobs on GPUs that fail
     #[command(disable_help_flag = true)]
     Place(Forwarded),
+    /// Reproduce the tables and figures of the studies' results pages
+    #[command(disable_help_flag = true)]
+    Study(Forwarded),
+}
+
+/// Arguments that are forwarded to the subcommand's program, which parses them.
+#[derive(Args)]
+struct Forwarded {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+impl Forwarded {
+    /// Replaces this process with `program`. The arguments of the program are `first`, followed by those of the user.
+    ///
+    /// # Errors
+    /// See [`subcommand::replace`].
+    fn run(&self, program: &str, first: &[&str]) -> anyhow::Result<ExitCode> {
+        let first = first.iter().map(OsString::from);
+        subcommand::replace(program, first.chain(self.arguments.iter().cloned()))
+    }
 }
 
 impl Command {
@@ -107,6 +125,7 @@ impl Command {
             Self::Route(arguments) => arguments.run("iswitch-route", &[]),
             Self::Coflow(arguments) => arguments.run("iswitch-coflow", &[]),
             Self::Place(arguments) => arguments.run("iswitch-place", &[]),
+            Self::Study(arguments) => arguments.run("iswitch-study", &[]),
         }
     }
 }

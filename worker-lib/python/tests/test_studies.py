@@ -303,6 +303,34 @@ def test_files_determine_the_episode(tmp_path: Path):
     env = gymnasium.make(COFLOW, job_file=trace).unwrapped
     assert play(env, 1, lambda *_: 1)[0] == pytest.approx(-2.5)
     assert play(env, 1, lambda *_: 0)[0] == pytest.approx(-3.5)
+    # If this port is twice as fast, neither coflow waits.
+    fabric = tmp_path / "fabric.toml"
+    fabric.write_text("ports = 3\n[[port]]\nports = [0]\ngbit = 2\n")
+    env = gymnasium.make(COFLOW, job_file=trace, fabric_file=fabric).unwrapped
+    assert play(env, 1, lambda *_: 0)[0] == pytest.approx(-2.0)
+    with pytest.raises(ValueError, match="ports is 3, expected None, because fabric_file"):
+        gymnasium.make(COFLOW, fabric_file=fabric, ports=3)
+
+
+def test_failure_rates_of_nodes_racks_and_switches_are_given_by_name():
+    racks = {"gpus_per_node": 4, "nodes_per_rack": 2, "racks_per_switch": 1}
+    rates = {"node_rate": 1.0, "rack_rate": 20.0, "switch_rate": 3.0}
+    env = make(PLACEMENT, rate_factor=2.0, **racks, **rates)
+    observation, _ = env.reset(seed=1)
+    for gpu, values in enumerate(env.candidates()):
+        assert values is not None
+        assert (values["node"], values["rack"], values["switch"]) == (gpu // 4, gpu // 8, gpu // 8)
+        named = [values[f"{level}_failures_per_year"] for level in ("node", "rack", "switch")]
+        assert named == pytest.approx([2.0, 40.0, 6.0])
+        assert values["failures_per_year"] > sum(named)
+        row = dict(zip(env.feature_names, observation[gpu], strict=True))
+        assert 0 < row["node_failures"] < row["switch_failures"] < row["rack_failures"]
+    for action in range(2):
+        observation, *_ = env.step(action)
+    with pytest.raises(ValueError, match="rack_rate is -1, expected 0 to"):
+        make(PLACEMENT, rack_rate=-1.0)
+    with pytest.raises(ValueError, match="domain_repair_s is 0, expected a number of seconds above 0"):
+        make(PLACEMENT, node_rate=1.0, domain_repair_s=0.0)
 
 
 def test_rules_that_the_environment_cannot_express_are_refused():

@@ -39,6 +39,7 @@ def coflow(
     trace: _Path | None,
     dags: _Path | None,
     job_file: _Path | None,
+    fabric_file: _Path | None,
     ports: int | None,
     capacity_gbit: float,
     rates: str,

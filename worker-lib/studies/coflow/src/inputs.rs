@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::generate::{JobSource, synthetic_shape, synthetic_trace};
 use super::simulation::{Fabric, GBIT_RANGE, Rates};
-use super::trace::{Arrival, CoflowTrace, Shape, read_shapes};
+use super::trace::{Arrival, CoflowTrace, FabricFile, Shape, read_shapes};
 use super::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
@@ -34,18 +34,40 @@ pub struct Inputs {
     /// shape otherwise.
     pub dags: Option<PathBuf>,
     /// Number of ports for synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]. If `trace` is given, the file determines
-    /// the number of ports.
+    /// the number of ports; with a [`FabricInput`] that describes a fabric, its number of ports is used.
     pub ports: usize,
-    /// Capacity of each port, in Gbit/s.
+    /// Capacity of each port, in Gbit/s, unless a description of the fabric states it.
     pub capacity_gbit: f64,
     /// Model of the rates of flows.
     pub rates: Rates,
+    /// Fabric.
+    pub fabric: FabricInput,
+}
+
+/// Description of a fabric.
+#[derive(Clone, Debug, Default)]
+pub enum FabricInput {
+    /// Equal ports; nothing else limits flows.
+    #[default]
+    Equal,
+    /// TOML file, which [`FabricFile`] reads.
+    File(PathBuf),
+    /// Fabric of a training run, whose model of rates is replaced by that of the inputs. If its ports are equal and
+    /// nothing else limits flows, it may have any number of ports.
+    Trained(Fabric),
 }
 
 impl Default for Inputs {
     /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports of 1 Gbit/s.
     fn default() -> Self {
-        Self { trace: None, dags: None, ports: PORTS, capacity_gbit: 1.0, rates: Rates::default() }
+        Self {
+            trace: None,
+            dags: None,
+            ports: PORTS,
+            capacity_gbit: 1.0,
+            rates: Rates::default(),
+            fabric: FabricInput::Equal,
+        }
     }
 }
 
@@ -53,33 +75,65 @@ impl Inputs {
     /// Reads or generates the coflows, and returns them with the fabric.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or a number is out of range.
+    /// Fails if a file cannot be read, a number is out of range, or the described fabric does not have as many ports as
+    /// the coflows.
     pub fn coflows(&self) -> Result<(CoflowTrace, Fabric), StudyError> {
+        let described = self.described()?;
         let trace = match &self.trace {
             Some(path) => CoflowTrace::read(path)?,
-            None => self.synthetic()?,
+            None => synthetic(described.as_ref().map_or(self.ports, |fabric| fabric.ports))?,
         };
-        let fabric = self.fabric(trace.ports)?;
+        let fabric = self.matching(described, trace.ports)?;
         Ok((trace, fabric))
     }
 
-    /// Returns a fabric with the given number of ports.
+    /// Returns the fabric for jobs on the given number of ports.
     ///
     /// # Errors
-    /// Fails if the capacity is out of range.
+    /// Fails if the capacity is out of range, if the file of the fabric cannot be read, or if the described fabric has
+    /// another number of ports.
     pub fn fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
-        if !GBIT_RANGE.contains(&self.capacity_gbit) {
-            return Err(StudyError::field("capacity", self.capacity_gbit, "0.001 to 1000000 Gbit/s"));
-        }
-        Ok(Fabric { rates: self.rates, ..Fabric::new(ports, self.capacity_gbit * GBIT) })
+        self.matching(self.described()?, ports)
     }
 
-    fn synthetic(&self) -> Result<CoflowTrace, StudyError> {
-        if !(1..=SYNTHETIC_PORTS_MAX).contains(&self.ports) {
-            return Err(StudyError::field("ports", self.ports, format!("1 to {SYNTHETIC_PORTS_MAX}")));
+    /// Returns the described fabric, or a fabric with `ports` equal ports if none is described.
+    ///
+    /// # Errors
+    /// Fails if the capacity is out of range, or if the file of the fabric cannot be read.
+    pub fn any_fabric(&self, ports: usize) -> Result<Fabric, StudyError> {
+        Ok(match self.described()? {
+            Some(fabric) => fabric,
+            None => self.matching(None, ports)?,
+        })
+    }
+
+    fn described(&self) -> Result<Option<Fabric>, StudyError> {
+        Ok(match &self.fabric {
+            FabricInput::Equal => None,
+            FabricInput::File(path) => {
+                Some(FabricFile::read(path)?.fabric(path, self.capacity_gbit, self.rates)?)
+            }
+            FabricInput::Trained(fabric) => Some(Fabric { rates: self.rates, ..fabric.clone() }),
+        })
+    }
+
+    /// Returns the described fabric for jobs on `ports` ports.
+    fn matching(&self, described: Option<Fabric>, ports: usize) -> Result<Fabric, StudyError> {
+        let expected = format!("{ports}, as in the jobs");
+        match (described, &self.fabric) {
+            (Some(fabric), _) if fabric.ports == ports => Ok(fabric),
+            (Some(fabric), FabricInput::File(path)) => {
+                Err(StudyError::file(path, StudyError::field("ports", fabric.ports, expected)))
+            }
+            (Some(fabric), _) if fabric.network.is_none() => Ok(Fabric { ports, ..fabric }),
+            (Some(fabric), _) => {
+                Err(StudyError::field("ports of the fabric of the training run", fabric.ports, expected))
+            }
+            (None, _) if !GBIT_RANGE.contains(&self.capacity_gbit) => {
+                Err(StudyError::field("capacity", self.capacity_gbit, "0.001 to 1000000 Gbit/s"))
+            }
+            (None, _) => Ok(Fabric { rates: self.rates, ..Fabric::new(ports, self.capacity_gbit * GBIT) }),
         }
-        let mut rng = stream(0, Purpose::Arrivals, SYNTHETIC_STREAM);
-        synthetic_trace(self.ports, SYNTHETIC_COFLOWS, 1.0, &mut rng)
     }
 
     /// Returns a source that draws jobs with the coflows of a trace.
@@ -95,6 +149,14 @@ impl Inputs {
         let coflows = trace.arrivals.into_iter().map(|arrival| arrival.coflow).collect();
         JobSource::new(shapes, coflows)
     }
+}
+
+fn synthetic(ports: usize) -> Result<CoflowTrace, StudyError> {
+    if !(1..=SYNTHETIC_PORTS_MAX).contains(&ports) {
+        return Err(StudyError::field("ports", ports, format!("1 to {SYNTHETIC_PORTS_MAX}")));
+    }
+    let mut rng = stream(0, Purpose::Arrivals, SYNTHETIC_STREAM);
+    synthetic_trace(ports, SYNTHETIC_COFLOWS, 1.0, &mut rng)
 }
 
 fn synthetic_shapes() -> Vec<Shape> {

@@ -4,7 +4,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 60}, "id": 7}` | `{"gpus": [4, 5], "id": 7}` |
-//! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] |
+//! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] and [`Decisions`] |
 //! | `{"describe": true}` or `{"describe": GREETING}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
@@ -14,7 +14,8 @@
 //! |---|---|
 //! | `state` | `free`, `busy`, `failed`, or `draining` if it works but gets no further jobs |
 //! | `id` | 0 to the number of GPUs minus 1; by default the index in the list |
-//! | `rate` | expected failures per year; by default the agent's own value |
+//! | `rate` | expected failures per year, including those of its node, rack and switch; by default the agent's own value |
+//! | `node_rate`, `rack_rate`, `switch_rate` | part of `rate` that is due to failures of the whole node, rack or switch; 0 by default, equal for all GPUs of the node, rack or switch |
 //! | `age` | age in years; by default the agent's own value |
 //! | `node` | node of the GPU according to the scheduler; the request fails if the agent's cluster differs |
 //! | `left` | seconds until the GPU is free or repaired; unknown by default |
@@ -32,6 +33,7 @@ use super::decide::{Decisions, JobState};
 use super::failure::{RATE_MAX, YEAR};
 use super::policy::Placer;
 use super::policy::external::STUDY;
+use super::shared_rates::{self, SharedRates};
 use super::simulation::Scenario;
 use super::state::{Gpu, Phase, Run, State};
 use super::{Cluster, Failures, Job, Options};
@@ -40,7 +42,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 use iswitch_study::external::Describe;
 
 /// Maximum length of the entry for one GPU in a request, in bytes.
-const ENTRY_LEN_BYTES: usize = 192;
+const ENTRY_LEN_BYTES: usize = 320;
 /// Maximum length of a request without its GPU entries, in bytes: enough for several thousand jobs.
 const REST_LEN_BYTES: usize = 1 << 20;
 
@@ -63,6 +65,9 @@ struct GpuEntry {
     state: String,
     id: Option<i64>,
     rate: Option<f64>,
+    node_rate: Option<f64>,
+    rack_rate: Option<f64>,
+    switch_rate: Option<f64>,
     age: Option<f64>,
     node: Option<i64>,
     left: Option<f64>,
@@ -112,6 +117,8 @@ pub(super) struct Given {
     pub(super) used: Use,
     /// Failure rate, in failures per year.
     pub(super) rate: f64,
+    /// Part of the failure rate that is due to the GPU's node, rack and switch.
+    pub(super) shared: SharedRates,
     /// Age in years.
     pub(super) age: f64,
     /// Time until the GPU becomes free or is repaired, in seconds; infinite if unknown.
@@ -153,7 +160,8 @@ impl Agent {
     /// the agent's own values; the time until the GPU becomes free is unknown.
     pub(super) fn known(&self, gpu: usize, used: Use) -> Given {
         let rate = self.failures.estimate(gpu, 0.0, 0) * YEAR;
-        Given { used, rate, age: self.failures.ages()[gpu], left: f64::INFINITY }
+        let shared = SharedRates::default();
+        Given { used, rate, shared, age: self.failures.ages()[gpu], left: f64::INFINITY }
     }
 
     /// Answers a request. Neither the request nor the answer includes the line ending.
@@ -247,12 +255,15 @@ impl Agent {
             let expected = format!("0 to {RATE_MAX} failures a year");
             return Err(StudyError::field(name("rate"), rate, expected));
         }
+        let GpuEntry { node_rate, rack_rate, switch_rate, .. } = *entry;
+        let shared = SharedRates { node: node_rate, rack: rack_rate, switch: switch_rate };
+        shared.check(rate, &name)?;
         let age = at_least_zero(name("age"), entry.age.unwrap_or(known.age), "years")?;
         let left = match entry.left {
             Some(left) => at_least_zero(name("left"), left, "seconds")?,
             None => known.left,
         };
-        Ok(Given { used, rate, age, left })
+        Ok(Given { used, rate, shared, age, left })
     }
 
     /// Returns the GPUs on which to start a job, or an empty list if the job should wait.
@@ -298,9 +309,14 @@ impl Agent {
         if kept > 0 {
             jobs.push(Job::new(0.0, kept, f64::MAX)?);
         }
-        let failures = Failures::poisson(given.iter().map(|gpu| gpu.rate).collect())?
-            .with_ages(given.iter().map(|gpu| gpu.age).collect())?;
-        Scenario::new(self.cluster.clone(), jobs, failures, self.options)
+        Scenario::new(self.cluster.clone(), jobs, self.failures_of(given)?, self.options)
+    }
+
+    /// Returns the failures for a request.
+    pub(super) fn failures_of(&self, given: &[Given]) -> Result<Failures, StudyError> {
+        let rates: Vec<_> = given.iter().map(|gpu| (gpu.rate, gpu.shared)).collect();
+        let failures = shared_rates::failures(&self.cluster, &rates)?;
+        failures.with_ages(given.iter().map(|gpu| gpu.age).collect())
     }
 }
 

@@ -45,6 +45,11 @@ pub struct Cluster {
     nodes_per_switch: usize,
 }
 
+impl Level {
+    /// All levels, from the smallest domains to the largest.
+    pub const ALL: [Self; 3] = [Self::Node, Self::Rack, Self::Switch];
+}
+
 impl Cluster {
     /// Creates a cluster from a `(gpus, cage)` pair for each node: its number of GPUs and its cage.
     ///

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Job;
 use super::agent::{Agent, Given, Use};
 use super::failure::FailureDraw;
 use super::simulation::{Event, Scenario, Simulation, checkpoints};
 use super::state::{Phase, Run, State};
-use super::{Failures, Job};
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
@@ -56,12 +56,16 @@ pub struct Start {
 
 /// Decisions in the order in which they must be carried out: all suspensions, then all starts. A job may appear in both
 /// lists: it is suspended, which saves its work, and then restarted at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Decisions {
     /// Names of the jobs to suspend.
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<Start>,
+    /// Number of seconds, at least 1, after which the policy wants to decide again even if nothing happens until then;
+    /// absent if it decides only after events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look_again_s: Option<f64>,
 }
 
 impl JobState {
@@ -99,8 +103,7 @@ impl Agent {
         let checked = jobs.iter().enumerate().map(|(at, job)| job.check(at, most));
         let checked = checked.collect::<Result<Vec<_>, _>>()?;
         check_owners(given, jobs)?;
-        let failures = Failures::poisson(given.iter().map(|gpu| gpu.rate).collect())?
-            .with_ages(given.iter().map(|gpu| gpu.age).collect())?;
+        let failures = self.failures_of(given)?;
         let scenario = Scenario::new(self.cluster.clone(), checked, failures, self.options)?;
         let mut decisions = Decisions::default();
         let mut record = |state: &State<'_>, event: Event| match event {
@@ -112,8 +115,8 @@ impl Agent {
         };
         let draw = FailureDraw::new(scenario.failures(), 0, Purpose::Failures, 0);
         let simulation = Simulation::new(&scenario, draw, Some(&mut record));
-        simulation.decide(|state| prepare(state, given, jobs), self.placer.as_mut())?;
-        Ok(decisions)
+        let look_again_s = simulation.decide(|state| prepare(state, given, jobs), self.placer.as_mut())?;
+        Ok(Decisions { look_again_s, ..decisions })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::cluster::Level;
 use super::failure::{Belief, Next, RATE_MAX};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
@@ -18,6 +19,7 @@ enum Source {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
     gpus: Range<usize>,
+    level: Option<Level>,
     source: Source,
     belief: Belief,
     /// Whether observed failures update the placers' estimate of the failure rate.
@@ -37,6 +39,7 @@ impl Domain {
         let belief = Belief::certain(per_year);
         Ok(Self {
             gpus,
+            level: None,
             source: Source::Poisson { per_year, repair },
             belief,
             learns: false,
@@ -66,7 +69,18 @@ impl Domain {
         }
         at_least_zero("observed failures of a domain", belief.events, "events")?;
         above_zero("years of observation of a domain", belief.years, "years")?;
-        Ok(Self { gpus, source: Source::Trace(outages), belief, learns: true, last_repair: 0.0 })
+        Ok(Self { gpus, level: None, source: Source::Trace(outages), belief, learns: true, last_repair: 0.0 })
+    }
+
+    /// Sets the level of the domain: whether it is a node, a rack or a switch.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level: Some(level), ..self }
+    }
+
+    /// Returns the level of the domain, if it has been set.
+    pub fn level(&self) -> Option<Level> {
+        self.level
     }
 
     /// Sets the time of the last repair before the start of the simulation, in seconds (0 or negative).

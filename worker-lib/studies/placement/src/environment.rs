@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 
 use self_cell::self_cell;
 
+use super::cluster::Level;
 use super::failure::{FailureDraw, YEAR};
-use super::learned::features::{MOST, PICK_FEATURES, PICK_NAMES, View};
+use super::learned::features::{MOST, PICK_FEATURES, PICK_NAMES, View, scaled_count};
 use super::options::Checkpoint;
 use super::policy::{Order, Placer, PolicySpec};
 use super::simulation::{self, Scenario, Simulation};
@@ -22,13 +23,37 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::environment::{End, Environment, Figures, Outcome, check_choice, no_decision, row_names};
 
-/// Number of features of a candidate: its validity, the fraction of the job's GPUs that have already been picked on the
-/// candidate's node, and the [`PICK_FEATURES`] features of a GPU.
-const ROW: usize = PICK_FEATURES + 2;
+/// Names of the features that the environment adds to those of a GPU: whether the candidate is valid; the fractions of
+/// the job's GPUs that have already been picked on its node, in its rack and behind its switch; and for each of these
+/// failure domains, the logarithm of 1 + its failures expected during the job's remaining work, divided by 2.
+const ADDED: [&str; 7] = [
+    "available",
+    "picked_on_node",
+    "picked_in_rack",
+    "picked_at_switch",
+    "node_failures",
+    "rack_failures",
+    "switch_failures",
+];
+/// Number of features of a candidate: those in [`ADDED`], and the [`PICK_FEATURES`] features of a GPU.
+const ROW: usize = PICK_FEATURES + ADDED.len();
 /// Names of the features of a candidate.
-pub const ROW_NAMES: [&str; ROW] = row_names(&["available", "picked_on_node"], &PICK_NAMES);
-/// Names of the values in the details of a candidate.
-const DETAILS: [&str; 6] = ["gpu", "node", "failures_per_year", "age_years", "job_gpus", "job_seconds_left"];
+pub const ROW_NAMES: [&str; ROW] = row_names(&ADDED, &PICK_NAMES);
+/// Names of the values in the details of a candidate. `failures_per_year` includes the failures of the GPU's node, rack
+/// and switch, which the three values after it state by name.
+const DETAILS: [&str; 11] = [
+    "gpu",
+    "node",
+    "rack",
+    "switch",
+    "failures_per_year",
+    "node_failures_per_year",
+    "rack_failures_per_year",
+    "switch_failures_per_year",
+    "age_years",
+    "job_gpus",
+    "job_seconds_left",
+];
 /// Maximum number of GPUs of the cluster; an observation has one row for each GPU.
 pub const GPUS_MAX: usize = 4096;
 const HOUR: f64 = 3600.0;
@@ -133,8 +158,11 @@ impl Environment for PlacementEnvironment {
             if episode.is_valid(*gpu) {
                 let row = &mut rows[gpu * ROW..][..ROW];
                 row[0] = 1.0;
-                row[1] = episode.picked_on(state, *gpu);
-                row[2..].copy_from_slice(features);
+                for (at, level) in Level::ALL.into_iter().enumerate() {
+                    row[1 + at] = episode.picked_in(state, level, *gpu);
+                    row[1 + Level::ALL.len() + at] = episode.expected_failures(state, level, *gpu);
+                }
+                row[ADDED.len()..].copy_from_slice(features);
             }
         }
     }
@@ -144,14 +172,12 @@ impl Environment for PlacementEnvironment {
             let episode = self.open().filter(|episode| episode.is_valid(gpu))?;
             let state = episode.simulation().state();
             let (job, size) = episode.candidate?;
-            Some(vec![
-                gpu as f64,
-                state.cluster().node_of(gpu) as f64,
-                state.rate(gpu) * YEAR,
-                state.age(gpu),
-                size as f64,
-                state.seconds_left(job, size),
-            ])
+            let mut values = vec![gpu as f64];
+            values.extend(Level::ALL.map(|level| state.cluster().domain_of(level, gpu) as f64));
+            values.push(state.rate(gpu) * YEAR);
+            values.extend(Level::ALL.map(|level| state.rate_at(level, gpu) * YEAR));
+            values.extend([state.age(gpu), size as f64, state.seconds_left(job, size)]);
+            Some(values)
         };
         (0..self.candidates()).map(of).collect()
     }
@@ -285,11 +311,18 @@ impl Episode {
             && !self.picks.contains(&gpu)
     }
 
-    /// Returns the fraction of the job's GPUs that have already been picked on the node of `gpu`.
-    fn picked_on(&self, state: &State<'_>, gpu: usize) -> f32 {
-        let node = |gpu: usize| state.cluster().node_of(gpu);
+    /// Returns the fraction of the job's GPUs that have already been picked in the failure domain of `gpu` at a level.
+    fn picked_in(&self, state: &State<'_>, level: Level, gpu: usize) -> f32 {
+        let domain = |gpu: usize| state.cluster().domain_of(level, gpu);
         let size = self.candidate.map_or(1, |(_, size)| size);
-        self.picks.iter().filter(|picked| node(**picked) == node(gpu)).count() as f32 / size as f32
+        self.picks.iter().filter(|picked| domain(**picked) == domain(gpu)).count() as f32 / size as f32
+    }
+
+    /// Returns the feature for the failures of the failure domain of `gpu` at a level that are expected during the
+    /// remaining work of the job.
+    fn expected_failures(&self, state: &State<'_>, level: Level, gpu: usize) -> f32 {
+        let left = self.candidate.map_or(0.0, |(job, _)| state.progress[job].left);
+        scaled_count(state.rate_at(level, gpu) * left)
     }
 
     /// Returns the negated cost since the previous call, or since the start of the episode if this is the first call.
@@ -399,6 +432,7 @@ mod tests {
     use crate::Options;
     use crate::inputs::{FailuresInput, JobsInput};
     use crate::options::Queueing;
+    use crate::workload::DomainFailures;
 
     const OPTIONS: EnvironmentOptions = EnvironmentOptions {
         rate_factor: 3000.0,
@@ -418,6 +452,10 @@ mod tests {
         let jobs = JobsInput { batch: Some(25), interarrival: Some(3000.0), ..JobsInput::default() };
         let rules = Options { queueing: Queueing::Easy, spread_slowdown: 1.2, ..Options::default() };
         PlacementEnvironment::new(workload(&jobs, rules), options).unwrap()
+    }
+
+    fn detail(name: &str) -> usize {
+        DETAILS.iter().position(|other| *other == name).unwrap()
     }
 
     fn figure(figures: &Figures, name: &str) -> f64 {
@@ -464,7 +502,8 @@ mod tests {
         let mut environment = environment(EnvironmentOptions { objective: Objective::Makespan, ..OPTIONS });
         let choose = |it: &mut PlacementEnvironment| {
             let details = it.details();
-            let all = details.iter().enumerate().filter_map(|(gpu, row)| Some((gpu, row.as_ref()?[2])));
+            let rate = |row: &[f64]| row[detail("failures_per_year")];
+            let all = details.iter().enumerate().filter_map(|(gpu, row)| Some((gpu, rate(row.as_ref()?))));
             all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0
         };
         let (sum, _, results) = drive(&mut environment, 5, choose);
@@ -500,6 +539,39 @@ mod tests {
             assert_eq!(row[1] > 0.0, environment.is_valid(gpu) && gpu / 8 == picked / 8, "{gpu}, {picked}");
         }
         assert!(!environment.is_valid(picked) && !environment.is_valid(20));
+    }
+
+    #[test]
+    fn failures_of_nodes_and_racks_are_given_by_name() {
+        let jobs = JobsInput { batch: Some(25), interarrival: Some(3000.0), ..JobsInput::default() };
+        let plain = workload(&jobs, Options { queueing: Queueing::Easy, ..Options::default() });
+        // Nodes of 8, 8 and 4 GPUs; the first two are in one rack.
+        let cluster = plain.cluster.clone().with_racks(2, 1).unwrap();
+        let domain = |(level, per_year)| DomainFailures { level, per_year, repair: 600.0 };
+        let domains = [(Level::Node, 2.0), (Level::Rack, 3.0)].map(domain).to_vec();
+        let workload = Workload { cluster, domains, ..plain };
+        let options = EnvironmentOptions { rate_factor: 10.0, ..OPTIONS };
+        let mut environment = PlacementEnvironment::new(workload, options).unwrap();
+        environment.reset(1).unwrap();
+        let mut rows = vec![0.0; 20 * ROW];
+        environment.observe(&mut rows);
+        let column = |name: &str| ROW_NAMES.iter().position(|other| *other == name).unwrap();
+        let mut seen = 0;
+        for (gpu, row) in environment.details().into_iter().enumerate() {
+            let Some(row) = row else { continue };
+            seen += 1;
+            let near = |name: &str, want: f64| (row[detail(name)] - want).abs() < 1e-9 * want.max(1.0);
+            assert!(near("node", (gpu / 8) as f64) && near("rack", (gpu / 16) as f64), "{row:?}");
+            assert!(near("node_failures_per_year", 20.0) && near("rack_failures_per_year", 30.0), "{row:?}");
+            assert!(near("switch_failures_per_year", 0.0), "{row:?}");
+            assert!(row[detail("failures_per_year")] > 50.0, "{row:?}");
+            let features = &rows[gpu * ROW..][..ROW];
+            let (node, rack) = (features[column("node_failures")], features[column("rack_failures")]);
+            assert!(0.0 < node && node < rack && features[column("switch_failures")] == 0.0, "{features:?}");
+        }
+        assert!(seen > 1);
+        let (_, _, results) = drive(&mut environment, 2, |it| it.rule_choice("reliable").unwrap());
+        assert_eq!(results, environment.run_rule("reliable").unwrap());
     }
 
     #[test]

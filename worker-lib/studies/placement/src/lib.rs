@@ -48,6 +48,7 @@ pub mod options;
 pub mod policy;
 pub mod rates;
 pub mod reader;
+mod shared_rates;
 pub mod simulation;
 pub mod state;
 pub mod workload;

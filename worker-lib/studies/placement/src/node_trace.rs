@@ -130,6 +130,6 @@ impl NodeTrace {
         }
         ahead.sort_by(|a, b| a.0.total_cmp(&b.0));
         let belief = Belief::shrunk(seen, history / YEAR, SHAPE, mean);
-        Domain::trace(gpus, ahead, belief)?.repaired_at(repaired)
+        Domain::trace(gpus, ahead, belief)?.with_level(Level::Node).repaired_at(repaired)
     }
 }

@@ -1,5 +1,6 @@
 //! State of the cluster that a placer sees.
 
+use super::cluster::Level;
 use super::failure::Failures;
 use super::simulation::{Scenario, unsaved};
 use super::{Cluster, Job, Options};
@@ -163,6 +164,15 @@ impl<'a> State<'a> {
         let domains =
             failures.domains_of(gpu).iter().map(|domain| self.component_rate(failures.gpus() + domain));
         self.component_rate(gpu) + domains.sum::<f64>()
+    }
+
+    /// Returns the estimated failure rate of the node, the rack or the switch that contains a GPU, in failures per
+    /// second, given all failures observed so far; 0 if domains of this level do not fail on their own.
+    pub fn rate_at(&self, level: Level, gpu: usize) -> f64 {
+        let failures = self.failures();
+        let domains = failures.domains_of(gpu).iter();
+        let of_level = domains.filter(|domain| failures.domains()[**domain].level() == Some(level));
+        of_level.map(|domain| self.component_rate(failures.gpus() + domain)).sum()
     }
 
     /// Returns the estimated rate at which at least one of these GPUs fails, in failures per second. A failure domain

@@ -74,7 +74,8 @@ pub struct DomainFailures {
 impl DomainFailures {
     fn domains(self, cluster: &Cluster) -> impl Iterator<Item = Result<Domain, StudyError>> {
         let Self { level, per_year, repair } = self;
-        cluster.domains(level).into_iter().map(move |gpus| Domain::poisson(gpus, per_year, repair))
+        let domain = move |gpus| Ok(Domain::poisson(gpus, per_year, repair)?.with_level(level));
+        cluster.domains(level).into_iter().map(domain)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iswitch_coflow::environment::{CoflowEnvironment, parse_sharing};
-use iswitch_coflow::inputs::{Inputs, JobDraws, PORTS};
+use iswitch_coflow::inputs::{FabricInput, Inputs, JobDraws, PORTS};
 use iswitch_coflow::simulation::{Fabric, Rates};
 use iswitch_coflow::trace::JobFile;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ struct JobArguments {
 /// Returns a simulator of a fabric in which an agent chooses the order of coflows.
 #[pyfunction]
 #[pyo3(signature = (
-    *, jobs, interarrival_s, trace, dags, job_file, ports, capacity_gbit, rates, sharing, candidates
+    *, jobs, interarrival_s, trace, dags, job_file, fabric_file, ports, capacity_gbit, rates, sharing, candidates
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are Python keyword arguments")]
 pub(crate) fn coflow(
@@ -36,16 +36,26 @@ pub(crate) fn coflow(
     trace: Option<PathBuf>,
     dags: Option<PathBuf>,
     job_file: Option<PathBuf>,
+    fabric_file: Option<PathBuf>,
     ports: Option<usize>,
     capacity_gbit: f64,
     rates: &str,
     sharing: &str,
     candidates: usize,
 ) -> PyResult<Simulator> {
-    check_exist(&[("trace", &trace), ("dags", &dags), ("job_file", &job_file)])?;
+    check_exist(&[
+        ("trace", &trace),
+        ("dags", &dags),
+        ("job_file", &job_file),
+        ("fabric_file", &fabric_file),
+    ])?;
     let rates = named::<Rates>("rates", rates)?;
     let arguments = JobArguments { jobs, interarrival_s, job_file, has_ports: ports.is_some() };
-    let inputs = Inputs { trace, dags, ports: ports.unwrap_or(PORTS), capacity_gbit, rates };
+    if let Some(ports) = ports.filter(|_| fabric_file.is_some()) {
+        return Err(bad("ports", ports, "None, because fabric_file states the number of ports"));
+    }
+    let fabric = fabric_file.map_or(FabricInput::Equal, FabricInput::File);
+    let inputs = Inputs { trace, dags, ports: ports.unwrap_or(PORTS), capacity_gbit, rates, fabric };
     let (jobs, fabric) = arguments.load(&inputs)?;
     let sharing = parse_sharing(sharing).map_err(to_python)?;
     CoflowEnvironment::new(jobs, fabric, sharing, candidates).map(Simulator::new).map_err(to_python)

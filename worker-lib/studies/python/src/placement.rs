@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use iswitch_placement::cluster::Level;
 use iswitch_placement::environment::{EnvironmentOptions, Objective, PlacementEnvironment};
+use iswitch_placement::failure::RATE_MAX;
 use iswitch_placement::inputs::{FailuresInput, GPUS, GPUS_PER_NODE, JobsInput};
 use iswitch_placement::options::{AfterFailure, Checkpoint, Queueing};
 use iswitch_placement::policy::Order;
 use iswitch_placement::rates::Knowledge;
 use iswitch_placement::reader::read_nodes;
-use iswitch_placement::workload::{FailureSource, Workload};
+use iswitch_placement::workload::{DomainFailures, FailureSource, Workload};
 use iswitch_placement::{Cluster, Options};
 use pyo3::prelude::*;
 
@@ -59,6 +61,10 @@ pub(crate) struct PlacementArguments {
     node_faults: Option<PathBuf>,
     failures_file: Option<PathBuf>,
     rates_file: Option<PathBuf>,
+    node_rate: f64,
+    rack_rate: f64,
+    switch_rate: f64,
+    domain_repair_s: f64,
     knowledge: String,
     gpus_of_draw: Option<u64>,
     rate_factor: f64,
@@ -91,7 +97,7 @@ pub(crate) fn placement(options: PlacementArguments) -> PyResult<Simulator> {
         order: named::<Order>("order", &arguments.order)?,
         objective: named::<Objective>("objective", &arguments.objective)?,
     };
-    let workload = Workload { cluster, jobs, failures, domains: Vec::new(), options };
+    let workload = Workload { cluster, jobs, failures, domains: arguments.domains()?, options };
     PlacementEnvironment::new(workload, settings).map(Simulator::new).map_err(to_python)
 }
 
@@ -156,6 +162,23 @@ impl PlacementArguments {
         };
         check_failures(&input)?;
         Ok(input)
+    }
+
+    /// Returns the random failures of nodes, racks and switches.
+    fn domains(&self) -> PyResult<Vec<DomainFailures>> {
+        let rates =
+            [(Level::Node, self.node_rate), (Level::Rack, self.rack_rate), (Level::Switch, self.switch_rate)];
+        for (level, rate) in rates {
+            if !(0.0..=RATE_MAX).contains(&rate) {
+                return Err(bad(&format!("{level}_rate"), rate, format!("0 to {RATE_MAX} failures a year")));
+            }
+        }
+        let repair = self.domain_repair_s;
+        if !(repair > 0.0 && repair.is_finite()) {
+            return Err(bad("domain_repair_s", repair, "a number of seconds above 0"));
+        }
+        let fails = rates.into_iter().filter(|(_, per_year)| *per_year > 0.0);
+        Ok(fails.map(|(level, per_year)| DomainFailures { level, per_year, repair }).collect())
     }
 
     fn options(&self, failures: &FailureSource) -> PyResult<Options> {

@@ -24,8 +24,10 @@ class CoflowEnv(StudyEnv):
         dags: File of the shapes of jobs: lines `NODES EDGES A B A B ...`, or Alibaba's table of batch tasks of 2018. By
             default, shapes are synthetic.
         job_file: JSON file of jobs, which `iswitch coflow evaluate --export-jobs` writes.
+        fabric_file: TOML file of unequal ports, and of racks with oversubscribed links, as for `--fabric` of
+            `iswitch coflow`. Synthetic coflows use its number of ports; other jobs must have the same number.
         ports: Number of ingress ports and of egress ports of synthetic coflows; 20 by default.
-        capacity_gbit: Capacity of each port, in Gbit/s.
+        capacity_gbit: Capacity of each port, in Gbit/s, unless `fabric_file` states it.
         rates: Model of the rates of flows: "backfill" or "blocking".
         sharing: Rule by which coflows share the fabric in the chosen order: "madd" (Varys), "greedy" (Sincronia) or
             "greedy-per-flow".
@@ -45,6 +47,7 @@ class CoflowEnv(StudyEnv):
         trace: str | PathLike[str] | None = None,
         dags: str | PathLike[str] | None = None,
         job_file: str | PathLike[str] | None = None,
+        fabric_file: str | PathLike[str] | None = None,
         ports: int | None = None,
         capacity_gbit: float = 1.0,
         rates: str = "backfill",
@@ -59,6 +62,7 @@ class CoflowEnv(StudyEnv):
             trace=trace,
             dags=dags,
             job_file=job_file,
+            fabric_file=fabric_file,
             ports=ports,
             capacity_gbit=capacity_gbit,
             rates=rates,

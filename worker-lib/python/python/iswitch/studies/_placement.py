@@ -38,6 +38,10 @@ class PlacementEnv(StudyEnv):
         node_faults: InfiniteHBD's file of node faults, which each draw replays from a random time.
         failures_file: CSV file of outages, gpu,begin_s,end_s, the same in each draw.
         rates_file: CSV file of failure rates, gpu,per_year,age_years, the same in each draw.
+        node_rate: Random failures per node and year, each of which stops all GPUs of the node.
+        rack_rate: Random failures per rack and year; see `nodes_per_rack`.
+        switch_rate: Random failures per switch and year; see `racks_per_switch`.
+        domain_repair_s: Time in seconds until a node, rack or switch that failed at random is repaired.
         knowledge: Knowledge of the failure rates in the observation: "rates", or "lives" for estimates from the failure
             histories and the failures of the episode.
         gpus_of_draw: Draw whose GPUs all episodes have; by default, each draw has its own.
@@ -83,6 +87,10 @@ class PlacementEnv(StudyEnv):
         node_faults: str | PathLike[str] | None = None,
         failures_file: str | PathLike[str] | None = None,
         rates_file: str | PathLike[str] | None = None,
+        node_rate: float = 0.0,
+        rack_rate: float = 0.0,
+        switch_rate: float = 0.0,
+        domain_repair_s: float = 14400.0,
         knowledge: str = "rates",
         gpus_of_draw: int | None = None,
         rate_factor: float = 1.0,

@@ -15,7 +15,7 @@ use super::lookahead::Lookahead;
 use super::net::Net;
 use super::reinforce::{explore_actions, explore_moves};
 use crate::policy::PolicySpec;
-use crate::simulation::Rates;
+use crate::simulation::{Fabric, Rates};
 use crate::workload::Job;
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
@@ -23,8 +23,9 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights, names};
 
-/// Name of the checkpoint entry that records the model of rates used in training.
+/// Names of the checkpoint entries that record the model of rates and the fabric used in training.
 const RATES: &str = "rates";
+const FABRIC: &str = "fabric";
 
 /// Phase of the training to which an iteration belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,12 +210,13 @@ impl Study for DeepWeaveStudy {
 
     fn hash_task(&self, hash: &mut Sha256) {
         hash.update(self.task.source.digest().to_le_bytes());
-        hash.update(self.task.fabric.rates.to_string());
+        hash.update(self.task.fabric.to_record());
     }
 
     fn write(&self, _: &DeepWeaveConfig, writer: &mut Writer) {
         writer.text("source", self.task.source.digest().to_string());
         writer.text(RATES, self.task.fabric.rates.to_string());
+        writer.text(FABRIC, self.task.fabric.to_record());
         self.model.weights.write(self.model.net.tensors(), writer);
     }
 
@@ -229,6 +231,11 @@ impl Study for DeepWeaveStudy {
         if let Some(saved) = rates(reader)?.filter(|saved| *saved != own) {
             let reason = format!("it was trained with --rates {saved}, but this run has --rates {own}");
             return Err(reader.refuse(reason).into());
+        }
+        if fabric(reader)?.is_some_and(|saved| saved != self.task.fabric) {
+            let reason = "it was trained on a fabric that differs from that of this run; pass the --ports, --capacity \
+                          and --fabric of the original run";
+            return Err(reader.refuse(reason.to_owned()).into());
         }
         self.model.weights.read(self.model.net.tensors(), reader)
     }
@@ -254,7 +261,22 @@ fn rates(reader: &Reader<'_>) -> Result<Option<Rates>, StudyError> {
     recorded.map_err(|error| reader.refuse(error.to_string()).into())
 }
 
+/// Returns the fabric that a checkpoint records; `None` for checkpoints of earlier versions, which do not record it.
+fn fabric(reader: &Reader<'_>) -> Result<Option<Fabric>, StudyError> {
+    let recorded = reader.text(FABRIC).ok().map(Fabric::parse_record).transpose();
+    recorded.map_err(|error| reader.refuse(error.to_string()).into())
+}
+
 impl DeepWeave {
+    /// Returns the fabric on which a policy was trained, with the model of rates, or `None` if the checkpoint was
+    /// written by an earlier version, which did not record the fabric.
+    ///
+    /// # Errors
+    /// Fails if the file is damaged.
+    pub fn fabric_of_saved(saved: &Saved) -> Result<Option<Fabric>, StudyError> {
+        fabric(&saved.reader()?)
+    }
+
     /// Returns the model of rates under which a policy was trained, or `None` if the checkpoint was written by an
     /// earlier version, which did not record the model.
     ///

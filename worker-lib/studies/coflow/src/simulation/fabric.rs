@@ -34,12 +34,12 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Rate of each resource, as a multiple of the fabric's capacity.
-    relative: Vec<f64>,
+    pub(super) relative: Vec<f64>,
     /// Rack of each port, with shape `[ports]`, or [`NONE`].
-    racks: Vec<u32>,
+    pub(super) racks: Vec<u32>,
     /// Link that a flow uses when it leaves the rack of its ingress port or enters that of its egress port, with shape
     /// `[2 * ports]`; [`NONE`] if the port has no rack or if the link is never the bottleneck.
-    links: Vec<u32>,
+    pub(super) links: Vec<u32>,
 }
 
 /// Rack of ports that share a link to the core and a link from the core. Flows within the rack use neither.

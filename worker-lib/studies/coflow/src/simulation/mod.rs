@@ -8,6 +8,7 @@
 //! left at both of their ports (backfilling). No flow waits while both of its ports have free capacity.
 
 mod fabric;
+mod fabric_record;
 mod fill;
 mod fill_links;
 mod live;

@@ -5,6 +5,7 @@ mod by_hand;
 mod coflow;
 mod coflow_learning;
 mod external;
+mod fabrics;
 mod flow_level;
 mod racks;
 mod reference;

@@ -168,6 +168,11 @@ fn logarithm(ratio: f64) -> f64 {
     ratio.ln() / SCALE
 }
 
+/// Returns the feature for an expected number of failures: the logarithm of 1 + this number, scaled and clamped.
+pub(crate) fn scaled_count(failures: f64) -> f32 {
+    (failures.ln_1p() / SCALE).min(MOST) as f32
+}
+
 fn push(rows: &mut Vec<f32>, values: &[f64]) {
     // If no GPU fails or no work is left, a division by 0 gives NaN, which is replaced by 0.
     let cut = |value: &f64| if value.is_nan() { 0.0 } else { value.clamp(-MOST, MOST) as f32 };

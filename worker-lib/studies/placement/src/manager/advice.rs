@@ -10,12 +10,15 @@ use iswitch_study::StudyError;
 
 /// Decisions of a policy. All suspensions are carried out first, then all starts. A job in both lists saves its work
 /// and moves to other GPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Advice {
     /// Names of the jobs to suspend. Each such job saves its work and returns to the queue.
     pub suspend: Vec<String>,
     /// Jobs to start.
     pub start: Vec<ManagedStart>,
+    /// Number of seconds, at least 1, after which the policy wants to decide again even if nothing happens until then;
+    /// null if it decides only after events.
+    pub look_again_s: Option<f64>,
 }
 
 /// Start of a job, or its resumption after a suspension or failure.
@@ -83,7 +86,8 @@ impl Managed {
             }
             ManagedStart { job: start.job, nodes }
         });
-        Ok(Advice { suspend: decisions.suspend, start: start.collect() })
+        let look_again_s = decisions.look_again_s;
+        Ok(Advice { suspend: decisions.suspend, start: start.collect(), look_again_s })
     }
 }
 

@@ -6,7 +6,7 @@
 //! | field | content |
 //! |---|---|
 //! | `gpus`, `nodes` | number of GPUs, and of nodes |
-//! | `node_of`, `rack_of` | node and rack of each GPU, by GPU |
+//! | `node_of`, `rack_of`, `switch_of` | node, rack and switch of each GPU, by GPU |
 //! | `restart_s`, `restart_per_gpu_s` | duration of a restart, and what each GPU of the job adds to it |
 //! | `checkpoint_interval_s` | work between two checkpoints; null without checkpoints or with Young/Daly's intervals |
 //! | `checkpoint_cost_s` | time to write a checkpoint; null without checkpoints |
@@ -29,6 +29,7 @@ use crate::cluster::Level;
 use crate::decide::JobState;
 use crate::failure::YEAR;
 use crate::options::Checkpoint;
+use crate::shared_rates::SharedRates;
 use crate::simulation::Scenario;
 use crate::state::{Phase, Run, State};
 use iswitch_study::StudyError;
@@ -51,6 +52,7 @@ struct Setting {
     nodes: usize,
     node_of: Vec<usize>,
     rack_of: Vec<usize>,
+    switch_of: Vec<usize>,
     restart_s: f64,
     restart_per_gpu_s: f64,
     checkpoint_interval_s: Option<f64>,
@@ -70,6 +72,8 @@ struct Request {
 struct GpuEntry {
     state: &'static str,
     rate: f64,
+    #[serde(flatten)]
+    shared: SharedRates,
     age: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<f64>,
@@ -166,11 +170,13 @@ impl Setting {
             Checkpoint::YoungDaly { cost } => (None, Some(cost)),
         };
         let gpus = cluster.gpus();
+        let domains = |level| (0..gpus).map(|gpu| cluster.domain_of(level, gpu)).collect();
         Self {
             gpus,
             nodes: cluster.nodes().len(),
-            node_of: (0..gpus).map(|gpu| cluster.node_of(gpu)).collect(),
-            rack_of: (0..gpus).map(|gpu| cluster.domain_of(Level::Rack, gpu)).collect(),
+            node_of: domains(Level::Node),
+            rack_of: domains(Level::Rack),
+            switch_of: domains(Level::Switch),
             restart_s: options.restart,
             restart_per_gpu_s: options.restart_per_gpu,
             checkpoint_interval_s: interval,
@@ -192,7 +198,9 @@ impl Request {
                 (None, Some(_)) => ("draining", None),
             };
             let left = left.filter(|left| left.is_finite()).map(|left| left.max(0.0));
-            GpuEntry { state: name, rate: state.rate(id) * YEAR, age: state.age(id), left }
+            let at = |level| Some(state.rate_at(level, id) * YEAR).filter(|rate| *rate > 0.0);
+            let shared = SharedRates::of(at);
+            GpuEntry { state: name, rate: state.rate(id) * YEAR, shared, age: state.age(id), left }
         });
         let running = state.active.iter().filter(|job| state.is_running(**job));
         let mut jobs: Vec<usize> = running.chain(&state.queue).copied().collect();

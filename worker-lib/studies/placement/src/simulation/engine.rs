@@ -228,7 +228,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
     }
 
     /// Lets the placer make all decisions for one moment, in the state that `prepare` sets up. Reports suspensions and
-    /// starts to the observer.
+    /// starts to the observer. Returns the number of seconds after which the placer decides again even without an
+    /// event, as [`Self::next`] would apply it; `None` if it decides only after events.
     ///
     /// # Errors
     /// Fails if the placer makes an invalid decision.
@@ -236,13 +237,14 @@ impl<'a, 'o> Simulation<'a, 'o> {
         mut self,
         prepare: impl FnOnce(&mut State<'a>),
         placer: &mut dyn Placer,
-    ) -> Result<(), StudyError> {
+    ) -> Result<Option<f64>, StudyError> {
         prepare(&mut self.state);
         self.begin_round(placer)?;
         while let Some(candidate) = self.candidate(placer)? {
             self.place(placer, candidate)?;
         }
-        Ok(())
+        let look_again = placer.look_again(&self.state).filter(|seconds| seconds.is_finite());
+        Ok(look_again.map(|seconds| seconds.max(LOOK_AGAIN_MIN)))
     }
 
     /// Returns the next job of this round that can be placed, and the number of GPUs that it should get.

@@ -28,6 +28,37 @@ fn a_served_policy_gives_the_same_results_as_the_policy_itself() {
 }
 
 #[test]
+fn a_served_policy_that_suspends_jobs_is_asked_again_when_it_wants_to_be() {
+    let saving = served("saving --checkpoint none");
+    let args = ["compare", "saving", &saving, "--checkpoint", "none", "--rate-factor", "100"];
+    let found = results(PROGRAM, &with(&args));
+    let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
+    // A request gives the time since the start of a run, from which the agent computes the start with a rounding error.
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs();
+    assert!(mean(0, "suspensions") > 10.0, "{found:?}");
+    assert_eq!(mean(0, "suspensions"), mean(1, "suspensions"));
+    assert!(near(mean(0, "makespan"), mean(1, "makespan")), "{found:?}");
+}
+
+#[test]
+fn a_served_policy_knows_which_failures_stop_whole_nodes_racks_and_switches() {
+    let racks = ["--nodes-per-rack", "2", "--racks-per-switch", "1"];
+    let rates = ["--node-rate", "3", "--rack-rate", "20", "--switch-rate", "5", "--rate-factor", "30"];
+    // The interval between suspensions depends on the rate of all GPUs of a job, in which a rack counts once.
+    for policy in ["reliable", "saving"] {
+        let served = served(&format!("{policy} --checkpoint none {}", racks.join(" ")));
+        let args = [&["compare", policy, &served, "--checkpoint", "none"], &racks[..], &rates[..]].concat();
+        let found = results(PROGRAM, &with(&args));
+        let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
+        for field in ["makespan", "suspensions", "hits"] {
+            let (own, served) = (mean(0, field), mean(1, field));
+            assert!((own - served).abs() <= 1e-6 * own, "{policy}, {field}: {own}, {served}");
+        }
+        assert_eq!(mean(0, "suspensions") > 10.0, policy == "saving");
+    }
+}
+
+#[test]
 fn the_example_in_python_gives_the_results_of_first_fit() {
     let Some(command) = python_example("the example in Python", "first_fit.py") else { return };
     let mine = format!("mine={command}");

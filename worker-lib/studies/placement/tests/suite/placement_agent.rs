@@ -172,6 +172,62 @@ fn invalid_states_of_jobs_are_reported_by_field() {
     assert_eq!(wrong, error("gpus[5].state is busy, expected busy only if a job runs on it"));
     let wrong = text(json!([{ "id": "a", "gpus": 1 }, { "id": "a", "gpus": 1 }]), &[]);
     assert_eq!(wrong, error("id of a job is a, expected a different name for each job"));
-    let answer = text(json!([{ "id": "a", "gpus": 1 }]), &[]);
-    assert_eq!(answer, r#"{"suspend":[],"start":[{"job":"a","gpus":[0]}]}"#);
+    let answer: Value = serde_json::from_str(&text(json!([{ "id": "a", "gpus": 1 }]), &[])).unwrap();
+    assert_eq!(answer["suspend"], json!([]));
+    assert_eq!(answer["start"], json!([{ "job": "a", "gpus": [0] }]));
+}
+
+#[test]
+fn rates_of_nodes_are_parts_of_the_rates_of_their_gpus() {
+    let mut agent = agent(PolicySpec::Reliable);
+    let mut text = |entry: &dyn Fn(usize) -> Value| {
+        let gpus: Vec<Value> = (0..GPUS).map(entry).collect();
+        agent.answer(&json!({ "gpus": gpus, "job": { "gpus": 2, "duration": 60 } }).to_string())
+    };
+    let error = |text: &str| json!({ "error": text }).to_string();
+    // GPUs 4 to 7 are on node 1, which fails rarely; the other GPUs are more reliable on their own.
+    let reliable = |gpu: usize| {
+        let node = if gpu / 4 == 1 { 1.0 } else { 30.0 };
+        json!({ "state": "free", "rate": node + 5.0 + gpu as f64, "node_rate": node })
+    };
+    assert_eq!(text(&reliable), json!({ "gpus": [4, 5] }).to_string());
+    let low = |gpu: usize| {
+        json!({ "state": "free", "rate": if gpu == 9 { 1.0 } else { 7.0 }, "rack_rate": 2.0,
+        "switch_rate": 3.0 })
+    };
+    let expected =
+        "gpus[9].rate is 1, expected at least 5, the sum of its node_rate, rack_rate and switch_rate";
+    assert_eq!(text(&low), error(expected));
+    let negative = |_: usize| json!({ "state": "free", "rate": 7.0, "switch_rate": -1.0 });
+    assert!(text(&negative).contains("gpus[0].switch_rate is -1, expected 0 to "), "{}", text(&negative));
+    let other =
+        |gpu: usize| json!({ "state": "free", "rate": 7.0, "node_rate": if gpu == 6 { 2.0 } else { 1.0 } });
+    assert_eq!(text(&other), error("node_rate of GPU 6 is 2, expected 1, as for GPU 4 of the same node"));
+}
+
+#[test]
+fn the_agent_states_when_it_wants_to_decide_again() {
+    // GPU 0 fails 50 times in a year, so Young's interval for restarts of ten minutes is sqrt(2 * 600 s * year / 50).
+    let young = (2.0 * 600.0 * 365.25 * 86_400.0 / 50.0_f64).sqrt();
+    let look_again = |policy: PolicySpec, running_for: f64, starts: u32| {
+        let gpus: Vec<Value> =
+            (0..GPUS).map(|gpu| json!({ "state": if gpu == 0 { "busy" } else { "free" } })).collect();
+        let job = json!({ "id": "a", "gpus": 1, "duration": 1e6, "on": [0], "running_for": running_for,
+            "starts": starts });
+        let answer = agent(policy).answer(&json!({ "gpus": gpus, "jobs": [job] }).to_string());
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        (answer["suspend"].as_array().unwrap().len(), answer["look_again_s"].as_f64())
+    };
+    let near = |found: Option<f64>, want: f64| found.is_some_and(|found| (found - want).abs() < 1e-6 * want);
+    let (suspended, seconds) = look_again(PolicySpec::Saving, 1000.0, 1);
+    assert!(suspended == 0 && near(seconds, young - 1000.0), "{seconds:?}");
+    // A run that is not the first begins with a restart.
+    let (suspended, seconds) = look_again(PolicySpec::Saving, 200.0, 2);
+    assert!(suspended == 0 && near(seconds, 400.0 + young), "{seconds:?}");
+    // Half a second before the suspension is due, the agent still asks for a second.
+    assert_eq!(look_again(PolicySpec::Saving, young - 0.5, 1), (0, Some(1.0)));
+    // Once it is due, the job is suspended and starts again, with a restart.
+    let (suspended, seconds) = look_again(PolicySpec::Saving, young, 1);
+    assert!(suspended == 1 && near(seconds, 600.0 + young), "{seconds:?}");
+    assert_eq!(look_again(PolicySpec::LongestReliable, 1000.0, 1), (0, None));
 }

@@ -158,6 +158,25 @@ const fn measured(values: [(f64, f64, f64); 5]) -> Measured {
 }
 
 #[test]
+fn compared_checkpoint_settings_replace_the_default() {
+    // With the default, young-daly, a checkpoint must take time.
+    let args = [
+        "compare",
+        "first-fit",
+        "--checkpoint-cost",
+        "0",
+        "--checkpoints",
+        "none,3600",
+        "--draws",
+        "1",
+        "--json",
+    ];
+    let found = iswitch_study::testing::results(env!("CARGO_BIN_EXE_iswitch-place"), &args);
+    let settings: Vec<_> = found.iter().map(|result| result["checkpoint"].as_str().unwrap()).collect();
+    assert_eq!(settings, ["none", "3600"]);
+}
+
+#[test]
 fn makespans_of_real_jobs_match_an_independent_program() {
     let Some(source) = Source::real() else { return };
     for (factor, checkpoint, measured) in MEASURED {

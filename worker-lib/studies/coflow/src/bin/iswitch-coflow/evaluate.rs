@@ -9,7 +9,7 @@ use iswitch_study::external::{EXTERNAL_HELP, ExternalArgs};
 use super::output::OutputArgs;
 use super::results::{Summary, TimesSummary};
 use super::runs::Runs;
-use super::source::POLICIES;
+use super::source::{POLICIES, PolicySource};
 use super::workload::{Workload, WorkloadArgs};
 use iswitch_manual::print_line;
 
@@ -28,8 +28,9 @@ pub(crate) struct EvaluateArgs {
 
 /// Evaluates a policy on one or more draws of jobs.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let contest = Contest::of_one(&args.policy)?.with_answer_timeout(args.external.answer_timeout());
-    let workload = args.workload.load()?;
+    let contest: Contest<PolicySource> = Contest::of_one(&args.policy)?;
+    let contest = contest.with_answer_timeout(args.external.answer_timeout());
+    let workload = args.workload.load_on(contest.policies()[0].fabric()?)?;
     let runs = Runs::of(&contest, &workload, args.output.recorded_ports(), args.output.results.quiet)?;
     let summary = Summary::new(&runs.policies[0], None);
     args.output.write(runs, std::slice::from_ref(&summary))?;

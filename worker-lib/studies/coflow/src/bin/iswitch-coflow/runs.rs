@@ -58,7 +58,7 @@ impl Runs {
         quiet: bool,
     ) -> anyhow::Result<Self> {
         for policy in contest.policies() {
-            if let Some(warning) = policy.warning(workload.fabric().rates)? {
+            if let Some(warning) = policy.warning(workload.fabric())? {
                 eprintln!("{warning}");
             }
         }

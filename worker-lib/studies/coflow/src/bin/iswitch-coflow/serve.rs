@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
-use iswitch_cli::line_server::{self, Answer, Service};
+use iswitch_cli::line_server::{self, Answer, Limits, Service};
 use iswitch_coflow::StudyError;
 use iswitch_coflow::agent::{Agent, MakePolicy, REQUEST_LEN_MAX_BYTES};
 use iswitch_coflow::simulation::Fabric;
@@ -37,6 +37,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     #[command(flatten)]
+    limits: Limits,
+    #[command(flatten)]
     fabric: FabricArgs,
     /// Seed of the policy's random choices, the same for each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -54,14 +56,14 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         }
         PolicySource::Plain(_) | PolicySource::Lookahead { .. } | PolicySource::Saved { .. } => {}
     }
-    if let Some(warning) = source.warning(fabric.rates)? {
+    if let Some(warning) = source.warning(&fabric)? {
         eprintln!("{warning}");
     }
     let scheduler = Scheduler { source: Arc::new(source), fabric, seed: args.seed };
     // Create an agent now, so that an error of the policy is reported before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
-    line_server::serve(args.socket.as_deref(), &name, scheduler)?;
+    line_server::serve(args.socket.as_deref(), args.limits, &name, scheduler)?;
     Ok(ExitCode::SUCCESS)
 }
 

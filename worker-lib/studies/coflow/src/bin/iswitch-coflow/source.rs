@@ -7,7 +7,7 @@ use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved};
 use iswitch_coflow::policy::external::ExternalPolicy;
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::search::{Search, StaticPriorities};
-use iswitch_coflow::simulation::{Fabric, Rates};
+use iswitch_coflow::simulation::Fabric;
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
@@ -101,12 +101,28 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// Returns a warning if the policy is a network that was trained under a model of rates other than `rates`, or if
-    /// its model of rates is not known.
-    pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
+    /// Returns the fabric on which the policy was trained, if it is a network whose run directory records the fabric.
+    pub(super) fn fabric(&self) -> anyhow::Result<Option<Fabric>> {
+        let Self::Saved { saved, .. } = self else { return Ok(None) };
+        Ok(DeepWeave::fabric_of_saved(saved)?)
+    }
+
+    /// Returns a warning if the policy is a network that was trained under a model of rates or on unequal links other
+    /// than those of `fabric`, or if its model of rates is not known.
+    pub(super) fn warning(&self, fabric: &Fabric) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
+        let rates = fabric.rates;
+        let trained = DeepWeave::fabric_of_saved(saved)?;
         Ok(match DeepWeave::rates_of_saved(saved)? {
-            Some(trained) if trained == rates => None,
+            Some(of_run) if of_run == rates => {
+                let others = trained.filter(|trained| trained.network != fabric.network);
+                others.map(|_| {
+                    format!(
+                        "warning: policy {name} was trained on ports or racks with other rates than those of this \
+                         fabric; `iswitch coflow evaluate` uses the fabric of the training run by default"
+                    )
+                })
+            }
             Some(trained) => Some(format!(
                 "warning: policy {name} was trained with --rates {trained} and is used with --rates {rates}"
             )),

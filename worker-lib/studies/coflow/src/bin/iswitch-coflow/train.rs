@@ -54,7 +54,8 @@ impl train::Command for TrainArgs {
 
     const NAME: &'static str = "coflow";
     const CHARTS: &'static [&'static str] = &["coflow/gain", "coflow/job_time", "coflow/jobs"];
-    const RESUMED_WITH: &'static str = ", with the same --trace, --dags, --ports, --capacity and --rates";
+    const RESUMED_WITH: &'static str =
+        ", with the same --trace, --dags, --ports, --capacity, --rates and --fabric";
 
     fn common(&self) -> &TrainingArgs {
         &self.training

@@ -1,18 +1,19 @@
 //! Arguments that select the jobs and the fabric.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use iswitch_coflow::deepweave::episodes::Task;
 use iswitch_coflow::generate::set_deadlines;
-use iswitch_coflow::inputs::{GBIT, Inputs, JobDraws, PORTS, SYNTHETIC_PORTS_MAX};
+use iswitch_coflow::inputs::{FabricInput, GBIT, Inputs, JobDraws, PORTS, SYNTHETIC_PORTS_MAX};
 use iswitch_coflow::simulation::{Fabric, Rates};
-use iswitch_coflow::trace::{CoflowTrace, FabricFile, JobFile};
+use iswitch_coflow::trace::{CoflowTrace, JobFile};
 use iswitch_coflow::workload::{Job, PORTS_MAX};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::files::write;
 
+const CAPACITY_GBIT: f64 = 1.0;
 const JOBS: u64 = 200;
 /// Maximum number of jobs. All jobs of a draw are held in memory, and a wide coflow has a flow for each pair of an
 /// ingress and an egress port.
@@ -46,12 +47,19 @@ pub(super) struct SourceArgs {
         value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX as u64)
     )]
     ports: Option<u64>,
-    /// Capacity of each port, in Gbit/s
-    #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
-    capacity: f64,
-    /// Model of the rates of flows
-    #[arg(long, value_enum, value_name = "MODEL", default_value_t = RatesName::Backfill)]
-    rates: RatesName,
+    /// Capacity of each port, in Gbit/s [default: 1]
+    #[arg(long, value_name = "GBIT", allow_negative_numbers = true)]
+    capacity: Option<f64>,
+    /// Model of the rates of flows [default: backfill]
+    #[arg(long, value_enum, value_name = "MODEL")]
+    rates: Option<RatesName>,
+    /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
+    ///
+    /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
+    /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
+    #[arg(long, value_name = "FILE", conflicts_with = "ports")]
+    fabric: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -84,13 +92,6 @@ pub(super) struct WorkloadArgs {
     /// all-to-all.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "dags", "ports", "jobs", "interarrival"])]
     job_file: Option<PathBuf>,
-    /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
-    ///
-    /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
-    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
-    /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
-    #[arg(long, value_name = "FILE", conflicts_with = "ports")]
-    fabric: Option<PathBuf>,
     /// Write the jobs of the first draw to a file for --job-file
     #[arg(long, value_name = "FILE")]
     export_jobs: Option<PathBuf>,
@@ -125,18 +126,24 @@ pub(super) struct WorkloadArgs {
 impl SourceArgs {
     /// Returns the source of jobs and the fabric.
     pub(super) fn task(&self) -> anyhow::Result<Task> {
-        let inputs = self.inputs()?;
+        let inputs = self.inputs(None)?;
         let (trace, fabric) = inputs.coflows()?;
         Ok(Task { source: inputs.jobs(trace)?, fabric })
     }
 
-    fn inputs(&self) -> anyhow::Result<Inputs> {
+    /// Returns the inputs. `trained` is the fabric of a training run, which applies as far as no option states the
+    /// fabric or the model of rates.
+    fn inputs(&self, trained: Option<Fabric>) -> anyhow::Result<Inputs> {
+        let rates = trained.as_ref().map_or(Rates::default(), |fabric| fabric.rates);
+        let is_stated = self.ports.is_some() || self.capacity.is_some();
+        let trained = trained.filter(|_| !is_stated).map_or(FabricInput::Equal, FabricInput::Trained);
         Ok(Inputs {
             trace: self.trace.clone(),
             dags: self.dags.clone(),
             ports: self.ports.map_or(Ok(PORTS), usize::try_from)?,
-            capacity_gbit: self.capacity,
-            rates: self.rates.into(),
+            capacity_gbit: self.capacity.unwrap_or(CAPACITY_GBIT),
+            rates: self.rates.map_or(rates, Rates::from),
+            fabric: self.fabric.clone().map_or(trained, FabricInput::File),
         })
     }
 }
@@ -151,7 +158,7 @@ pub(super) struct FabricArgs {
     )]
     ports: u64,
     /// Capacity of each port, in Gbit/s
-    #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "GBIT", default_value_t = CAPACITY_GBIT, allow_negative_numbers = true)]
     capacity: f64,
     /// Model of the rates of flows
     #[arg(long, value_enum, value_name = "MODEL", default_value_t = RatesName::Backfill)]
@@ -166,18 +173,11 @@ pub(super) struct FabricArgs {
 impl FabricArgs {
     /// Returns the fabric.
     pub(super) fn load(&self) -> anyhow::Result<Fabric> {
+        let fabric = self.fabric.clone().map_or(FabricInput::Equal, FabricInput::File);
         let (capacity_gbit, rates) = (self.capacity, self.rates.into());
-        let inputs = Inputs { capacity_gbit, rates, ..Inputs::default() };
-        match &self.fabric {
-            Some(path) => described(path, &inputs),
-            None => Ok(inputs.fabric(usize::try_from(self.ports)?)?),
-        }
+        let inputs = Inputs { capacity_gbit, rates, fabric, ..Inputs::default() };
+        Ok(inputs.any_fabric(usize::try_from(self.ports)?)?)
     }
-}
-
-/// Reads the description of a fabric.
-fn described(path: &Path, inputs: &Inputs) -> anyhow::Result<Fabric> {
-    Ok(FabricFile::read(path)?.fabric(path, inputs.capacity_gbit, inputs.rates)?)
 }
 
 /// Describes the ports and links of a fabric as text.
@@ -205,13 +205,19 @@ pub(super) struct Workload {
 impl WorkloadArgs {
     /// Reads or generates the coflows and shapes from which jobs are drawn.
     pub(super) fn load(&self) -> anyhow::Result<Workload> {
+        self.load_on(None)
+    }
+
+    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run, which applies as far as no option
+    /// states the fabric or the model of rates.
+    pub(super) fn load_on(&self, trained: Option<Fabric>) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
             bail!("deadlines is {slack}, expected a number of at least 0");
         }
         if let Some(seconds) = self.interarrival.filter(|it| !(it.is_finite() && *it >= 0.0)) {
             bail!("interarrival is {seconds}, expected a number of seconds of at least 0");
         }
-        let (source, fabric) = self.jobs_and_fabric()?;
+        let (source, fabric) = self.jobs_and_fabric(&self.source.inputs(trained)?)?;
         let draws = match source {
             JobDraws::Fixed(..) => self.draws.unwrap_or(1),
             JobDraws::Drawn { .. } => self.draws.unwrap_or(DRAWS),
@@ -233,30 +239,14 @@ impl WorkloadArgs {
         Ok(workload)
     }
 
-    fn jobs_and_fabric(&self) -> anyhow::Result<(JobDraws, Fabric)> {
-        let mut inputs = self.source.inputs()?;
-        let described = self.fabric.as_deref().map(|path| described(path, &inputs)).transpose()?;
-        inputs.ports = described.as_ref().map_or(inputs.ports, |fabric| fabric.ports);
+    fn jobs_and_fabric(&self, inputs: &Inputs) -> anyhow::Result<(JobDraws, Fabric)> {
         if let Some(path) = &self.job_file {
             let JobFile { ports, jobs } = JobFile::read(path)?;
-            let fabric = self.checked(described, inputs.fabric(ports)?)?;
-            return Ok((JobDraws::Fixed(jobs, "jobs from a file"), fabric));
+            return Ok((JobDraws::Fixed(jobs, "jobs from a file"), inputs.fabric(ports)?));
         }
         let (trace, fabric) = inputs.coflows()?;
-        let fabric = self.checked(described, fabric)?;
-        let jobs = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(&inputs, trace)? };
+        let jobs = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(inputs, trace)? };
         Ok((jobs, fabric))
-    }
-
-    /// Returns `described` or, if it is absent, `plain`. Fails if both fabrics exist and differ in their number of
-    /// ports.
-    fn checked(&self, described: Option<Fabric>, plain: Fabric) -> anyhow::Result<Fabric> {
-        let Some(described) = described else { return Ok(plain) };
-        if described.ports != plain.ports {
-            let path = self.fabric.as_deref().unwrap_or(Path::new("")).display();
-            bail!("{path}: ports is {}, expected {}, as in the jobs", described.ports, plain.ports);
-        }
-        Ok(described)
     }
 
     fn is_trace_alone(&self) -> bool {

@@ -184,6 +184,9 @@ fn print(report: &Report<'_>) -> std::io::Result<()> {
     if advice.suspend.is_empty() && advice.start.is_empty() {
         print_line!("no changes")?;
     }
+    if let Some(seconds) = advice.look_again_s {
+        print_line!("run this command again in {seconds:.0} s, even if nothing happens until then")?;
+    }
     for LeftOut { jobs, reason } in left_out {
         print_line!("left out: {jobs}, each of which {reason}")?;
     }

@@ -86,7 +86,8 @@ struct Sweep {
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let contest = Contest::new(&args.policies)?.with_answer_timeout(args.external.answer_timeout());
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
-    let workload = args.workload.load()?;
+    // The default setting may not fit the other options: Young and Daly's interval needs checkpoints that take time.
+    let workload = args.workload.load_with(args.checkpoints.first().copied())?;
     let sweep = Sweep::of(args, workload.condition())?;
     let runs =
         Runs::of(&contest, &workload, &sweep.conditions(), Recording::default(), args.output.results.quiet)?;

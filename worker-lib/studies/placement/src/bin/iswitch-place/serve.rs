@@ -13,7 +13,7 @@ use iswitch_study::contest::Contestant as _;
 use super::rules::CostArgs;
 use super::source::{PICKERS, PolicySource};
 use super::workload::ClusterArgs;
-use iswitch_cli::line_server::{self, Answer, Service};
+use iswitch_cli::line_server::{self, Answer, Limits, Service};
 
 /// Arguments of `iswitch place serve`.
 #[derive(Args)]
@@ -37,6 +37,8 @@ pub(crate) struct ServeArgs {
     /// running job completes) and starts. The request {"describe": true} returns a description of the service.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     cluster: ClusterArgs,
     /// CSV file of failure rates and ages: gpu,per_year,age_years
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Report a policy that cannot be built before any scheduler connects.
     scheduler.agent()?;
     let name = scheduler.source.name();
-    line_server::serve(args.socket.as_deref(), &name, scheduler)?;
+    line_server::serve(args.socket.as_deref(), args.limits, &name, scheduler)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -138,6 +138,18 @@ pub(super) struct Workload {
 }
 
 impl WorkloadArgs {
+    /// Does the same as [`Self::load`], but if no option selects a checkpoint setting, uses `saving` instead of the
+    /// default.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::load`].
+    pub(super) fn load_with(&self, saving: Option<Saving>) -> anyhow::Result<Workload> {
+        let mut args = self.clone();
+        let checkpoint = &mut args.scenario.rules.cost.checkpoint;
+        *checkpoint = checkpoint.or(saving);
+        args.load()
+    }
+
     /// Reads or generates the parts of the workload that all draws share.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use iswitch_study::contest::{Contestant as _, POLICY_HELP};
 
 use super::network::ShapeArgs;
 use super::source::{POLICIES, PolicySource};
-use iswitch_cli::line_server::{self, Answer, Service};
+use iswitch_cli::line_server::{self, Answer, Limits, Service};
 
 /// Arguments of `iswitch route serve`.
 #[derive(Args)]
@@ -27,6 +27,8 @@ pub(crate) struct ServeArgs {
     /// link, or null if the link stays idle.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     shape: ShapeArgs,
     /// Link choice for packets behind the head of a queue: random or rule
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
     let network = Network { source, shape, fill: args.fill, seed: args.seed };
-    line_server::serve(args.socket.as_deref(), &name, network)?;
+    line_server::serve(args.socket.as_deref(), args.limits, &name, network)?;
     Ok(ExitCode::SUCCESS)
 }
 

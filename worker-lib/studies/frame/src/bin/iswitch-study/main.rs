@@ -1,0 +1,70 @@
+//! `iswitch study`: reproduces the tables and figures of the studies' results pages.
+
+mod list;
+mod options;
+mod page;
+mod recipe;
+mod report;
+mod reproduce;
+mod results;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use iswitch_cli::program;
+
+use options::{CoflowArgs, PlacementArgs, RoutingArgs};
+use recipe::{Data, Study};
+
+/// Reproduce the results pages of the studies
+#[derive(Parser)]
+#[command(name = "iswitch-study", bin_name = "iswitch study", version, max_term_width = 79, about)]
+enum Cli {
+    /// Run the commands of a results page and make its tables and figures
+    ///
+    /// The commands are those of `iswitch route`, `iswitch coflow` and `iswitch place`. The output directory keeps the
+    /// result of each command, so that a repeated call runs only the commands that are missing. report.md contains the
+    /// tables in the form of the page, and their differences to the page.
+    #[command(subcommand)]
+    Reproduce(Page),
+}
+
+#[derive(Subcommand)]
+enum Page {
+    /// Reproduce docs/results/routing.md, which needs no data files
+    Routing(RoutingArgs),
+    /// Reproduce docs/results/coflow.md
+    ///
+    /// Options or environment variables name the data files; docs/coflow.md states where to get them. Without a file,
+    /// the commands use synthetic data instead, and the report says so for each table.
+    Coflow(CoflowArgs),
+    /// Reproduce docs/results/placement.md
+    ///
+    /// Options or environment variables name the data files; docs/placement.md states where to get them. Without a
+    /// file, the commands use synthetic data instead, and the report says so for each table.
+    Placement(PlacementArgs),
+}
+
+fn main() -> ExitCode {
+    program::main(|cli: Cli| {
+        let Cli::Reproduce(page) = &cli;
+        match page {
+            Page::Routing(args) => reproduce::run(Study::Routing, Data::new(), &args.common),
+            Page::Coflow(args) => reproduce::run(Study::Coflow, args.data(), &args.common),
+            Page::Placement(args) => reproduce::run(Study::Placement, args.data(), &args.common),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_definition_is_valid() {
+        Cli::command().debug_assert();
+    }
+}
