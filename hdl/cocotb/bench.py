@@ -32,7 +32,13 @@ def constants(file, kind):
     return {name: int(value.replace("_", ""), 0) for name, value in found}
 
 
-OFFSETS = constants("registers.rs", "u16")
+def header_offsets():
+    """Returns the byte offsets of the registers in the generated C header, by name."""
+    text = (Path(__file__).parents[1] / "verilog/iswitch_accel.h").read_text()
+    return {name: int(value, 16) for name, value in re.findall(r"#define ISWITCH_ACCEL_(\w+) (0x[0-9A-F]{3})\n", text)}
+
+
+OFFSETS = header_offsets()
 IDENTITY = constants("registers.rs", "u64")
 EVENTS = constants("records.rs", "u64")
 

@@ -16,6 +16,7 @@ pub mod member_table;
 pub mod merge;
 pub mod output_module;
 pub mod records;
+pub mod register_map;
 pub mod registers;
 pub mod result_header;
 pub mod round_table;

@@ -3,75 +3,8 @@
 use rust_hdl::prelude::*;
 
 use super::records::{Filter, Job, Template};
+pub use super::register_map::offset;
 use crate::primitives::LutRam;
-
-/// Byte offsets of the registers. The first seven registers are common to all NetFPGA cores. IPv4 addresses, UDP ports
-/// and MAC addresses are in wire byte order, with the first byte in the lowest bits.
-pub mod offset {
-    /// Core identification: [`super::ID`].
-    pub const ID: u16 = 0x00;
-    /// Version of the register map.
-    pub const VERSION: u16 = 0x04;
-    /// Writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums.
-    pub const RESET: u16 = 0x08;
-    /// Reads as the complement of the written value.
-    pub const FLIP: u16 = 0x0C;
-    /// Reads as the written value.
-    pub const DEBUG: u16 = 0x10;
-    /// Number of input frames.
-    pub const PKTIN: u16 = 0x14;
-    /// Number of output frames.
-    pub const PKTOUT: u16 = 0x18;
-    /// Bits 7 to 0: H; bit 8: the job is halted; bit 9: sums are being discarded; bit 10: segments are being finished;
-    /// bit 11: results are queued or being sent; bit 12: an out-of-range value has been refused since the counters were
-    /// last cleared.
-    pub const STATUS: u16 = 0x1C;
-    /// Bit 0: process the job's frames; bit 1: halt the job; bits 15 to 8: maximum average rate of results, in quarters
-    /// of a byte per clock cycle, or 0 for no limit.
-    pub const CONTROL: u16 = 0x20;
-    /// H of future rounds, 1 to 64. If bit 31 is set, the value also applies to the open rounds.
-    pub const THRESHOLD: u16 = 0x24;
-    /// First round of the job.
-    pub const BASE_ROUND: u16 = 0x28;
-    /// Number of segments in the vector, minus one.
-    pub const LAST_INDEX: u16 = 0x2C;
-    /// Bits 8 to 0: number of floats in a segment; bits 24 to 16: number of floats in the last segment.
-    pub const FLOATS: u16 = 0x30;
-    /// Identifier of the job.
-    pub const JOB: u16 = 0x34;
-    /// Bits 7 to 0: ToS of data packets; bits 15 to 8: ToS of control packets; bits 31 to 16: UDP port of the switch.
-    pub const FILTER: u16 = 0x38;
-    /// Round of the segments to finish.
-    pub const FINISH_ROUND: u16 = 0x3C;
-    /// Index of the first segment to finish.
-    pub const FINISH_FIRST: u16 = 0x40;
-    /// Number of segments to finish, at most 1,024; writing this register starts the operation. If bit 31 is set, only
-    /// segments with enough contributions are finished.
-    pub const FINISH_COUNT: u16 = 0x44;
-    /// First four bytes of the destination MAC address of results.
-    pub const TO_MAC: u16 = 0x48;
-    /// Last two bytes of the destination MAC address and first two bytes of the source MAC address.
-    pub const MACS: u16 = 0x4C;
-    /// Last four bytes of the source MAC address.
-    pub const FROM_MAC: u16 = 0x50;
-    /// IPv4 address of the switch: source address of results, and destination address of the job's frames.
-    pub const FROM_ADDRESS: u16 = 0x54;
-    /// Destination IPv4 address of results.
-    pub const TO_ADDRESS: u16 = 0x58;
-    /// UDP ports of results. Bits 15 to 0: source; bits 31 to 16: destination.
-    pub const PORTS: u16 = 0x5C;
-    /// Bits 7 to 0: ToS of results; bits 15 to 8: ports of the host, which are added to the `tuser` destination of
-    /// results and control packets; bits 31 to 16: one's-complement sum of the half-words of the IPv4 header that are
-    /// the same in all results.
-    pub const RESULT: u16 = 0x60;
-    /// Number of cycles in which a burst stalled because an earlier burst with the same address was still in the loop.
-    pub const HAZARDS: u16 = 0x64;
-    /// Eight rows of two words, one row per member. First word: IPv4 address. Second word: UDP port (bits 15 to 0),
-    /// valid flag (bit 16), switch flag (bit 17), and port of the board as a bit of `tuser` (bits 31 to 24).
-    pub const MEMBERS: u16 = 0x80;
-    /// Sixteen 32-bit counters, in the order of [`super::super::records::event`].
-    pub const COUNTERS: u16 = 0x100;
-}
 
 /// The letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u64 = 0x0057_5369;
