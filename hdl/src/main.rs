@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
-use hdl::accelerator::Build;
+use hdl::accelerator::{Build, register_map};
 use hdl::generate;
 
 /// Generate, simulate and verify the RTL of the iSwitch accelerator
@@ -25,14 +25,22 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the Verilog of a build
+    /// Write the Verilog of a build and the C header of the registers
     Generate {
         /// Build to generate, which sets the size of the buffer
         #[arg(long, value_enum, default_value_t = Build::Slots128)]
         build: Build,
-        /// Directory for the Verilog file
+        /// Directory for the Verilog file and the header
         #[arg(long, default_value = "hdl/verilog")]
         directory: PathBuf,
+    },
+    /// Print the register map as a table
+    ///
+    /// The table is that of hdl/README.md. `generate` writes the same map as a C header.
+    Registers {
+        /// Print the registers as one line of JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Trace one segment through a simulated accelerator
     ///
@@ -53,6 +61,10 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Generate { build, directory } => finish(write_verilog(build, &directory)),
+        Command::Registers { json } => {
+            print_registers(json);
+            ExitCode::SUCCESS
+        }
         Command::Simulate(options) => finish(simulate::run(options)),
         Command::Report(options) => report_command::run(&options),
         Command::VerifyAdder(options) => verify_adder::run(&options),
@@ -70,10 +82,23 @@ fn finish(done: Result<()>) -> ExitCode {
 }
 
 fn write_verilog(build: Build, directory: &Path) -> Result<()> {
-    let path = directory.join(build.file_name());
-    fs::create_dir_all(directory)
-        .and_then(|()| fs::write(&path, generate::accelerator(build)))
-        .with_context(|| path.display().to_string())?;
-    println!("{}", path.display());
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let files = [
+        (build.file_name(), generate::accelerator(build)),
+        (register_map::HEADER_FILE_NAME, register_map::c_header()),
+    ];
+    for (name, text) in files {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        println!("{}", path.display());
+    }
     Ok(())
+}
+
+fn print_registers(json: bool) {
+    if json {
+        println!("{}", serde_json::json!(register_map::REGISTERS));
+    } else {
+        print!("{}", register_map::markdown());
+    }
 }

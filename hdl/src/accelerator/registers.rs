@@ -3,80 +3,13 @@
 use rust_hdl::prelude::*;
 
 use super::records::{Filter, Job, Template};
+pub use super::register_map::offset;
 use crate::primitives::LutRam;
-
-/// Byte offsets of the registers. The first seven registers are common to all NetFPGA cores. IPv4 addresses, UDP ports
-/// and MAC addresses are in wire byte order, with the first byte in the lowest bits.
-pub mod offset {
-    /// Core identification: [`super::ID`].
-    pub const ID: u16 = 0x00;
-    /// Version of the register map.
-    pub const VERSION: u16 = 0x04;
-    /// Writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums.
-    pub const RESET: u16 = 0x08;
-    /// Reads as the complement of the written value.
-    pub const FLIP: u16 = 0x0C;
-    /// Reads as the written value.
-    pub const DEBUG: u16 = 0x10;
-    /// Number of input frames.
-    pub const PKTIN: u16 = 0x14;
-    /// Number of output frames.
-    pub const PKTOUT: u16 = 0x18;
-    /// Bits 7 to 0: H; bit 8: the job is halted; bit 9: sums are being discarded; bit 10: segments are being finished;
-    /// bit 11: results are queued or being sent; bit 12: an out-of-range value has been refused since the counters were
-    /// last cleared.
-    pub const STATUS: u16 = 0x1C;
-    /// Bit 0: process the job's frames; bit 1: halt the job; bits 15 to 8: maximum average rate of results, in quarters
-    /// of a byte per clock cycle, or 0 for no limit.
-    pub const CONTROL: u16 = 0x20;
-    /// H of future rounds, 1 to 64. If bit 31 is set, the value also applies to the open rounds.
-    pub const THRESHOLD: u16 = 0x24;
-    /// First round of the job.
-    pub const BASE_ROUND: u16 = 0x28;
-    /// Number of segments in the vector, minus one.
-    pub const LAST_INDEX: u16 = 0x2C;
-    /// Bits 8 to 0: number of floats in a segment; bits 24 to 16: number of floats in the last segment.
-    pub const FLOATS: u16 = 0x30;
-    /// Identifier of the job.
-    pub const JOB: u16 = 0x34;
-    /// Bits 7 to 0: ToS of data packets; bits 15 to 8: ToS of control packets; bits 31 to 16: UDP port of the switch.
-    pub const FILTER: u16 = 0x38;
-    /// Round of the segments to finish.
-    pub const FINISH_ROUND: u16 = 0x3C;
-    /// Index of the first segment to finish.
-    pub const FINISH_FIRST: u16 = 0x40;
-    /// Number of segments to finish, at most 1,024; writing this register starts the operation. If bit 31 is set, only
-    /// segments with enough contributions are finished.
-    pub const FINISH_COUNT: u16 = 0x44;
-    /// First four bytes of the destination MAC address of results.
-    pub const TO_MAC: u16 = 0x48;
-    /// Last two bytes of the destination MAC address and first two bytes of the source MAC address.
-    pub const MACS: u16 = 0x4C;
-    /// Last four bytes of the source MAC address.
-    pub const FROM_MAC: u16 = 0x50;
-    /// IPv4 address of the switch: source address of results, and destination address of the job's frames.
-    pub const FROM_ADDRESS: u16 = 0x54;
-    /// Destination IPv4 address of results.
-    pub const TO_ADDRESS: u16 = 0x58;
-    /// UDP ports of results. Bits 15 to 0: source; bits 31 to 16: destination.
-    pub const PORTS: u16 = 0x5C;
-    /// Bits 7 to 0: ToS of results; bits 15 to 8: ports of the host, which are added to the `tuser` destination of
-    /// results and control packets; bits 31 to 16: one's-complement sum of the half-words of the IPv4 header that are
-    /// the same in all results.
-    pub const RESULT: u16 = 0x60;
-    /// Number of cycles in which a burst stalled because an earlier burst with the same address was still in the loop.
-    pub const HAZARDS: u16 = 0x64;
-    /// Eight rows of two words, one row per member. First word: IPv4 address. Second word: UDP port (bits 15 to 0),
-    /// valid flag (bit 16), switch flag (bit 17), and port of the board as a bit of `tuser` (bits 31 to 24).
-    pub const MEMBERS: u16 = 0x80;
-    /// Sixteen 32-bit counters, in the order of [`super::super::records::event`].
-    pub const COUNTERS: u16 = 0x100;
-}
 
 /// The letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// Configuration registers, with a copy in LUT RAM from which the host reads them back.
 #[derive(LogicBlock, Default)]
@@ -96,6 +29,9 @@ pub struct Registers {
     pub frame_in: Signal<In, Bit>,
     pub frame_out: Signal<In, Bit>,
     pub hazard: Signal<In, Bit>,
+    pub skip: Signal<In, Bit>,
+    /// Value of a word of the tables, one cycle after `read_word`.
+    pub table_value: Signal<In, Bits<32>>,
     pub filter: Signal<Out, Filter>,
     pub job: Signal<Out, Job>,
     pub template: Signal<Out, Template>,
@@ -108,7 +44,9 @@ pub struct Registers {
     pub clears_sums: Signal<Out, Bit>,
     pub clears_counters: Signal<Out, Bit>,
     pub sets_member: Signal<Out, Bit>,
+    pub selects_slot: Signal<Out, Bit>,
     pub pace: Signal<Out, Bits<8>>,
+    pub budget: Signal<Out, Bits<16>>,
     /// Set when an out-of-range value has been refused, until the counters are cleared.
     pub refused: Signal<Out, Bit>,
     /// High while the LUT RAM is being cleared. A write during this time would be lost.
@@ -119,12 +57,15 @@ pub struct Registers {
     at: DFF<Bits<6>>,
     /// Pipeline registers of a read. The first stage reads `copy` and decodes the source of the value; the second stage
     /// selects the source.
-    chosen: DFF<Bits<8>>,
+    chosen: DFF<Bits<10>>,
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
     frames_out: DFF<Bits<32>>,
     hazards: DFF<Bits<32>>,
+    skipped: DFF<Bits<32>>,
+    held_budget: DFF<Bits<16>>,
     word: Signal<Local, Bits<6>>,
+    write_low: Signal<Local, Bits<16>>,
     low: Signal<Local, Bit>,
     range: WordRange,
     in_map: Signal<Local, Bit>,
@@ -139,7 +80,7 @@ impl Logic for Registers {
     #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
         dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
-            frames_in, frames_out, hazards);
+            frames_in, frames_out, hazards, skipped, held_budget);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();
@@ -161,6 +102,7 @@ impl Logic for Registers {
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
         self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        self.selects_slot.next = self.low.val() & (self.word.val() == 28);
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
         self.copy.write_address.next = self.word.val(); self.copy.write_data.next = self.write_data.val();
@@ -180,23 +122,34 @@ impl Logic for Registers {
         if self.read_word.val() == 6 { self.chosen.d.next = 16.into(); }
         if self.read_word.val() == 7 { self.chosen.d.next = 32.into(); }
         if self.read_word.val() == 25 { self.chosen.d.next = 64.into(); }
+        if self.read_word.val() == 27 { self.chosen.d.next = 256.into(); }
         if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
+        if self.read_word.val().get_bits::<2>(5).all() { self.chosen.d.next = 512.into(); }
         self.read_data.next = self.copied.q.val();
         if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen.q.val().get_bit(1) { self.read_data.next = 2.into(); }
+        if self.chosen.q.val().get_bit(1) { self.read_data.next = 3.into(); }
         if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
         if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
         if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
         if self.chosen.q.val().get_bit(5) { self.read_data.next = self.status.val(); }
         if self.chosen.q.val().get_bit(6) { self.read_data.next = self.hazards.q.val(); }
         if self.chosen.q.val().get_bit(7) { self.read_data.next = self.counter.val(); }
+        if self.chosen.q.val().get_bit(9) { self.read_data.next = self.table_value.val(); }
+        if self.chosen.q.val().get_bit(8) { self.read_data.next = self.skipped.q.val(); }
 
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
+        self.write_low.next = self.write_data.val().get_bits::<16>(0);
+        if self.skip.val() { self.skipped.d.next = self.skipped.q.val() + 1; }
+        self.budget.next = self.held_budget.q.val();
+        if self.low.val() & (self.word.val() == 26) { self.held_budget.d.next = self.write_low.val(); }
         if self.hazard.val() { self.hazards.d.next = self.hazards.q.val() + 1; }
-        if self.reset.val() { self.sweeping.d.next = true; self.at.d.next = 0.into(); }
+        if self.reset.val() {
+            self.sweeping.d.next = true; self.at.d.next = 0.into(); self.held_budget.d.next = 0.into();
+        }
         if self.reset.val() | self.clears_counters.val() {
             self.frames_in.d.next = 0.into(); self.frames_out.d.next = 0.into(); self.hazards.d.next = 0.into();
+            self.skipped.d.next = 0.into();
         }
         self.view.control.next = self.words[0].q.val(); self.view.base.next = self.words[2].q.val();
         self.view.last_index.next = self.words[3].q.val(); self.view.floats.next = self.words[4].q.val();
@@ -252,6 +205,12 @@ impl Logic for WordRange {
                 | (self.floats.val() > 366)
                 | !self.last_floats.val().any()
                 | (self.last_floats.val() > self.floats.val());
+        }
+        if self.word.val() == 28 {
+            self.outside.next = self.data.val().get_bits::<24>(8).any();
+        }
+        if self.word.val() == 26 {
+            self.outside.next = self.data.val().get_bits::<16>(16).any();
         }
         if self.word.val() == 17 {
             self.outside.next = self.number.val() > 1024;

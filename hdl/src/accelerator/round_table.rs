@@ -3,7 +3,7 @@
 
 use rust_hdl::prelude::*;
 
-use super::records::Job;
+use super::records::{Job, RoundsView};
 
 /// Table of two rounds. The outputs refer to the value of `round` in the previous cycle.
 #[derive(LogicBlock, Default)]
@@ -28,6 +28,7 @@ pub struct RoundTable {
     pub decided_parity: Signal<In, Bit>,
     pub open: Signal<In, Bit>,
     pub finish: Signal<In, Bit>,
+    pub view: Signal<Out, RoundsView>,
     next_round: DFF<Bits<24>>,
     unfinished: [DFF<Bits<25>>; 2],
     needs: [DFF<Bits<8>>; 2],
@@ -93,6 +94,13 @@ impl Logic for RoundTable {
         if self.clear.val() {
             self.next_round.d.next = self.job.val().base;
         }
+        self.view.next.next_round = self.next_round.q.val();
+        self.view.next.unfinished0 = self.unfinished[0].q.val();
+        self.view.next.unfinished1 = self.unfinished[1].q.val();
+        self.view.next.needed0 = self.needs[0].q.val();
+        self.view.next.needed1 = self.needs[1].q.val();
+        self.view.next.participants0 = self.takes_part[0].q.val();
+        self.view.next.participants1 = self.takes_part[1].q.val();
         self.opens.next = self.is_next.q.val();
         self.has_place.next = self.is_free.q.val() | !self.is_next.q.val();
         self.needed.next = self.out_needed.q.val();
