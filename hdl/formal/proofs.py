@@ -178,11 +178,11 @@ FAULTS = [
     fault("counter-total", "a total that does not fit is summed", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
           r"= new_total\[32'h10\] \| &new_total\[\(32'h0\)\+:\(16\)\]", "= 1'b0"),
     fault("counter-bank", "the segments that use a slot share one bank", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
-          r"held_bank\$d = .*;", "held_bank$d = 1'b0;"),
+          r"held_bank\$d = entry.*;", "held_bank$d = 1'b0;"),
     fault("gate-pause", "a request is offered before the output reflects the last one", "request-gate", 24, GATE,
           r"pause\$d = 32'hf;", "pause$d = 32'h3;"),
     fault("budget-request", "a request is not counted", "budget", 24, BUDGET,
           r"has_spent\$d = \|\(pending\$q & own\);", "has_spent$d = 1'b0;"),
     fault("repeater-over", "a request is offered although the budget is spent", "repeater", 24, REPEATER.top,
-          r"valid = waits\$q & ~over;", "valid = waits$q;"),
+          r"valid = checked\$q & ~over\$q;", "valid = checked$q;"),
 ]

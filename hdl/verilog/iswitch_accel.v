@@ -891,6 +891,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     reg  requests$free;
     wire  [87:0] requests$key;
     wire  requests$valid;
+    wire  requests$idle;
     reg  requests$advance;
     reg  counter$clock;
     reg  counter$reset;
@@ -908,6 +909,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     wire  counter$header_pop;
     reg  [87:0] counter$force_key;
     reg  counter$force_valid;
+    reg  counter$force_idle;
     wire  counter$force_next;
     reg  counter$room;
     wire  [33:0] counter$decision;
@@ -1101,6 +1103,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .free(requests$free),
         .key(requests$key),
         .valid(requests$valid),
+        .idle(requests$idle),
         .advance(requests$advance)
     );
     iswitch_accel$datapath$counter counter(
@@ -1120,6 +1123,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .header_pop(counter$header_pop),
         .force_key(counter$force_key),
         .force_valid(counter$force_valid),
+        .force_idle(counter$force_idle),
         .force_next(counter$force_next),
         .room(counter$room),
         .decision(counter$decision),
@@ -1358,6 +1362,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         ingress$header_pop = counter$header_pop;
         control$strobe = counter$control;
         counter$force_key = requests$key;
+        counter$force_idle = requests$idle;
         counter$force_valid = requests$valid;
         ingress$asker = counter$asker;
         counter$room = decisions$room & results$room;
@@ -12589,7 +12594,7 @@ module iswitch_accel$datapath$control$threshold_now(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$control$threshold_now
-module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,threshold,fix_threshold,halted,members,switches,header,header_valid,header_pop,force_key,force_valid,force_next,room,decision,decision_push,result,result_push,asker,repeats,late,late_push,event_code,event_valid,select_slot,slot,table_word,table_value,control);
+module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,threshold,fix_threshold,halted,members,switches,header,header_valid,header_pop,force_key,force_valid,force_idle,force_next,room,decision,decision_push,result,result_push,asker,repeats,late,late_push,event_code,event_valid,select_slot,slot,table_word,table_value,control);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -12607,6 +12612,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
     output reg  header_pop;
     input wire  [87:0] force_key;
     input wire  force_valid;
+    input wire  force_idle;
     output reg  force_next;
     input wire  room;
     output reg  [33:0] decision;
@@ -12869,7 +12875,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,th
         header_pop = takes_header;
         if (~keeps_key$q) begin
             reading$d = decoder$key;
-            if (force_valid) begin
+            if (~force_idle) begin
                 reading$d = force_key;
             end
             reads_ordinary$d = ~header[(64'h0)+:(1)] & ~force_valid;
@@ -13186,6 +13192,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_th
     reg  [23:0] rounds$round;
     wire  rounds$opens;
     wire  rounds$has_place;
+    wire  rounds$is_past;
     wire  [7:0] rounds$needed;
     wire  [7:0] rounds$participants;
     reg  rounds$decided_parity;
@@ -13214,6 +13221,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_th
     reg  verdict$out_of_range;
     reg  verdict$wrong_length;
     reg  verdict$has_place;
+    reg  verdict$is_past;
     reg  [7:0] verdict$needed;
     reg  [7:0] verdict$participants;
     reg  [7:0] verdict$switches;
@@ -13294,6 +13302,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_th
         .round(rounds$round),
         .opens(rounds$opens),
         .has_place(rounds$has_place),
+        .is_past(rounds$is_past),
         .needed(rounds$needed),
         .participants(rounds$participants),
         .decided_parity(rounds$decided_parity),
@@ -13326,6 +13335,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_th
         .out_of_range(verdict$out_of_range),
         .wrong_length(verdict$wrong_length),
         .has_place(verdict$has_place),
+        .is_past(verdict$is_past),
         .needed(verdict$needed),
         .participants(verdict$participants),
         .switches(verdict$switches),
@@ -13427,6 +13437,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_th
         verdict$out_of_range = limits$out_of_range;
         verdict$wrong_length = limits$wrong_length;
         verdict$has_place = rounds$has_place;
+        verdict$is_past = rounds$is_past;
         verdict$needed = rounds$needed;
         verdict$participants = rounds$participants;
         verdict$switches = switches;
@@ -13855,7 +13866,7 @@ module iswitch_accel$datapath$counter$lookup$parity(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$parity
-module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,needed,participants,decided_parity,open,finish,view);
+module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,is_past,needed,participants,decided_parity,open,finish,view);
     // Module arguments
     input wire  clock;
     input wire  clear;
@@ -13866,6 +13877,7 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     input wire  [23:0] round;
     output reg  opens;
     output reg  has_place;
+    output reg  is_past;
     output reg  [7:0] needed;
     output reg  [7:0] participants;
     input wire  decided_parity;
@@ -13900,6 +13912,9 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     reg  is_free$d;
     wire  is_free$q;
     reg  is_free$clock;
+    reg  past$d;
+    wire  past$q;
+    reg  past$clock;
     reg  [7:0] out_needed$d;
     wire  [7:0] out_needed$q;
     reg  out_needed$clock;
@@ -13908,6 +13923,7 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     reg  out_participants$clock;
     // Local signals
     reg  [24:0] segments;
+    reg  [23:0] behind;
     reg  parity;
     reg  there$0;
     reg  there$1;
@@ -13961,6 +13977,11 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         .q(is_free$q),
         .clock(is_free$clock)
     );
+    iswitch_accel$datapath$counter$lookup$rounds$past past(
+        .d(past$d),
+        .q(past$q),
+        .clock(past$clock)
+    );
     iswitch_accel$datapath$counter$lookup$rounds$out_needed out_needed(
         .d(out_needed$d),
         .q(out_needed$q),
@@ -13976,11 +13997,13 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         next_round$clock = clock;
         is_next$clock = clock;
         is_free$clock = clock;
+        past$clock = clock;
         out_needed$clock = clock;
         out_participants$clock = clock;
         next_round$d = next_round$q;
         is_next$d = is_next$q;
         is_free$d = is_free$q;
+        past$d = past$q;
         out_needed$d = out_needed$q;
         out_participants$d = out_participants$q;
         segments = ((job[(64'h18)+:(24)]) & 25'h1ffffff) + 32'h1;
@@ -13990,6 +14013,8 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         decided$0 = ~decided_parity;
         decided$1 = decided_parity;
         is_next$d = round == next_round$q;
+        behind = next_round$q - round;
+        past$d = ~behind[32'h17] & (|behind[(32'h2)+:(22)] | &behind[(32'h0)+:(2)]);
         is_free$d = 1'b0;
         out_needed$d = threshold;
         out_participants$d = members;
@@ -14063,6 +14088,7 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         view[(64'h5a)+:(8)] = takes_part$0$q;
         view[(64'h62)+:(8)] = takes_part$1$q;
         opens = is_next$q;
+        is_past = past$q;
         has_place = is_free$q | ~is_next$q;
         needed = out_needed$q;
         participants = out_participants$q;
@@ -14159,6 +14185,19 @@ module iswitch_accel$datapath$counter$lookup$rounds$out_participants(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$rounds$out_participants
+module iswitch_accel$datapath$counter$lookup$rounds$past(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$past
 module iswitch_accel$datapath$counter$lookup$rounds$takes_part$0(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -14813,7 +14852,7 @@ module iswitch_accel$datapath$counter$lookup$tables$shown(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$tables$shown
-module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,halted,out_of_range,wrong_length,has_place,needed,participants,switches,accept,first,last,event_code,late,members,total,bank,has_previous,previous_total);
+module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,halted,out_of_range,wrong_length,has_place,is_past,needed,participants,switches,accept,first,last,event_code,late,members,total,bank,has_previous,previous_total);
     // Module arguments
     input wire  clock;
     input wire  [87:0] key;
@@ -14823,6 +14862,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
     input wire  out_of_range;
     input wire  wrong_length;
     input wire  has_place;
+    input wire  is_past;
     input wire  [7:0] needed;
     input wire  [7:0] participants;
     input wire  [7:0] switches;
@@ -14839,8 +14879,8 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
     // Stub signals
     reg  [7:0] count$bits;
     wire  [3:0] count$count;
-    reg  [6:0] weighed$d;
-    wire  [6:0] weighed$q;
+    reg  [7:0] weighed$d;
+    wire  [7:0] weighed$q;
     reg  weighed$clock;
     reg  [7:0] held_members$d;
     wire  [7:0] held_members$q;
@@ -15028,6 +15068,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         end
         weighed$d[(64'h5)+:(1)] = (entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)]) | (~empty & entry[(64'h45)+:(1)] & relation[(64'h5)+:(1)]);
         weighed$d[(64'h4)+:(1)] = (~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)]);
+        weighed$d[(64'h7)+:(1)] = is_past & key[(64'h56)+:(1)];
         weighed$d[(64'h6)+:(1)] = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)];
         count$bits = held_members$q & participants;
         ones = count$count;
@@ -15129,7 +15170,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         if (key[(64'h57)+:(1)]) begin
             code$d = 32'h11;
             fails$d = 1'b1;
-            if (weighed$q[(64'h5)+:(1)] & ~halted) begin
+            if (weighed$q[(64'h5)+:(1)] & ~weighed$q[(64'h7)+:(1)] & ~halted) begin
                 code$d = 32'h10;
                 fails$d = 1'b0;
             end
@@ -15315,12 +15356,12 @@ module iswitch_accel$datapath$counter$lookup$verdict$is_late(d,q,clock);
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$is_late
 module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
     // Module arguments
-    input wire  [6:0] d;
-    output reg  [6:0] q;
+    input wire  [7:0] d;
+    output reg  [7:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 7'h0;
+       q = 8'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19956,7 +19997,7 @@ module iswitch_accel$datapath$places$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$places$write_at
-module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_finish,finish_round,finish_first,data,finishing,late,late_push,control,budget,earns,exhausted,skips,busy,free,key,valid,advance);
+module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_finish,finish_round,finish_first,data,finishing,late,late_push,control,budget,earns,exhausted,skips,busy,free,key,valid,idle,advance);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -19979,6 +20020,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
     input wire  free;
     output reg  [87:0] key;
     output reg  valid;
+    output reg  idle;
     input wire  advance;
     // Stub signals
     reg  walker$clock;
@@ -20029,6 +20071,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
     wire  gate$repeat_taken;
     wire  [87:0] gate$key;
     wire  gate$valid;
+    wire  gate$idle;
     reg  gate$advance;
     // Sub module instances
     iswitch_accel$datapath$requests$walker walker(
@@ -20088,6 +20131,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
         .repeat_taken(gate$repeat_taken),
         .key(gate$key),
         .valid(gate$valid),
+        .idle(gate$idle),
         .advance(gate$advance)
     );
     // Update code
@@ -20134,6 +20178,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
         gate$advance = advance;
         key = gate$key;
         valid = gate$valid;
+        idle = gate$idle;
     end
 endmodule // iswitch_accel$datapath$requests
 module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,earns,exhausted);
@@ -20167,6 +20212,9 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
     reg  has_spent$d;
     wire  has_spent$q;
     reg  has_spent$clock;
+    reg  has_earned$d;
+    wire  has_earned$q;
+    reg  has_earned$clock;
     reg  [3:0] income$d;
     wire  [3:0] income$q;
     reg  income$clock;
@@ -20176,6 +20224,12 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
     reg  [19:0] ticks$d;
     wire  [19:0] ticks$q;
     reg  ticks$clock;
+    reg  [15:0] written$d;
+    wire  [15:0] written$q;
+    reg  written$clock;
+    reg  [7:0] checks$d;
+    wire  [7:0] checks$q;
+    reg  checks$clock;
     reg  [7:0] is_exhausted$d;
     wire  [7:0] is_exhausted$q;
     reg  is_exhausted$clock;
@@ -20224,6 +20278,11 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         .q(has_spent$q),
         .clock(has_spent$clock)
     );
+    iswitch_accel$datapath$requests$budgets$has_earned has_earned(
+        .d(has_earned$d),
+        .q(has_earned$q),
+        .clock(has_earned$clock)
+    );
     iswitch_accel$datapath$requests$budgets$income income(
         .d(income$d),
         .q(income$q),
@@ -20238,6 +20297,16 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         .d(ticks$d),
         .q(ticks$q),
         .clock(ticks$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$written written(
+        .d(written$d),
+        .q(written$q),
+        .clock(written$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$checks checks(
+        .d(checks$d),
+        .q(checks$q),
+        .clock(checks$clock)
     );
     iswitch_accel$datapath$requests$budgets$is_exhausted is_exhausted(
         .d(is_exhausted$d),
@@ -20270,10 +20339,17 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         ticks$d = ticks$q;
         is_exhausted$d = is_exhausted$q;
         was_own$clock = clock;
+        has_earned$clock = clock;
+        written$clock = clock;
+        checks$clock = clock;
         was_own$d = was_own$q;
+        has_earned$d = has_earned$q;
+        written$d = written$q;
+        checks$d = checks$q;
         spent$clock = clock;
         ticks$d = ticks$q + 32'h1;
-        gains = earns | &ticks$q;
+        has_earned$d = earns;
+        gains = has_earned$q | &ticks$q;
         if (gains & ~&earned$q) begin
             earned$d = earned$q + 32'h1;
         end
@@ -20358,10 +20434,12 @@ module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,e
         spent$write_address = was_at$q;
         spent$write_data = count;
         spent$write_enable = 1'b1;
-        others = ~was_own$q;
+        written$d = count;
+        checks$d = was_own$q;
+        others = ~checks$q;
         is_exhausted$d = is_exhausted$q & others;
-        if (count >= limit) begin
-            is_exhausted$d = is_exhausted$q | was_own$q;
+        if (written$q >= limit) begin
+            is_exhausted$d = is_exhausted$q | checks$q;
         end
         exhausted = is_exhausted$q;
     end
@@ -20379,6 +20457,19 @@ module iswitch_accel$datapath$requests$budgets$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$budgets$at
+module iswitch_accel$datapath$requests$budgets$checks(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$checks
 module iswitch_accel$datapath$requests$budgets$earned(d,q,clock);
     // Module arguments
     input wire  [3:0] d;
@@ -20392,6 +20483,19 @@ module iswitch_accel$datapath$requests$budgets$earned(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$budgets$earned
+module iswitch_accel$datapath$requests$budgets$has_earned(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$has_earned
 module iswitch_accel$datapath$requests$budgets$has_spent(d,q,clock);
     // Module arguments
     input wire  d;
@@ -20511,7 +20615,20 @@ module iswitch_accel$datapath$requests$budgets$was_own(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$budgets$was_own
-module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key,finish_valid,finish_taken,repeat_key,repeat_valid,repeat_taken,key,valid,advance);
+module iswitch_accel$datapath$requests$budgets$written(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$written
+module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key,finish_valid,finish_taken,repeat_key,repeat_valid,repeat_taken,key,valid,idle,advance);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -20525,11 +20642,15 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
     output reg  repeat_taken;
     output reg  [87:0] key;
     output reg  valid;
+    output reg  idle;
     input wire  advance;
     // Stub signals
     reg  offers$d;
     wire  offers$q;
     reg  offers$clock;
+    reg  rests$d;
+    wire  rests$q;
+    reg  rests$clock;
     reg  repeats$d;
     wire  repeats$q;
     reg  repeats$clock;
@@ -20544,6 +20665,11 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
         .q(offers$q),
         .clock(offers$clock)
     );
+    iswitch_accel$datapath$requests$gate$rests rests(
+        .d(rests$d),
+        .q(rests$q),
+        .clock(rests$clock)
+    );
     iswitch_accel$datapath$requests$gate$repeats repeats(
         .d(repeats$d),
         .q(repeats$q),
@@ -20557,9 +20683,11 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
     // Update code
     always @(*) begin
         offers$clock = clock;
+        rests$clock = clock;
         repeats$clock = clock;
         pause$clock = clock;
         offers$d = offers$q;
+        rests$d = rests$q;
         repeats$d = repeats$q;
         pause$d = pause$q;
         key = finish_key;
@@ -20567,6 +20695,7 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
             key = repeat_key;
         end
         valid = offers$q;
+        idle = rests$q;
         finish_taken = advance & ~repeats$q;
         repeat_taken = advance & repeats$q;
         waits = finish_valid | repeat_valid;
@@ -20594,6 +20723,7 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
             offers$d = 1'b0;
             pause$d = 32'h0;
         end
+        rests$d = ~offers$d;
     end
 endmodule // iswitch_accel$datapath$requests$gate
 module iswitch_accel$datapath$requests$gate$offers(d,q,clock);
@@ -20635,6 +20765,19 @@ module iswitch_accel$datapath$requests$gate$repeats(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$gate$repeats
+module iswitch_accel$datapath$requests$gate$rests(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate$rests
 module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,request,push);
     // Module arguments
     input wire  clock;
@@ -21028,12 +21171,21 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     wire  helps$empty;
     reg  helps$pop;
     wire  helps$room;
+    reg  [50:0] request$d;
+    wire  [50:0] request$q;
+    reg  request$clock;
     reg  waits$d;
     wire  waits$q;
     reg  waits$clock;
-    reg  serves_help$d;
-    wire  serves_help$q;
-    reg  serves_help$clock;
+    reg  of_help$d;
+    wire  of_help$q;
+    reg  of_help$clock;
+    reg  checked$d;
+    wire  checked$q;
+    reg  checked$clock;
+    reg  over$d;
+    wire  over$q;
+    reg  over$clock;
     reg  walking$d;
     wire  walking$q;
     reg  walking$clock;
@@ -21046,6 +21198,9 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     reg  is_wanted$d;
     wire  is_wanted$q;
     reg  is_wanted$clock;
+    reg  ends$d;
+    wire  ends$q;
+    reg  ends$clock;
     reg  looked$d;
     wire  looked$q;
     reg  looked$clock;
@@ -21053,10 +21208,11 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     reg  [127:0] wanted;
     reg  [31:0] part;
     reg  [31:0] shifted;
+    reg  loads_help;
     reg  steps;
     reg  concludes;
     reg  [2:0] asker;
-    reg  over;
+    reg  is_over;
     reg  overflows;
     reg  discards;
     // Sub module instances
@@ -21082,15 +21238,30 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         .pop(helps$pop),
         .room(helps$room)
     );
+    iswitch_accel$datapath$requests$repeater$request request(
+        .d(request$d),
+        .q(request$q),
+        .clock(request$clock)
+    );
     iswitch_accel$datapath$requests$repeater$waits waits(
         .d(waits$d),
         .q(waits$q),
         .clock(waits$clock)
     );
-    iswitch_accel$datapath$requests$repeater$serves_help serves_help(
-        .d(serves_help$d),
-        .q(serves_help$q),
-        .clock(serves_help$clock)
+    iswitch_accel$datapath$requests$repeater$of_help of_help(
+        .d(of_help$d),
+        .q(of_help$q),
+        .clock(of_help$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$checked checked(
+        .d(checked$d),
+        .q(checked$q),
+        .clock(checked$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$over over(
+        .d(over$d),
+        .q(over$q),
+        .clock(over$clock)
     );
     iswitch_accel$datapath$requests$repeater$walking walking(
         .d(walking$d),
@@ -21112,6 +21283,11 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         .q(is_wanted$q),
         .clock(is_wanted$clock)
     );
+    iswitch_accel$datapath$requests$repeater$ends ends(
+        .d(ends$d),
+        .q(ends$q),
+        .clock(ends$clock)
+    );
     iswitch_accel$datapath$requests$repeater$looked looked(
         .d(looked$d),
         .q(looked$q),
@@ -21119,19 +21295,27 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
     );
     // Update code
     always @(*) begin
-        serves_help$clock = clock;
+        request$clock = clock;
         waits$clock = clock;
+        of_help$clock = clock;
+        checked$clock = clock;
+        over$clock = clock;
         walking$clock = clock;
         index$clock = clock;
         at$clock = clock;
         is_wanted$clock = clock;
+        ends$clock = clock;
         looked$clock = clock;
-        serves_help$d = serves_help$q;
+        request$d = request$q;
         waits$d = waits$q;
+        of_help$d = of_help$q;
+        checked$d = checked$q;
+        over$d = over$q;
         walking$d = walking$q;
         index$d = index$q;
         at$d = at$q;
         is_wanted$d = is_wanted$q;
+        ends$d = ends$q;
         looked$d = looked$q;
         lates$clock = clock;
         helps$clock = clock;
@@ -21143,40 +21327,55 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         helps$push = help_push & helps$room;
         overflows = (late_push & ~lates$room) | (help_push & ~helps$room);
         busy = lates$valid | helps$valid | waits$q;
-        asker = lates$data_out[(64'h30)+:(3)];
-        if (serves_help$q) begin
-            asker = helps$data_out[(64'h37)+:(3)];
-        end
-        over = 1'b0;
+        asker = request$q[(64'h30)+:(3)];
+        is_over = 1'b0;
         if ((asker == 0) & exhausted[0]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 1) & exhausted[1]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 2) & exhausted[2]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 3) & exhausted[3]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 4) & exhausted[4]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 5) & exhausted[5]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 6) & exhausted[6]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
         if ((asker == 7) & exhausted[7]) begin
-            over = 1'b1;
+            is_over = 1'b1;
         end
-        valid = waits$q & ~over;
-        discards = waits$q & over;
+        over$d = is_over;
+        valid = checked$q & ~over$q;
+        discards = checked$q & over$q;
         skips = overflows | discards;
         concludes = taken | discards;
-        lates$pop = concludes & ~serves_help$q;
+        checked$d = waits$q & ~concludes;
+        if (concludes) begin
+            waits$d = 1'b0;
+        end
+        loads_help = ~waits$q & ~lates$valid & looked$q & is_wanted$q;
+        lates$pop = ~waits$q & lates$valid;
+        if (lates$pop | loads_help) begin
+            waits$d = 1'b1;
+        end
+        if (~waits$q) begin
+            request$d = lates$data_out;
+            of_help$d = ~lates$valid;
+            if (~lates$valid) begin
+                request$d[(64'h0)+:(24)] = index$q;
+                request$d[(64'h18)+:(24)] = helps$data_out[(64'h18)+:(24)];
+                request$d[(64'h30)+:(3)] = helps$data_out[(64'h37)+:(3)];
+            end
+        end
         wanted = helps$data_out[(64'h3a)+:(128)];
         part = wanted[(32'h0)+:(32)];
         if (at$q[(32'h5)+:(2)] == 32'h1) begin
@@ -21190,9 +21389,10 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
         end
         shifted = part >> ((at$q[(32'h0)+:(5)]) & 32'hffffffff);
         is_wanted$d = shifted[32'h0];
-        steps = (looked$q & ~is_wanted$q) | (concludes & serves_help$q);
+        ends$d = at$q == helps$data_out[(64'h30)+:(7)];
+        steps = looked$q & (~is_wanted$q | loads_help);
         looked$d = walking$q & ~steps;
-        helps$pop = steps & (at$q == helps$data_out[(64'h30)+:(7)]);
+        helps$pop = steps & ends$q;
         if (steps) begin
             index$d = index$q + 32'h1;
             at$d = at$q + 32'h1;
@@ -21206,31 +21406,21 @@ module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,
             index$d = helps$data_out[(64'h0)+:(24)];
             at$d = 32'h0;
         end
-        if (concludes) begin
-            waits$d = 1'b0;
-        end
-        if (~waits$q) begin
-            waits$d = lates$valid | (looked$q & is_wanted$q);
-            serves_help$d = ~lates$valid;
-        end
         if (reset) begin
             waits$d = 1'b0;
+            checked$d = 1'b0;
             walking$d = 1'b0;
             looked$d = 1'b0;
         end
-        key[(64'h0)+:(24)] = lates$data_out[(64'h0)+:(24)];
-        key[(64'h18)+:(24)] = lates$data_out[(64'h18)+:(24)];
-        if (serves_help$q) begin
-            key[(64'h0)+:(24)] = index$q;
-            key[(64'h18)+:(24)] = helps$data_out[(64'h18)+:(24)];
-        end
+        key[(64'h0)+:(24)] = request$q[(64'h0)+:(24)];
+        key[(64'h18)+:(24)] = request$q[(64'h18)+:(24)];
         key[(64'h30)+:(16)] = 32'h0;
         key[(64'h40)+:(16)] = 32'h0;
         key[(64'h50)+:(3)] = asker;
         key[(64'h53)+:(1)] = 1'b1;
         key[(64'h54)+:(1)] = 1'b0;
         key[(64'h55)+:(1)] = 1'b1;
-        key[(64'h56)+:(1)] = 1'b0;
+        key[(64'h56)+:(1)] = of_help$q;
         key[(64'h57)+:(1)] = 1'b1;
     end
 endmodule // iswitch_accel$datapath$requests$repeater
@@ -21247,6 +21437,32 @@ module iswitch_accel$datapath$requests$repeater$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$repeater$at
+module iswitch_accel$datapath$requests$repeater$checked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$checked
+module iswitch_accel$datapath$requests$repeater$ends(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$ends
 module iswitch_accel$datapath$requests$repeater$helps(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
@@ -21742,7 +21958,7 @@ module iswitch_accel$datapath$requests$repeater$looked(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$repeater$looked
-module iswitch_accel$datapath$requests$repeater$serves_help(d,q,clock);
+module iswitch_accel$datapath$requests$repeater$of_help(d,q,clock);
     // Module arguments
     input wire  d;
     output reg  q;
@@ -21754,7 +21970,33 @@ module iswitch_accel$datapath$requests$repeater$serves_help(d,q,clock);
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$datapath$requests$repeater$serves_help
+endmodule // iswitch_accel$datapath$requests$repeater$of_help
+module iswitch_accel$datapath$requests$repeater$over(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$over
+module iswitch_accel$datapath$requests$repeater$request(d,q,clock);
+    // Module arguments
+    input wire  [50:0] d;
+    output reg  [50:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 51'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$request
 module iswitch_accel$datapath$requests$repeater$waits(d,q,clock);
     // Module arguments
     input wire  d;
@@ -23806,9 +24048,36 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [5:0] at$d;
     wire  [5:0] at$q;
     reg  at$clock;
-    reg  [9:0] chosen$d;
-    wire  [9:0] chosen$q;
-    reg  chosen$clock;
+    reg  chosen$0$d;
+    wire  chosen$0$q;
+    reg  chosen$0$clock;
+    reg  chosen$1$d;
+    wire  chosen$1$q;
+    reg  chosen$1$clock;
+    reg  chosen$2$d;
+    wire  chosen$2$q;
+    reg  chosen$2$clock;
+    reg  chosen$3$d;
+    wire  chosen$3$q;
+    reg  chosen$3$clock;
+    reg  chosen$4$d;
+    wire  chosen$4$q;
+    reg  chosen$4$clock;
+    reg  chosen$5$d;
+    wire  chosen$5$q;
+    reg  chosen$5$clock;
+    reg  chosen$6$d;
+    wire  chosen$6$q;
+    reg  chosen$6$clock;
+    reg  chosen$7$d;
+    wire  chosen$7$q;
+    reg  chosen$7$clock;
+    reg  chosen$8$d;
+    wire  chosen$8$q;
+    reg  chosen$8$clock;
+    reg  chosen$9$d;
+    wire  chosen$9$q;
+    reg  chosen$9$clock;
     reg  [31:0] copied$d;
     wire  [31:0] copied$q;
     reg  copied$clock;
@@ -23964,10 +24233,55 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(at$q),
         .clock(at$clock)
     );
-    iswitch_accel$registers$chosen chosen(
-        .d(chosen$d),
-        .q(chosen$q),
-        .clock(chosen$clock)
+    iswitch_accel$registers$chosen$0 chosen$0(
+        .d(chosen$0$d),
+        .q(chosen$0$q),
+        .clock(chosen$0$clock)
+    );
+    iswitch_accel$registers$chosen$1 chosen$1(
+        .d(chosen$1$d),
+        .q(chosen$1$q),
+        .clock(chosen$1$clock)
+    );
+    iswitch_accel$registers$chosen$2 chosen$2(
+        .d(chosen$2$d),
+        .q(chosen$2$q),
+        .clock(chosen$2$clock)
+    );
+    iswitch_accel$registers$chosen$3 chosen$3(
+        .d(chosen$3$d),
+        .q(chosen$3$q),
+        .clock(chosen$3$clock)
+    );
+    iswitch_accel$registers$chosen$4 chosen$4(
+        .d(chosen$4$d),
+        .q(chosen$4$q),
+        .clock(chosen$4$clock)
+    );
+    iswitch_accel$registers$chosen$5 chosen$5(
+        .d(chosen$5$d),
+        .q(chosen$5$q),
+        .clock(chosen$5$clock)
+    );
+    iswitch_accel$registers$chosen$6 chosen$6(
+        .d(chosen$6$d),
+        .q(chosen$6$q),
+        .clock(chosen$6$clock)
+    );
+    iswitch_accel$registers$chosen$7 chosen$7(
+        .d(chosen$7$d),
+        .q(chosen$7$q),
+        .clock(chosen$7$clock)
+    );
+    iswitch_accel$registers$chosen$8 chosen$8(
+        .d(chosen$8$d),
+        .q(chosen$8$q),
+        .clock(chosen$8$clock)
+    );
+    iswitch_accel$registers$chosen$9 chosen$9(
+        .d(chosen$9$d),
+        .q(chosen$9$q),
+        .clock(chosen$9$clock)
     );
     iswitch_accel$registers$copied copied(
         .d(copied$d),
@@ -24044,7 +24358,6 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         sweeping$clock = clock;
         was_refused$clock = clock;
         at$clock = clock;
-        chosen$clock = clock;
         copied$clock = clock;
         frames_in$clock = clock;
         frames_out$clock = clock;
@@ -24056,7 +24369,6 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         sweeping$d = sweeping$q;
         was_refused$d = was_refused$q;
         at$d = at$q;
-        chosen$d = chosen$q;
         copied$d = copied$q;
         frames_in$d = frames_in$q;
         frames_out$d = frames_out$q;
@@ -24236,66 +24548,55 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         end
         copy$read_address = read_word[(32'h0)+:(6)];
         copied$d = copy$read_data;
-        chosen$d = 32'h0;
-        if (read_word == 32'h0) begin
-            chosen$d = 32'h1;
-        end
-        if (read_word == 32'h1) begin
-            chosen$d = 32'h2;
-        end
-        if (read_word == 32'h3) begin
-            chosen$d = 32'h4;
-        end
-        if (read_word == 32'h5) begin
-            chosen$d = 32'h8;
-        end
-        if (read_word == 32'h6) begin
-            chosen$d = 32'h10;
-        end
-        if (read_word == 32'h7) begin
-            chosen$d = 32'h20;
-        end
-        if (read_word == 32'h19) begin
-            chosen$d = 32'h40;
-        end
-        if (read_word == 32'h1b) begin
-            chosen$d = 32'h100;
-        end
-        if (read_word[32'h6]) begin
-            chosen$d = 32'h80;
-        end
-        if (&read_word[(32'h5)+:(2)]) begin
-            chosen$d = 32'h200;
-        end
+        chosen$0$clock = clock;
+        chosen$1$clock = clock;
+        chosen$2$clock = clock;
+        chosen$3$clock = clock;
+        chosen$4$clock = clock;
+        chosen$5$clock = clock;
+        chosen$6$clock = clock;
+        chosen$7$clock = clock;
+        chosen$8$clock = clock;
+        chosen$9$clock = clock;
+        chosen$0$d = read_word == 32'h0;
+        chosen$1$d = read_word == 32'h1;
+        chosen$2$d = read_word == 32'h3;
+        chosen$3$d = read_word == 32'h5;
+        chosen$4$d = read_word == 32'h6;
+        chosen$5$d = read_word == 32'h7;
+        chosen$6$d = read_word == 32'h19;
+        chosen$8$d = read_word == 32'h1b;
+        chosen$7$d = read_word[32'h6] & ~read_word[32'h5];
+        chosen$9$d = &read_word[(32'h5)+:(2)];
         read_data = copied$q;
-        if (chosen$q[32'h0]) begin
+        if (chosen$0$q) begin
             read_data = 32'h575369;
         end
-        if (chosen$q[32'h1]) begin
+        if (chosen$1$q) begin
             read_data = 32'h3;
         end
-        if (chosen$q[32'h2]) begin
+        if (chosen$2$q) begin
             read_data = ~copied$q;
         end
-        if (chosen$q[32'h3]) begin
+        if (chosen$3$q) begin
             read_data = frames_in$q;
         end
-        if (chosen$q[32'h4]) begin
+        if (chosen$4$q) begin
             read_data = frames_out$q;
         end
-        if (chosen$q[32'h5]) begin
+        if (chosen$5$q) begin
             read_data = status;
         end
-        if (chosen$q[32'h6]) begin
+        if (chosen$6$q) begin
             read_data = hazards$q;
         end
-        if (chosen$q[32'h7]) begin
+        if (chosen$7$q) begin
             read_data = counter;
         end
-        if (chosen$q[32'h9]) begin
+        if (chosen$9$q) begin
             read_data = table_value;
         end
-        if (chosen$q[32'h8]) begin
+        if (chosen$8$q) begin
             read_data = skipped$q;
         end
         if (frame_in) begin
@@ -24360,19 +24661,136 @@ module iswitch_accel$registers$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$at
-module iswitch_accel$registers$chosen(d,q,clock);
+module iswitch_accel$registers$chosen$0(d,q,clock);
     // Module arguments
-    input wire  [9:0] d;
-    output reg  [9:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 10'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$registers$chosen
+endmodule // iswitch_accel$registers$chosen$0
+module iswitch_accel$registers$chosen$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$1
+module iswitch_accel$registers$chosen$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$2
+module iswitch_accel$registers$chosen$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$3
+module iswitch_accel$registers$chosen$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$4
+module iswitch_accel$registers$chosen$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$5
+module iswitch_accel$registers$chosen$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$6
+module iswitch_accel$registers$chosen$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$7
+module iswitch_accel$registers$chosen$8(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$8
+module iswitch_accel$registers$chosen$9(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$9
 module iswitch_accel$registers$copied(d,q,clock);
     // Module arguments
     input wire  [31:0] d;

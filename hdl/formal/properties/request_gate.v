@@ -27,6 +27,7 @@ always @(posedge clock) begin
     assume (!advance || valid);
     assume (f_up || reset);
 
+    idle_is_the_complement: assert (!f_up || idle == !valid);
     takes_one_request: assert (advance == (finish_taken || repeat_taken) && !(finish_taken && repeat_taken));
     offers_the_key_of_its_source: assert (!valid || key == (f_offers_repeat ? repeat_key : finish_key));
     offers_only_valid_requests: assert (!f_up || !valid || (f_offers_repeat ? f_repeat_before : f_finish_before));

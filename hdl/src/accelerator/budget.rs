@@ -20,13 +20,13 @@ pub struct Budget {
     pub clear: Signal<In, Bit>,
     /// Budget of each member, in results.
     pub limit: Signal<In, Bits<16>>,
-    /// High in a cycle in which `member` spends one result. Two such cycles of one member must be at least ten cycles
-    /// apart.
+    /// High in a cycle in which `member` spends one result. Two such cycles of one member must be at least eleven
+    /// cycles apart.
     pub spends: Signal<In, Bit>,
     pub member: Signal<In, Bits<3>>,
     /// High in a cycle in which a result of the job is completed, which is sent to all members.
     pub earns: Signal<In, Bit>,
-    /// Bitmap of the members that have spent their budget. It shows a member at most ten cycles after its last request.
+    /// Bitmap of the members that have spent their budget. It is up to date eleven cycles after a request.
     pub exhausted: Signal<Out, Bits<8>>,
     spent: LutRam<Bits<16>, 3>,
     /// Member whose count is read. The count is written in the next cycle.
@@ -35,10 +35,15 @@ pub struct Budget {
     held: DFF<Bits<16>>,
     pending: DFF<Bits<8>>,
     has_spent: DFF<Bit>,
+    has_earned: DFF<Bit>,
     /// Results and ticks that are credited in this turn of all members, and those since the turn began.
     income: DFF<Bits<4>>,
     earned: DFF<Bits<4>>,
     ticks: DFF<Bits<20>>,
+    /// Count of the member that had its turn in the previous cycle, to be compared with the budget, and the one-hot code
+    /// of this member.
+    written: DFF<Bits<16>>,
+    checks: DFF<Bits<8>>,
     is_exhausted: DFF<Bits<8>>,
     /// One-hot codes of `at` and `was_at`.
     own: Signal<Local, Bits<8>>,
@@ -55,10 +60,11 @@ impl Logic for Budget {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, at, was_at, held, pending, has_spent, income, earned, ticks, is_exhausted);
-        dff_setup!(self, clock, was_own);
+        dff_setup!(self, clock, was_own, has_earned, written, checks);
         clock!(self, clock, spent);
         self.ticks.d.next = self.ticks.q.val() + 1;
-        self.gains.next = self.earns.val() | self.ticks.q.val().all();
+        self.has_earned.d.next = self.earns.val();
+        self.gains.next = self.has_earned.q.val() | self.ticks.q.val().all();
         if self.gains.val() & !self.earned.q.val().all() {
             self.earned.d.next = self.earned.q.val() + 1;
         }
@@ -103,10 +109,12 @@ impl Logic for Budget {
         self.spent.write_address.next = self.was_at.q.val();
         self.spent.write_data.next = self.count.val();
         self.spent.write_enable.next = true;
-        self.others.next = !self.was_own.q.val();
+        self.written.d.next = self.count.val();
+        self.checks.d.next = self.was_own.q.val();
+        self.others.next = !self.checks.q.val();
         self.is_exhausted.d.next = self.is_exhausted.q.val() & self.others.val();
-        if self.count.val() >= self.limit.val() {
-            self.is_exhausted.d.next = self.is_exhausted.q.val() | self.was_own.q.val();
+        if self.written.q.val() >= self.limit.val() {
+            self.is_exhausted.d.next = self.is_exhausted.q.val() | self.checks.q.val();
         }
         self.exhausted.next = self.is_exhausted.q.val();
     }

@@ -126,6 +126,7 @@ impl Logic for Datapath {
         self.counter.header_valid.next = self.ingress.header_valid.val();
         self.ingress.header_pop.next = self.counter.header_pop.val();
         self.control.strobe.next = self.counter.control.val(); self.counter.force_key.next = self.requests.key.val();
+        self.counter.force_idle.next = self.requests.idle.val();
         self.counter.force_valid.next = self.requests.valid.val(); self.ingress.asker.next = self.counter.asker.val();
         self.counter.room.next = self.decisions.room.val() & self.results.room.val();
         self.event_code.next = self.counter.event_code.val(); self.event_valid.next = self.counter.event_valid.val();

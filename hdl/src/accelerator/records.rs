@@ -53,7 +53,8 @@ pub struct Key {
     /// finished only if enough members have contributed.
     pub forced: Bit,
     pub only_complete: Bit,
-    /// Set together with `forced` if the sum of a finished segment is requested again, for `member` only.
+    /// Set together with `forced` if the sum of a finished segment is requested again, for `member` only. If
+    /// `only_complete` is also set, the request comes from a Help, otherwise from a late contribution.
     pub repeats: Bit,
 }
 

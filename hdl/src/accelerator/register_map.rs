@@ -225,7 +225,12 @@ mod tests {
     fn registers_do_not_overlap() {
         for pair in REGISTERS.windows(2) {
             let end = pair[0].offset + 4 * pair[0].words;
-            assert!(end <= pair[1].offset && pair[1].offset % 4 == 0, "{} and {}", pair[0].name, pair[1].name);
+            assert!(
+                end <= pair[1].offset && pair[1].offset % 4 == 0,
+                "{} and {}",
+                pair[0].name,
+                pair[1].name
+            );
         }
     }
 
@@ -238,7 +243,11 @@ mod tests {
         let places: Vec<_> = event::NAMES.iter().map(|name| counters.find(name)).collect();
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{counters}");
         assert!(register("ID").content.contains(&format!("0x{ID:08X}")), "{}", register("ID").content);
-        assert!(register("VERSION").content.ends_with(&format!(": {VERSION}")), "{}", register("VERSION").content);
+        assert!(
+            register("VERSION").content.ends_with(&format!(": {VERSION}")),
+            "{}",
+            register("VERSION").content
+        );
     }
 
     #[test]

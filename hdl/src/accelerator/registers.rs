@@ -57,7 +57,7 @@ pub struct Registers {
     at: DFF<Bits<6>>,
     /// Pipeline registers of a read. The first stage reads `copy` and decodes the source of the value; the second stage
     /// selects the source.
-    chosen: DFF<Bits<10>>,
+    chosen: [DFF<Bit>; 10],
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
     frames_out: DFF<Bits<32>>,
@@ -79,7 +79,7 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
-        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
+        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, copied,
             frames_in, frames_out, hazards, skipped, held_budget);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
@@ -114,28 +114,24 @@ impl Logic for Registers {
         }
         self.copy.read_address.next = self.read_word.val().get_bits::<6>(0);
         self.copied.d.next = self.copy.read_data.val();
-        self.chosen.d.next = 0.into();
-        if self.read_word.val() == 0 { self.chosen.d.next = 1.into(); }
-        if self.read_word.val() == 1 { self.chosen.d.next = 2.into(); }
-        if self.read_word.val() == 3 { self.chosen.d.next = 4.into(); }
-        if self.read_word.val() == 5 { self.chosen.d.next = 8.into(); }
-        if self.read_word.val() == 6 { self.chosen.d.next = 16.into(); }
-        if self.read_word.val() == 7 { self.chosen.d.next = 32.into(); }
-        if self.read_word.val() == 25 { self.chosen.d.next = 64.into(); }
-        if self.read_word.val() == 27 { self.chosen.d.next = 256.into(); }
-        if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
-        if self.read_word.val().get_bits::<2>(5).all() { self.chosen.d.next = 512.into(); }
+        for i in 0..10 { self.chosen[i].clock.next = self.clock.val(); }
+        self.chosen[0].d.next = self.read_word.val() == 0; self.chosen[1].d.next = self.read_word.val() == 1;
+        self.chosen[2].d.next = self.read_word.val() == 3; self.chosen[3].d.next = self.read_word.val() == 5;
+        self.chosen[4].d.next = self.read_word.val() == 6; self.chosen[5].d.next = self.read_word.val() == 7;
+        self.chosen[6].d.next = self.read_word.val() == 25; self.chosen[8].d.next = self.read_word.val() == 27;
+        self.chosen[7].d.next = self.read_word.val().get_bit(6) & !self.read_word.val().get_bit(5);
+        self.chosen[9].d.next = self.read_word.val().get_bits::<2>(5).all();
         self.read_data.next = self.copied.q.val();
-        if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen.q.val().get_bit(1) { self.read_data.next = 3.into(); }
-        if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
-        if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
-        if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
-        if self.chosen.q.val().get_bit(5) { self.read_data.next = self.status.val(); }
-        if self.chosen.q.val().get_bit(6) { self.read_data.next = self.hazards.q.val(); }
-        if self.chosen.q.val().get_bit(7) { self.read_data.next = self.counter.val(); }
-        if self.chosen.q.val().get_bit(9) { self.read_data.next = self.table_value.val(); }
-        if self.chosen.q.val().get_bit(8) { self.read_data.next = self.skipped.q.val(); }
+        if self.chosen[0].q.val() { self.read_data.next = 0x0057_5369.into(); }
+        if self.chosen[1].q.val() { self.read_data.next = 3.into(); }
+        if self.chosen[2].q.val() { self.read_data.next = !self.copied.q.val(); }
+        if self.chosen[3].q.val() { self.read_data.next = self.frames_in.q.val(); }
+        if self.chosen[4].q.val() { self.read_data.next = self.frames_out.q.val(); }
+        if self.chosen[5].q.val() { self.read_data.next = self.status.val(); }
+        if self.chosen[6].q.val() { self.read_data.next = self.hazards.q.val(); }
+        if self.chosen[7].q.val() { self.read_data.next = self.counter.val(); }
+        if self.chosen[9].q.val() { self.read_data.next = self.table_value.val(); }
+        if self.chosen[8].q.val() { self.read_data.next = self.skipped.q.val(); }
 
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }

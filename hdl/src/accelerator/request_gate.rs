@@ -25,8 +25,11 @@ pub struct RequestGate {
     /// Request, valid while `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
+    /// Complement of `valid`, from a register of its own because it has a high fan-out.
+    pub idle: Signal<Out, Bit>,
     pub advance: Signal<In, Bit>,
     offers: DFF<Bit>,
+    rests: DFF<Bit>,
     /// Whether the offered request is `repeat_key`.
     repeats: DFF<Bit>,
     /// Remaining cycles in which no request is offered, until `free` reflects the last request that was taken.
@@ -38,12 +41,13 @@ pub struct RequestGate {
 impl Logic for RequestGate {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, offers, repeats, pause);
+        dff_setup!(self, clock, offers, rests, repeats, pause);
         self.key.next = self.finish_key.val();
         if self.repeats.q.val() {
             self.key.next = self.repeat_key.val();
         }
         self.valid.next = self.offers.q.val();
+        self.idle.next = self.rests.q.val();
         self.finish_taken.next = self.advance.val() & !self.repeats.q.val();
         self.repeat_taken.next = self.advance.val() & self.repeats.q.val();
         self.waits.next = self.finish_valid.val() | self.repeat_valid.val();
@@ -70,5 +74,6 @@ impl Logic for RequestGate {
             self.offers.d.next = false;
             self.pause.d.next = 0.into();
         }
+        self.rests.d.next = !self.offers.d.val();
     }
 }

@@ -44,6 +44,8 @@ pub struct Requests {
     /// Request, valid while `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
+    /// Complement of `valid`.
+    pub idle: Signal<Out, Bit>,
     pub advance: Signal<In, Bit>,
     walker: ForceWalker,
     help: HelpReader,
@@ -79,6 +81,6 @@ impl Logic for Requests {
         self.gate.finish_key.next = self.walker.key.val(); self.gate.finish_valid.next = self.walker.walking.val();
         self.gate.repeat_key.next = self.repeater.key.val(); self.gate.repeat_valid.next = self.repeater.valid.val();
         self.gate.advance.next = self.advance.val(); self.key.next = self.gate.key.val();
-        self.valid.next = self.gate.valid.val();
+        self.valid.next = self.gate.valid.val(); self.idle.next = self.gate.idle.val();
     }
 }

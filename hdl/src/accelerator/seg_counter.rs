@@ -49,6 +49,8 @@ pub struct SegCounter {
     /// Request to finish a segment or to send its result again. It is processed before the next frame.
     pub force_key: Signal<In, Key>,
     pub force_valid: Signal<In, Bit>,
+    /// Complement of `force_valid`, from another register.
+    pub force_idle: Signal<In, Bit>,
     pub force_next: Signal<Out, Bit>,
     /// High while the queues of decisions and of results both have room.
     pub room: Signal<In, Bit>,
@@ -134,7 +136,7 @@ impl Logic for SegCounter {
         // Until a request is accepted, the key is replaced in every cycle.
         if !self.keeps_key.q.val() {
             self.reading.d.next = self.decoder.key.val();
-            if self.force_valid.val() { self.reading.d.next = self.force_key.val(); }
+            if !self.force_idle.val() { self.reading.d.next = self.force_key.val(); }
             self.reads_ordinary.d.next = !self.header.val().data & !self.force_valid.val();
         }
         if self.compares.q.val() {

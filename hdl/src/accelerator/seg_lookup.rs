@@ -88,6 +88,7 @@ impl Logic for SegLookup {
         self.verdict.out_of_range.next = self.limits.out_of_range.val();
         self.verdict.wrong_length.next = self.limits.wrong_length.val();
         self.verdict.has_place.next = self.rounds.has_place.val();
+        self.verdict.is_past.next = self.rounds.is_past.val();
         self.verdict.needed.next = self.rounds.needed.val();
         self.verdict.participants.next = self.rounds.participants.val();
         self.verdict.switches.next = self.switches.val();

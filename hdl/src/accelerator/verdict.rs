@@ -17,8 +17,9 @@ pub struct Verdict {
     pub halted: Signal<In, Bit>,
     pub out_of_range: Signal<In, Bit>,
     pub wrong_length: Signal<In, Bit>,
-    /// `has_place`, `needed` and `participants` are outputs of [`super::round_table::RoundTable`].
+    /// `has_place`, `is_past`, `needed` and `participants` are outputs of [`super::round_table::RoundTable`].
     pub has_place: Signal<In, Bit>,
+    pub is_past: Signal<In, Bit>,
     pub needed: Signal<In, Bits<8>>,
     pub participants: Signal<In, Bits<8>>,
     pub switches: Signal<In, Bits<8>>,
@@ -71,6 +72,7 @@ pub struct Weighed {
     pub over: Bit,
     pub late: Bit,
     pub open: Bit,
+    pub refused: Bit,
 }
 
 impl Logic for Verdict {
@@ -118,6 +120,8 @@ impl Logic for Verdict {
             & self.entry.val().has_previous & self.relation.val().precedes);
         self.weighed.d.next.over = (!self.empty.val() & self.relation.val().earlier) | (self.empty.val()
             & self.relation.val().before_base);
+        // The switch refuses a Help for a past round, even if some results of the round are still kept.
+        self.weighed.d.next.refused = self.is_past.val() & self.key.val().only_complete;
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
@@ -153,7 +157,7 @@ impl Logic for Verdict {
         }
         if self.key.val().repeats {
             self.code.d.next = 17.into(); self.fails.d.next = true;
-            if self.weighed.q.val().late & !self.halted.val() {
+            if self.weighed.q.val().late & !self.weighed.q.val().refused & !self.halted.val() {
                 self.code.d.next = 16.into(); self.fails.d.next = false;
             }
         }

@@ -138,8 +138,8 @@ where
 
 /// Runs the board until it has served all requests for results, and appends the frames that leave it.
 ///
-/// Nothing leaves the board while it finds out that a requested result is not kept. If many such requests wait, the board
-/// counts as drained before it has served them.
+/// Nothing leaves the board while it finds out that a requested result is not kept. If many such requests wait, the
+/// board counts as drained before it has served them.
 fn serve_requests<D: Device>(device: &mut D, frames: &mut Vec<Frame>) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
@@ -159,8 +159,8 @@ fn is_repeat(frame: &Frame) -> bool {
     frame.destination & HOST_PORT == 0 && frame.destination != 0
 }
 
-/// Compares the results that are sent to one member again. Unless the order of requests and contributions is fixed, each
-/// must be a result of the job, and go to a member.
+/// Compares the results that are sent to one member again. Unless the order of requests and contributions is fixed,
+/// each must be a result of the job, and go to a member.
 fn compare_repeats(got: &[&Frame], oracle: &Oracle, stream: &Stream) -> Result<()> {
     let is_of_a_member = |frame: &Frame| stream.setup().members.iter().any(|it| it.port == frame.destination);
     for (at, frame) in got.iter().enumerate() {
@@ -170,7 +170,11 @@ fn compare_repeats(got: &[&Frame], oracle: &Oracle, stream: &Stream) -> Result<(
         } else {
             is_of_a_member(frame) && oracle.results.contains(&frame.bytes)
         };
-        ensure!(is_right, "repeated result {at} to the ports {:#x} differs from that of the core", frame.destination);
+        ensure!(
+            is_right,
+            "repeated result {at} to the ports {:#x} differs from that of the core",
+            frame.destination
+        );
     }
     let (repeats, expected) = (got.len(), oracle.repeats.len());
     ensure!(

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use hdl::host::{JobSetup, result_frame};
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::ROUND_BITS;
-use iswitch_protocol::wire::control::answer_challenge;
-use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
+use iswitch_protocol::wire::control::{Status, answer_challenge};
+use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr};
 use iswitch_switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
 
 /// Result that is sent to one member again.
@@ -96,6 +96,13 @@ impl Oracle {
     /// Removes and returns the last control packet of the core.
     pub(super) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.challenge.take()
+    }
+
+    /// Removes the last control packet of the core, and returns its status if it is an Ack.
+    pub(super) fn take_status(&mut self) -> Option<Status> {
+        let packet = self.take_answer()?;
+        let repr = ControlRepr::parse(&ControlPacket::new_checked(&packet[..]).ok()?).ok()?;
+        if let ControlBody::Ack(ack) = repr.body { Some(ack.status) } else { None }
     }
 
     /// Passes a contribution to the core.

@@ -1,9 +1,9 @@
 //! Recovery from loss in lock-step: workers that lose packets drive the accelerator and the switch core alike.
 //!
-//! Each contribution, each Help and each delivery of a result is lost with some probability, or reaches the switch twice.
-//! Workers recover with Help. The core also answers for the host: its Ack names the contributions that are missing. The
-//! accelerator must repeat the same results as the core, its tables must name the same missing contributions, and each
-//! worker must receive the exact sum of every segment of every round.
+//! Each contribution, each Help and each delivery of a result is lost with some probability, or reaches the switch
+//! twice. Workers recover with Help. The core also answers for the host: its Ack names the contributions that are
+//! missing. The accelerator must repeat the same results as the core, its tables must name the same missing
+//! contributions, and each worker must receive the exact sum of every segment of every round.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -29,10 +29,13 @@ use super::{is_repeat, serve_requests};
 const LOSS_PERCENT: u32 = 10;
 /// Rounds of a job.
 const ROUNDS: u32 = 4;
-/// Maximum distance of a segment from the first one whose result a worker lacks. It is smaller than the number of slots.
+/// Maximum distance of a segment from the first one whose result a worker lacks. It is smaller than the number of
+/// slots.
 const WINDOW_SEGMENTS: u32 = 100;
 /// Length of a Help, which is at least that of its Ack, in bytes (C-4).
 const MIN_HELP_LEN_BYTES: usize = 60 + HELP_SEGMENTS as usize / 8 + 12;
+/// Number of late contributions that may wait in the accelerator. Each duplicate can be one.
+const MOST_LATE: usize = 16;
 /// Steps of a job after which a worker that lacks results counts as stuck.
 const MOST_STEPS: u32 = 10_000;
 
@@ -218,7 +221,13 @@ impl Job {
         D::Error: std::error::Error + Send + Sync + 'static,
     {
         let mut commands = Vec::new();
-        for (number, payload) in arriving {
+        let mut duplicates = 0;
+        for (at, (number, payload)) in arriving.iter().enumerate() {
+            duplicates += usize::from(at > 0 && arriving[at - 1] == arriving[at]);
+            if duplicates == MOST_LATE {
+                commands.push(Command::Drain);
+                duplicates = 0;
+            }
             let Member { address, port, .. } = self.setup.members[*number];
             self.add(*number, payload);
             self.oracle.data(address, payload);
@@ -331,7 +340,8 @@ impl Job {
         bytes.resize(bytes.len().max(MIN_HELP_LEN_BYTES), 0);
         self.oracle.control_bytes(address, &bytes);
         let frame = member_frame(address, Class::Control, &bytes);
-        let mut report = device.run(&[Command::Send(Frame { bytes: frame, source: port, destination: 0 })])?;
+        let mut report =
+            device.run(&[Command::Send(Frame { bytes: frame, source: port, destination: 0 })])?;
         serve_requests(device, &mut report.frames)?;
         let forwarded = report.frames.iter().filter(|frame| frame.destination == HOST_PORT).count();
         ensure!(forwarded == 1, "{forwarded} Helps reached the host, expected 1");
@@ -375,8 +385,8 @@ impl Job {
         if current == (round.get(), index) && (is_open || is_done) {
             return Ok(is_open && state >> (8 + number) & 1 == 0);
         }
-        // The segment may begin if the slot's segment is finished and is the one before, and if its round is open or may
-        // be opened.
+        // The segment may begin if the slot's segment is finished and is the one before, and if its round is open or
+        // may be opened.
         let slots = self.build.slots();
         let before = if index >= slots {
             (round.get(), index - slots)

@@ -9,7 +9,7 @@ use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
 use hdl::host::{HOST_PORT, JobSetup, MIN_FRAME_LEN_BYTES, Member, PACE_10G, contribution, member_frame};
 use hdl::simulation::{Command, Frame};
 use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, MAX_BITMAP_LEN_BYTES};
-use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr, Status};
 use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr};
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
@@ -173,8 +173,8 @@ impl Stream {
         if self.is_large { LARGE_JOB_PACKETS } else { JOB_PACKETS }
     }
 
-    /// Returns whether the accelerator repeats exactly the results that the core repeats. Otherwise, a slot may be reused
-    /// while a request waits, and the core keeps the results of a vector with more segments than slots longer.
+    /// Returns whether the accelerator repeats exactly the results that the core repeats. Otherwise, a slot may be
+    /// reused while a request waits, and the core keeps the results of a vector with more segments than slots longer.
     pub(super) fn repeats_exactly(&self) -> bool {
         self.waits
     }
@@ -307,8 +307,8 @@ impl Stream {
         }
     }
 
-    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those with another job, with a
-    /// bitmap that ends too early, or with a range beyond the vector.
+    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those with another job, with
+    /// a bitmap that ends too early, or with a range beyond the vector.
     fn help(&mut self, worker: usize, first: u32, round: Round, oracle: &mut Oracle) -> Sent {
         self.requests += 1;
         let segments = self.setup.layout.segment_count();
@@ -327,10 +327,16 @@ impl Stream {
             // The packet ends before the last byte of its bitmap.
             bytes.truncate(BITMAP_AT + wanted.bitmap.len() - 1);
         }
+        oracle.control_bytes(self.setup.members[worker].address, &bytes);
+        let is_refused = oracle.take_status() == Some(Status::UnknownMember);
+        if variant > 2 && is_refused {
+            // The switch still awaits a contribution to the round before. The accelerator leaves the refusal to
+            // the host, and repeats what it has kept.
+            return self.ordinary();
+        }
         if variant > 2 {
             self.requested += wanted.indices().count() as u64;
         }
-        oracle.control_bytes(self.setup.members[worker].address, &bytes);
         Sent { drains: self.waits, ..Sent::new(self.frame(worker, Class::Control, &bytes), Kind::Control) }
     }
 

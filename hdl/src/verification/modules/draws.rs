@@ -167,7 +167,7 @@ records! {
     Flags { first, last }
     Relation { same, earlier, follows, begins, before_base, precedes }
     Marks { udp, data_tos, control_tos, port, address, fragment, lengths }
-    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open }
+    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open, refused }
     RawHeader {
         ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, to_address0,
         to_address1, from_port, to_port, udp_len, seg, value, runt

@@ -181,7 +181,7 @@ pub const MODULES: &[Module] = modules! {
     "scoreboard" = Scoreboard::default(), [clock] { reset, valid, address, flags, credit }
     "seg_counter" = SegCounter::default(), [clock] {
         reset, is_large, clear, job, threshold, fix_threshold, halted, members, switches, header, header_valid,
-        force_key, force_valid, room, select_slot, slot, table_word
+        force_key, force_valid, force_idle, room, select_slot, slot, table_word
     }
     "bypass" = Bypass::default(), [] { copied, trusted, member }
     "seg_decoder" = SegDecoder::default(), [] { header }
@@ -202,13 +202,13 @@ pub const MODULES: &[Module] = modules! {
         is_large, job, slot, index, round, write, write_slot, write_entry, peeks
     }
     "verdict" = Verdict::default(), [clock] {
-        key, entry, relation, halted, out_of_range, wrong_length, has_place, needed, participants, switches
+        key, entry, relation, halted, out_of_range, wrong_length, has_place, is_past, needed, participants, switches
     }
     "count_ones" = CountOnes::default(), [] { bits }
     "zero_mux" = ZeroMux::default(), [] { lanes, zero }
     "datapath" = Datapath::default(), [clock] {
-        reset, is_large, filter, job, template, pace, budget, select_slot, table_word, clear, set_threshold, set_halted, set_member, start_finish,
-        finish_round, finish_first, word, data, flit_in, valid_in, ready_out
+        reset, is_large, filter, job, template, pace, budget, select_slot, table_word, clear, set_threshold, set_halted,
+        set_member, start_finish, finish_round, finish_first, word, data, flit_in, valid_in, ready_out
     }
     "iswitch_accel" = IswitchAccel::new(Build::Slots128), [axis_aclk] {
         axis_resetn, s_axis_tdata, s_axis_tkeep, s_axis_tuser, s_axis_tvalid, s_axis_tlast, m_axis_tready,
