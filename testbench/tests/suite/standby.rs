@@ -3,7 +3,7 @@
 
 use std::net::SocketAddrV4;
 
-use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, total};
+use iswitch_harness::cluster::{Daemon, Group, SOON, costs, total};
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions};
 use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_protocol::limits::DEFAULT_PORT;

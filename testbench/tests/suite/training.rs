@@ -99,7 +99,7 @@ fn training_moves_to_a_standby_switch() {
     let _together = together();
     for arguments in [SYNCHRONOUS, ASYNCHRONOUS] {
         let star = Star::new(StarOptions::default());
-        let first = Daemon::in_star(&star, PortKind::Udp, &[]);
+        let mut first = Daemon::in_star(&star, PortKind::Udp, &[]);
         let address = SocketAddrV4::new(SWITCH_ADDRESS, first.address().port() + 16);
         let standby = Daemon::on_udp(&star.switch, address, &[]);
         let switches = format!("{},{address}", first.address());
