@@ -44,7 +44,6 @@ mod sandbox;
 mod scaling;
 mod slow_readers;
 mod stall;
-mod standby;
 mod studies;
 mod study;
 mod threads;

@@ -18,7 +18,6 @@ mod ordered;
 mod parts;
 mod progress;
 mod resume;
-mod roaming;
 mod specification;
 mod strangers;
 mod synchronous;

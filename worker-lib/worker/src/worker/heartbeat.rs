@@ -1,8 +1,8 @@
 //! Heartbeats that a worker sends while it computes.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,8 +23,7 @@ pub(super) struct Heartbeat {
 /// Heartbeats for the membership at one switch.
 struct Beat {
     requests: Requests,
-    /// The socket of the membership. When the worker moves to another switch, it closes this socket.
-    socket: Weak<UdpSocket>,
+    socket: Arc<UdpSocket>,
     tos: u8,
     interval: Duration,
 }
@@ -43,7 +42,7 @@ impl Heartbeat {
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {
             requests: link.requests(job),
-            socket: Arc::downgrade(&link.socket),
+            socket: Arc::clone(&link.socket),
             tos: link.control_tos(),
             interval: heartbeat_interval(lease),
         };
@@ -56,13 +55,10 @@ impl Heartbeat {
 }
 
 impl Beat {
-    /// Sends a heartbeat. Returns false if the socket has been closed.
-    fn send(&self, packet: &mut Vec<u8>) -> bool {
-        let Some(socket) = self.socket.upgrade() else { return false };
+    fn send(&self, packet: &mut Vec<u8>) {
         let (_, len) = self.requests.emit(0, ControlBody::HEARTBEAT, packet);
         // If the switch is unreachable, the next call to all_reduce reports it.
-        let _ = socket.send(self.tos, None, None, packet, len);
-        true
+        let _ = self.socket.send(self.tos, None, None, packet, len);
     }
 }
 
@@ -77,7 +73,7 @@ fn run(added: &Receiver<Beat>) {
                 interval = interval.min(beat.interval);
                 beats.push(beat);
             }
-            Err(RecvTimeoutError::Timeout) => beats.retain(|beat| beat.send(&mut packet)),
+            Err(RecvTimeoutError::Timeout) => beats.iter().for_each(|beat| beat.send(&mut packet)),
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }

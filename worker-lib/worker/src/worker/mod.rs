@@ -11,7 +11,6 @@ mod attempt;
 pub mod auth;
 mod bitmap;
 mod enrolment;
-pub mod failover;
 mod group;
 mod heartbeat;
 mod join;

@@ -109,33 +109,20 @@ impl Parts {
         self.all.iter_mut().filter_map(|part| part.session.take_missed()).count() > 0
     }
 
-    /// Runs the round for all parts that have not finished it. Blocks as long as `keep_waiting` returns true. If the
-    /// worker has to move to another switch first, returns `None`.
+    /// Runs the round for all parts that have not finished it. Blocks as long as `keep_waiting` returns true.
     pub(super) fn run_round(
         &mut self,
-        task: Task<'_>,
+        options: &JoinOptions,
+        contribution: &[f32],
         keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Finished>, AggregateError> {
+    ) -> Result<Finished, AggregateError> {
+        let begin = self.first().link.now();
+        self.all.iter_mut().for_each(|part| part.begin_round(begin));
+        let task = Task { options, contribution, begin };
         match self.drive(task, keep_waiting) {
-            Ok(()) => Ok(Some(self.take_finished())),
-            Err(Stop::Moves) => {
-                self.all.iter_mut().for_each(|part| part.session.abandon_round());
-                Ok(None)
-            }
+            Ok(()) => Ok(self.take_finished()),
             Err(stop) => Err(self.stop(stop)),
         }
-    }
-
-    /// Begins the round in all parts that have not finished it.
-    pub(super) fn begin_round(&mut self) {
-        let now = self.first().link.now();
-        self.all.iter_mut().for_each(|part| part.begin_round(now));
-    }
-
-    /// Begins the round again after a move to another switch.
-    pub(super) fn begin_round_again(&mut self) {
-        let now = self.first().link.now();
-        self.all.iter_mut().for_each(|part| part.begin_round_again(now));
     }
 
     /// Drives all parts through the round, each lane in a separate thread; the first lane runs in the calling thread.
@@ -176,8 +163,7 @@ impl Parts {
                 let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
                 AggregateError::Stalled { round: self.round().get(), waited, missing, parent_lost }
             }
-            // A move is not an error.
-            Stop::Moves | Stop::Interrupted => AggregateError::Interrupted,
+            Stop::Interrupted => AggregateError::Interrupted,
             Stop::Io(error) => error.into(),
         }
     }

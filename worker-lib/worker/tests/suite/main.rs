@@ -4,7 +4,6 @@ mod any_length;
 mod authentication;
 mod c_interface;
 mod elements;
-mod failover;
 mod group_delivery;
 mod groups;
 mod late_join;
