@@ -10,9 +10,8 @@
 //!    plus the discounted value of the final observation (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final
 //!    observation is added to the last reward.
-//! 4. The optimiser is RMSProp in PyTorch's form, with an epsilon of 1e-5 (CartPole: 1e-3) that is added outside the
-//!    square root. The learning rate falls linearly to 0 over the run. Gradients are clipped by their global norm after
-//!    aggregation.
+//! 4. The optimiser is RMSProp in PyTorch's form, with an epsilon of 1e-5 that is added outside the square root. The
+//!    learning rate falls linearly to 0 over the run. Gradients are clipped by their global norm after aggregation.
 //! 5. Advantages are not normalised.
 
 use rand_chacha::ChaCha8Rng;
@@ -114,11 +113,8 @@ impl Algorithm for A2cConfig {
 
     fn preset(env: &str) -> Self {
         match env {
-            // While the pole is balanced, the gradients and RMSProp's estimate of their size shrink towards zero. With
-            // a small epsilon, the next large gradient then takes a step that destroys the policy, and the falling
-            // learning rate leaves no time to recover (docs/results/training.md).
             "CartPole-v1" | "CartPoleNoVel-v1" => {
-                Self { total_steps: 500_000, gae_lambda: 0.95, rmsprop_epsilon: 1e-3, ..Self::vectors() }
+                Self { total_steps: 500_000, gae_lambda: 0.95, ..Self::vectors() }
             }
             "Pendulum-v1"
             | "PendulumNoVel-v1"
