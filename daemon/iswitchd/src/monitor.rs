@@ -287,23 +287,11 @@ impl Warden {
 
     /// Opens the sockets of a raw port of the configuration, and passes them to the daemon.
     fn open_port(&mut self, name: &str, threads: u8) -> anyhow::Result<()> {
-        let config = self.config.as_ref();
-        let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
-        let Some(config) = config.filter(|config| config.interfaces.iter().any(is_raw)) else {
-            let reason = format!("the configuration has no raw port {name:?}");
-            return Ok(PacketSockets::refuse(reason, io::stdout().as_fd())?);
-        };
         let number = self.resources.iter().position(|resource| matches!(resource, Resource::Removed));
         let number = number.unwrap_or(self.resources.len());
-        let options = PacketOptions { threads: threads.into(), ..config.packet_options() };
-        let opened = PacketSockets::open(name, config.classifier, &options);
-        let sockets = match opened {
-            Ok(sockets) if number < usize::from(CLOSE_PORT) => sockets,
-            Ok(_) => {
-                let reason = format!("the switch has had {number} ports, expected fewer");
-                return Ok(PacketSockets::refuse(reason, io::stdout().as_fd())?);
-            }
-            Err(error) => return Ok(PacketSockets::refuse(error.to_string(), io::stdout().as_fd())?),
+        let sockets = match self.sockets(name, threads, number) {
+            Ok(sockets) => sockets,
+            Err(reason) => return Ok(PacketSockets::refuse(reason, io::stdout().as_fd())?),
         };
         let rule = sockets.rule_script().cloned();
         sockets.pass(rule.is_some().then_some(number as u8), io::stdout().as_fd())?;
@@ -314,6 +302,18 @@ impl Warden {
             self.resources[number] = Resource::Rule(rule);
         }
         Ok(())
+    }
+
+    /// Opens the sockets of a raw port, whose rule gets the number `number`, or returns the reason why it cannot.
+    fn sockets(&self, name: &str, threads: u8, number: usize) -> Result<PacketSockets, String> {
+        let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
+        let config = self.config.as_ref().filter(|config| config.interfaces.iter().any(is_raw));
+        let config = config.ok_or_else(|| format!("the configuration has no raw port {name:?}"))?;
+        if number >= usize::from(CLOSE_PORT) {
+            return Err(format!("the switch has had {number} ports, expected fewer"));
+        }
+        let options = PacketOptions { threads: threads.into(), ..config.packet_options() };
+        PacketSockets::open(name, config.classifier, &options).map_err(|error| error.to_string())
     }
 
     fn close_port(&mut self, name: &str) -> anyhow::Result<()> {

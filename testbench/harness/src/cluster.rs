@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -179,6 +179,16 @@ impl Daemon {
     /// Returns the path of the daemon's control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.directory.path().join("control")
+    }
+
+    /// Runs `iswitchctl` with the given arguments, separated by spaces.
+    ///
+    /// # Panics
+    /// Panics if iswitchctl cannot be started.
+    pub fn ctl(&self, arguments: &str) -> Output {
+        let mut command = command(binaries::iswitchctl());
+        command.args(arguments.split(' ')).arg("--socket").arg(self.control_socket());
+        command.output().expect("iswitchctl must start")
     }
 
     /// Returns the output of `iswitchctl counters`.

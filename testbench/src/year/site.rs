@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen};
 use iswitch_harness::faults::{self, Faults};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::process::{Signal, command};
+use iswitch_harness::process::Signal;
 use iswitch_harness::scratch;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -143,8 +142,7 @@ impl Site {
     }
 
     fn place(&self) -> Place<'_> {
-        let workers = &self.star.workers[..self.star.workers.len() - 1];
-        Place { workers, switch: self.daemon().address(), directory: self.directory.path() }
+        place(&self.star, self.daemon(), &self.directory)
     }
 
     fn daemon(&self) -> &Daemon {
@@ -201,9 +199,7 @@ impl Site {
     }
 
     fn ctl(&self, arguments: &str) -> Result<String, String> {
-        let mut command = command(binaries::iswitchctl());
-        command.args(arguments.split(' ')).arg("--socket").arg(self.daemon().control_socket());
-        let output = command.output().map_err(|error| format!("iswitchctl: {error}"))?;
+        let output = self.daemon().ctl(arguments);
         let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
@@ -361,10 +357,8 @@ impl Site {
 
     fn restart_job(&mut self, target: usize) {
         let key = self.key_file(target).exists().then(|| self.copy_of_key(target));
-        let switch = self.daemon().address();
-        let workers = &self.star.workers[..self.star.workers.len() - 1];
-        let place = Place { workers, switch, directory: self.directory.path() };
-        self.jobs[target].restart(place, key.as_deref());
+        let Self { jobs, daemon: Some(daemon), star, directory, .. } = self else { return };
+        jobs[target].restart(place(star, daemon, directory), key.as_deref());
     }
 
     fn remove(&mut self, target: usize) -> Result<(), String> {
@@ -492,6 +486,12 @@ impl Site {
         }
         Ok(())
     }
+}
+
+/// Returns the place of jobs: all workers but the last, which is behind the port that comes and goes.
+fn place<'a>(star: &'a Star, daemon: &Daemon, directory: &'a TempDir) -> Place<'a> {
+    let (_, workers) = star.workers.split_last().expect("a star has workers");
+    Place { workers, switch: daemon.address(), directory: directory.path() }
 }
 
 fn now() -> Duration {

@@ -3,35 +3,26 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, wait_for};
 use iswitch_harness::netns::{Star, StarOptions};
-use iswitch_harness::process::{Signal, command};
+use iswitch_harness::process::Signal;
 use iswitch_harness::requirements::{networks_and, programs, together};
 use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, Limit, NameRepr, Status};
 use iswitch_socket::{Options, UdpSocket};
 use serde_json::{Value, json};
 
-/// Runs `iswitchctl` for a daemon.
-fn ctl(daemon: &Daemon, arguments: &str) -> Output {
-    let mut command = command(binaries::iswitchctl());
-    command.args(arguments.split(' ')).arg("--socket").arg(daemon.control_socket());
-    command.output().expect("iswitchctl must start")
-}
-
 /// Runs `iswitchctl`, which must succeed, and returns its output.
 fn obeyed(daemon: &Daemon, arguments: &str) -> String {
-    let output = ctl(daemon, arguments);
+    let output = daemon.ctl(arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Runs `iswitchctl`, which must fail, and returns its error output.
 fn refused(daemon: &Daemon, arguments: &str) -> String {
-    let output = ctl(daemon, arguments);
+    let output = daemon.ctl(arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments}: {}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8(output.stderr).unwrap()
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Config, GroupDelivery, NonFinite, Settings};
+use super::{Config, GroupDelivery, NonFinite, PortSpec, Settings};
 
 /// Settings that can change while the daemon runs.
 const LIVE: [&str; 9] = [
@@ -57,10 +57,7 @@ impl Config {
             })
             .collect();
         // The monitor passes only packet sockets to a running daemon.
-        let xdp = |config: &Self| -> Vec<_> {
-            config.interfaces.iter().filter(|port| port.xdp.is_some()).cloned().collect()
-        };
-        let is_same_xdp = xdp(self) == xdp(new);
+        let is_same_xdp = self.xdp_ports().eq(new.xdp_ports());
         let is_live = |change: &&Change| {
             LIVE.contains(&change.setting.as_str()) && (change.setting != "port" || is_same_xdp)
         };
@@ -75,6 +72,10 @@ impl Config {
             changes.push(Change { setting: "key_files".to_owned(), from: files.clone(), to: files });
         }
         Ok(changes)
+    }
+
+    fn xdp_ports(&self) -> impl Iterator<Item = &PortSpec> {
+        self.interfaces.iter().filter(|port| port.xdp.is_some())
     }
 
     /// Returns this configuration with the number of threads of `old` if the operator has chosen neither, because the

@@ -6,8 +6,8 @@ use crate::algorithms::TrainError;
 use crate::algorithms::actor_critic::ActorCritic;
 use crate::algorithms::config::hyper_parameters;
 use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
+use crate::algorithms::trainer::Algorithm as _;
 use crate::env::EnvSpec;
-use crate::nn::Cell;
 
 /// Minimum length of the sequences of a recurrent policy. In a sequence of one step, no gradient flows through the
 /// state, so the policy would not learn what to remember.
@@ -111,13 +111,7 @@ impl PpoConfig {
     /// Creates the networks for an environment. Their `parameter_count` is the length of the vectors that the job
     /// aggregates.
     pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
-        ActorCritic::with_memory(env, &self.hidden, self.recurrent())
-    }
-
-    /// Returns the kind and the width of the recurrent layer before each network; `None` if there is none.
-    pub(super) fn recurrent(&self) -> Option<(Cell, usize)> {
-        let lstm = self.lstm.map(|width| (Cell::Lstm, width));
-        lstm.or_else(|| self.gru.map(|width| (Cell::Gru, width)))
+        ActorCritic::with_memory(env, &self.hidden, self.memory())
     }
 
     /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
@@ -142,7 +136,7 @@ impl PpoConfig {
         let least = self.environments_min.unwrap_or(ENVIRONMENTS_MIN);
         let environments = environments_of(self.environments, least, workers);
         let share = Share::new(rank, workers, Some(environments), self.rollout_steps, self.minibatch_size)?;
-        if let Some((cell, _)) = self.recurrent()
+        if let Some((cell, _)) = self.memory()
             && share.minibatch_per_env < SEQUENCE_MIN
         {
             return Err(TrainError::Config(format!(
@@ -160,7 +154,6 @@ impl PpoConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::trainer::Algorithm as _;
 
     #[test]
     fn the_number_of_environments_is_a_multiple_of_the_workers_above_the_minimum() {

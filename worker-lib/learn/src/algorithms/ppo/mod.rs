@@ -172,7 +172,7 @@ impl Algorithm for PpoConfig {
                 "lstm is {lstm} and gru is {gru}, expected one of them to be null: a policy has one kind of memory"
             )));
         }
-        if let Some((cell, width)) = self.recurrent() {
+        if let Some((cell, width)) = self.memory() {
             checks.one_to(cell.name(), width as u64, MEMORY_MAX);
         }
         checks.result()
@@ -181,7 +181,8 @@ impl Algorithm for PpoConfig {
     common_accessors!();
 
     fn memory(&self) -> Option<(Cell, usize)> {
-        self.recurrent()
+        let lstm = self.lstm.map(|width| (Cell::Lstm, width));
+        lstm.or_else(|| self.gru.map(|width| (Cell::Gru, width)))
     }
 
     fn vector_shape(&self, env: &EnvSpec, mode: Mode) -> Result<VectorShape, TrainError> {

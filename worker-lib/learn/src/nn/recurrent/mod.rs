@@ -4,6 +4,7 @@ mod gru;
 mod lstm;
 
 use std::fmt;
+use std::ops::Range;
 
 use rand::Rng;
 
@@ -245,11 +246,11 @@ impl Recurrent {
         let input = MatrixRef::row_major(&work.input[..rows * self.inputs], rows, self.inputs);
         let by_weight_ih = MatrixMut::row_major(by_weight_ih, weighted, self.inputs);
         matmul(by_weight_ih, false, columns(0..weighted), input, 1);
-        for (to, from, blocks) in self.recurrent_blocks() {
+        for (to, from) in self.recurrent_blocks() {
             let before = MatrixRef::row_major(&work.before[0][..rows * self.width], rows, self.width);
-            let by_weight = &mut by_weight_hh[from * self.width..(from + blocks) * self.width];
-            let by_weight = MatrixMut::row_major(by_weight, blocks, self.width);
-            matmul(by_weight, false, columns(to..to + blocks), before, 1);
+            let by_weight = &mut by_weight_hh[from.start * self.width..from.end * self.width];
+            let by_weight = MatrixMut::row_major(by_weight, from.len(), self.width);
+            matmul(by_weight, false, columns(to), before, 1);
         }
     }
 
@@ -258,10 +259,17 @@ impl Recurrent {
         self.cell.gates() * self.width
     }
 
-    /// Returns the recurrent blocks in columns and rows instead of blocks.
-    fn recurrent_blocks(self) -> impl Iterator<Item = (usize, usize, usize)> {
+    /// Returns the recurrent blocks as ranges of columns of the gates and of rows of the weight.
+    fn recurrent_blocks(self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let range = move |start: usize, count: usize| start * self.width..(start + count) * self.width;
         let blocks = self.cell.recurrent_blocks().iter();
-        blocks.map(move |(to, from, count)| (to * self.width, from * self.width, count * self.width))
+        blocks.map(move |(to, from, count)| (range(*to, *count), range(*from, *count)))
+    }
+
+    /// Returns some rows of the recurrent weight.
+    fn weight_rows(self, weight_hh: &[f32], rows: Range<usize>) -> MatrixRef<'_> {
+        let own = rows.start * self.width..rows.end * self.width;
+        MatrixRef::row_major(&weight_hh[own], rows.len(), self.width)
     }
 
     /// Returns the number of rows and the number of sequences.
@@ -310,12 +318,10 @@ impl Recurrent {
             before[now.clone()].copy_from_slice(&current[..count * width]);
         }
         let gates = &mut work.gates[t * count * wide..(t + 1) * count * wide];
-        for (to, from, blocks) in self.recurrent_blocks() {
+        for (to, from) in self.recurrent_blocks() {
             let before = MatrixRef::row_major(&work.before[0][now.clone()], count, width);
-            let weight =
-                MatrixRef::row_major(&weight_hh[from * width..(from + blocks) * width], blocks, width);
-            let gates = MatrixMut::columns(gates, (count, wide), to..to + blocks);
-            matmul(gates, true, before, weight.transposed(), 1);
+            let gates = MatrixMut::columns(gates, (count, wide), to);
+            matmul(gates, true, before, self.weight_rows(weight_hh, from).transposed(), 1);
         }
         match self.cell {
             Cell::Lstm => {
@@ -348,13 +354,17 @@ impl Recurrent {
             }
         }
         let by_gates = &work.by_gates[t * count * wide..(t + 1) * count * wide];
-        for (i, (to, from, blocks)) in self.recurrent_blocks().enumerate() {
+        for (i, (to, from)) in self.recurrent_blocks().enumerate() {
             let by_before = MatrixMut::row_major(&mut work.current[0][..count * width], count, width);
-            let by_gates = MatrixRef::columns(by_gates, (count, wide), to..to + blocks);
-            let weight =
-                MatrixRef::row_major(&weight_hh[from * width..(from + blocks) * width], blocks, width);
+            let by_gates = MatrixRef::columns(by_gates, (count, wide), to);
             // The output before a step of a GRU is also an addend of the output after it.
-            matmul(by_before, self.cell == Cell::Gru || i > 0, by_gates, weight, 1);
+            matmul(
+                by_before,
+                self.cell == Cell::Gru || i > 0,
+                by_gates,
+                self.weight_rows(weight_hh, from),
+                1,
+            );
         }
         for k in (0..count).filter(|k| sequences.starts[k * sequences.steps + t]) {
             work.current.iter_mut().for_each(|by| by[k * width..(k + 1) * width].fill(0.0));

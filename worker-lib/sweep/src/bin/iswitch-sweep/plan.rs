@@ -1,15 +1,13 @@
 //! Plan of a sweep: its configurations and runs, and their execution.
 
-use std::fs::File;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
-use iswitch_cli::files::make_directory;
+use iswitch_cli::files::{lock, make_directory};
 use iswitch_cli::progress::Steps;
 use iswitch_cli::signals;
 
@@ -18,8 +16,8 @@ use crate::pool::Pool;
 use crate::record::{Run, State};
 use crate::report::Report;
 
-/// Name of the file that a sweep and the processes of its runs keep locked.
-const LOCK_FILE: &str = "lock";
+/// Programs that may have locked the output directory, and what to do.
+const HOLDER: &str = "another sweep or one of its runs; wait until they have ended";
 
 /// Plan of a sweep.
 pub(crate) struct Plan {
@@ -56,7 +54,7 @@ impl Plan {
         let stop = Arc::new(AtomicBool::new(false));
         signals::stop_on_signal(&stop)?;
         make_directory(&self.out)?;
-        let lock = lock(&self.out)?;
+        let lock = lock(&self.out, HOLDER)?;
         let runs = self.runs();
         let states = runs.iter().map(|run| run.state(self.discards)).collect::<anyhow::Result<Vec<_>>>()?;
         let mut progress = Progress::new(&runs, states, is_quiet);
@@ -90,23 +88,6 @@ impl Plan {
             total_steps: *total_steps,
             directory: self.out.join(grid::directory(settings)).join(format!("seed-{seed}")),
             arguments: first.chain(settings_given).chain([format!("--seed={seed}")]).collect(),
-        }
-    }
-}
-
-/// Locks the directory of a sweep until this process and the processes of all runs have exited.
-fn lock(out: &Path) -> anyhow::Result<File> {
-    let path = out.join(LOCK_FILE);
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => bail!(
-            "{} is in use by another sweep or one of its runs; wait until they have ended, or choose another \
-             directory with --out",
-            out.display()
-        ),
-        Err(std::fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("locking {}", path.display()))
         }
     }
 }

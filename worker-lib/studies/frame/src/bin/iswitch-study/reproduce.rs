@@ -1,14 +1,13 @@
 //! The command `iswitch study reproduce`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
-use iswitch_cli::files::make_directory;
+use iswitch_cli::files::{lock, make_directory};
 use iswitch_cli::progress::Steps as Progress;
 use iswitch_cli::signals;
 use iswitch_manual::{output, print_line};
@@ -19,8 +18,8 @@ use crate::recipe::{Data, Mode, Recipe, Step, Study};
 use crate::report::{self, Report, StepState};
 use crate::run::{Incomplete, Steps, Task};
 
-/// Name of the file that a reproduction keeps locked.
-const LOCK_FILE: &str = "lock";
+/// Programs that may have locked the output directory, and what to do.
+const HOLDER: &str = "another reproduction; wait until it has ended";
 
 /// Runs the missing steps of a reproduction, and writes and prints its report.
 pub(crate) fn run(study: Study, data: Data, args: &CommonArgs) -> anyhow::Result<ExitCode> {
@@ -38,7 +37,7 @@ pub(crate) fn run(study: Study, data: Data, args: &CommonArgs) -> anyhow::Result
         return Ok(ExitCode::SUCCESS);
     }
     make_directory(&out)?;
-    let _lock = lock(&out)?;
+    let _lock = lock(&out, HOLDER)?;
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop_on_signal(&stop)?;
     let run = Steps { recipe: &recipe, page: &page, mode: &mode, out: absolute(&out)?, programs: None };
@@ -188,22 +187,6 @@ pub(crate) fn selected<'a>(
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     path.canonicalize().with_context(|| path.display().to_string())
-}
-
-/// Locks the output directory until this process exits.
-fn lock(out: &Path) -> anyhow::Result<File> {
-    let path = out.join(LOCK_FILE);
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => bail!(
-            "{} is in use by another reproduction; wait until it has ended, or choose another directory with --out",
-            out.display()
-        ),
-        Err(std::fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("locking {}", path.display()))
-        }
-    }
 }
 
 #[cfg(test)]
