@@ -62,12 +62,16 @@ pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
 
 /// Removes a member. The job continues without the member, or ends if the member was the last one.
 pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
+    let ends = state.jobs.get(at.job).is_some_and(|job| job.ends_without(at.member, why));
     let Some(member) = state.jobs.remove_member(at) else { return };
     let Some(job) = state.jobs.get(at.job) else { return };
     let (id, members, is_formed) = (job.id(), job.members().count(), job.is_formed());
     let has_lost_suppliers = job.has_lost_suppliers();
     let address = member.endpoint.peer;
     state.report(Event::Left { job: id, member: at.member.to_wire(), address, why });
+    if ends {
+        return interrupt_job(state, at.job);
+    }
     // A restarted process keeps the job of its predecessor.
     if members == 0 && why != Departure::Restarted {
         return end_job(state, at.job, why);
@@ -86,6 +90,14 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
         parent::declare_weight(state, at.job);
     }
     close_finished(state, at.job);
+}
+
+/// Ends the incarnation of a job that roams, because its members change (M-14). The members rejoin, and the job
+/// continues when all of its workers have.
+pub(crate) fn interrupt_job(state: &mut State, at: JobIndex) {
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    state.report(Event::JobInterrupted { job });
+    dismiss_members(state, at);
 }
 
 /// Dismisses the members after the parent has forgotten this switch, so that all members rejoin.

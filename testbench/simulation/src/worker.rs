@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use iswitch::worker::Path;
 use iswitch::worker::auth::Authenticator;
+use iswitch::worker::failover::{Itinerary, Visit};
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, NameRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
+use super::addresses::switch_address;
+use super::checker::mix;
 use super::job_key;
 use super::swarm::Protection;
 
@@ -38,6 +41,8 @@ pub(super) struct Options {
     pub(super) groups: bool,
     /// Names that the worker states.
     pub(super) name: NameRepr,
+    /// Address of the standby switch, if there is one, and the time for which a switch may be silent.
+    pub(super) standby: Option<(SocketAddrV4, Duration)>,
 }
 
 /// Outcome reported to the training loop.
@@ -89,16 +94,35 @@ pub(super) struct Worker {
     /// Whether the outcome of the first Join was reported to the training loop.
     has_reported: bool,
     pending: Option<Pending>,
+    /// Whether a round is in progress.
+    is_in_round: bool,
+    roaming: Option<Roaming>,
+}
+
+/// State of a worker that can move to another switch. It corresponds to that of the driver of the real worker.
+#[derive(Debug)]
+struct Roaming {
+    itinerary: Itinerary,
+    visit: Visit,
+    last_heard: Instant,
+    /// Number of readmissions before the visit.
+    rejoins_before_visit: u64,
+    /// Number that determines the instances of the process.
+    instance: u32,
+    /// Leave for the previous switch.
+    farewell: Option<(Class, Vec<u8>)>,
 }
 
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
-        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups, name } = options;
+        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups, name, standby } =
+            options;
         let (has_key, tagged) = (protection != Protection::Nothing, protection == Protection::All);
         let join = JoinRepr {
             instance,
             tagged,
             groups,
+            roams: standby.is_some(),
             elements: layout.elements(),
             padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
@@ -113,7 +137,52 @@ impl Worker {
             outcome: None,
             has_reported: false,
             pending: None,
+            is_in_round: false,
+            roaming: standby.map(|(standby, silence)| Roaming {
+                itinerary: Itinerary::new(switch_address(0), &[standby], silence),
+                visit: Visit::begin(now),
+                last_heard: now,
+                rejoins_before_visit: 0,
+                instance,
+                farewell: None,
+            }),
         }
+    }
+
+    /// Returns the switch that the worker uses, if it can move to another one.
+    pub(super) fn switch(&self) -> Option<SocketAddrV4> {
+        self.roaming.as_ref().map(|roaming| roaming.itinerary.switch())
+    }
+
+    /// Returns the Leave for the previous switch, if the worker has left it.
+    pub(super) fn take_farewell(&mut self) -> Option<(Class, Vec<u8>)> {
+        self.roaming.as_mut()?.farewell.take()
+    }
+
+    /// Moves to the next switch if the current one is silent or the job does not become complete there.
+    fn move_if_in_vain(&mut self, now: Instant) {
+        let (progress, rejoins, is_leaving) =
+            (self.session.join_progress(), self.session.rejoins(), self.is_leaving());
+        let Self { session, roaming: Some(roaming), is_in_round, .. } = self else { return };
+        let Some(patience) = roaming.itinerary.patience().filter(|_| !is_leaving) else { return };
+        if progress == JoinProgress::Joined && !*is_in_round {
+            // The driver does not listen between rounds.
+            roaming.last_heard = now;
+            return;
+        }
+        if !roaming.visit.is_over(now, progress, roaming.last_heard, patience) {
+            return;
+        }
+        if matches!(progress, JoinProgress::Waiting(_)) && roaming.rejoins_before_visit == rejoins {
+            let mut bytes = Vec::new();
+            let (class, _) = session.emit(0, ControlBody::Leave, &mut bytes);
+            roaming.farewell = Some((class, bytes));
+        }
+        roaming.rejoins_before_visit = rejoins;
+        roaming.itinerary.advance();
+        roaming.instance = mix(u64::from(roaming.instance) << 1) as u32;
+        session.move_to(now, roaming.instance);
+        roaming.visit = Visit::begin(now);
     }
 
     pub(super) fn is_member(&self) -> bool {
@@ -148,6 +217,10 @@ impl Worker {
 
     pub(super) fn begin_round(&mut self, now: Instant) {
         self.has_reported = true;
+        self.is_in_round = true;
+        if let Some(roaming) = &mut self.roaming {
+            roaming.last_heard = now;
+        }
         self.session.begin_round(now);
     }
 
@@ -171,6 +244,10 @@ impl Worker {
             return Some(outcome);
         }
         if let Some(outcome) = self.session.take_outcome() {
+            self.is_in_round = false;
+            if let (Ok(_), Some(roaming)) = (&outcome, &mut self.roaming) {
+                roaming.itinerary.arrived();
+            }
             return Some(outcome.map_or_else(Outcome::Failed, Outcome::Finished));
         }
         let reported = match self.session.join_progress() {
@@ -194,6 +271,7 @@ impl Worker {
                 self.end_request();
             }
         }
+        self.move_if_in_vain(now);
     }
 
     /// Returns the group that the worker is subscribed to, if any.
@@ -209,6 +287,9 @@ impl Worker {
         payload: &[u8],
         stride: usize,
     ) {
+        if let Some(roaming) = &mut self.roaming {
+            roaming.last_heard = now;
+        }
         self.session.handle_scattered(now, path, class, payload, stride);
         if let Some(group) = self.session.group() {
             self.session.subscribed(group);

@@ -86,6 +86,10 @@ fn try_join(
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join)?;
+    if join.roams && join.kind == Kind::Worker && state.config.uplinks.is_some() {
+        // Only a topmost switch can ensure that no other switch sums the vectors of the job (M-14).
+        return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
+    }
     if state.bans.applies(state.now, id, from.peer) {
         return Err(Status::Halted.into());
     }
@@ -189,6 +193,11 @@ fn admit(
     if let Some(mismatch) = job.mismatch(join) {
         return Err(mismatch.into());
     }
+    if job.free_id().is_some() && job.ends_with_newcomer() {
+        // The newcomer takes part in the next incarnation.
+        let next = interrupt(state, job_at, from, join)?;
+        return admit(state, next, from, join_request, join);
+    }
     let id = job.free_id().ok_or_else(|| {
         let expected = job.max_members();
         let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
@@ -226,6 +235,14 @@ fn admit(
     state.report(Event::Joined { job: job_id, member, address, round });
     lifecycle::gather(state, job_at, Some(id));
     Ok(at)
+}
+
+/// Ends the incarnation of a job because the sender of a Join is about to become a member (M-14). Returns the next
+/// incarnation, which has no members yet.
+fn interrupt(state: &mut State, at: JobIndex, from: &Endpoint, join: &JoinRepr) -> Result<JobIndex, Refusal> {
+    let id = state.jobs.get(at).map(Job::id).ok_or(Status::UnknownJob)?;
+    lifecycle::interrupt_job(state, at);
+    create_job(state, id, *from.peer.ip(), join)
 }
 
 /// Refuses a Join with a field value that is invalid in any job.
