@@ -141,10 +141,16 @@ impl Nonces {
     pub(crate) fn redeem(&mut self, endpoint: &Endpoint, nonce: u64) -> bool {
         let is_right = self.of(endpoint) == nonce;
         if is_right {
-            let position = self.position(endpoint);
-            self.uses[position] += 1;
+            self.renew(endpoint);
         }
         is_right
+    }
+
+    /// Invalidates the nonces that an address has received so far, and returns its new nonce.
+    pub(crate) fn renew(&mut self, endpoint: &Endpoint) -> u64 {
+        let position = self.position(endpoint);
+        self.uses[position] += 1;
+        self.of(endpoint)
     }
 
     /// Returns the nonce of a Probe through an outlet of a group, which is never zero.

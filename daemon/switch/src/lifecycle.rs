@@ -5,7 +5,7 @@ use iswitch_protocol::wire::{ControlBody, Status};
 use crate::backlog::{Purpose, Work};
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Granted, Job, Rounds};
+use crate::job::{Granted, Job, Presence, Rounds};
 use crate::parent;
 use crate::reply::{self, Refusal};
 use crate::state::State;
@@ -16,9 +16,23 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     let Some(job) = state.jobs.get(at) else { return };
     if job.has_parent() {
         parent::declare(state, at);
-    } else if !job.is_formed() && job.is_gathered() {
+    } else if !job.is_formed() && job.is_gathered() && job.is_attended() {
         form_job(state, at, last, None);
     }
+}
+
+/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have joined
+/// (M-14). The answer to the Join of the member `last` asks that member.
+pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
+    let State { jobs, nonces, .. } = state;
+    let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())
+    else {
+        return;
+    };
+    for (_, member) in job.members_mut().iter_mut() {
+        member.presence = Presence::Asked(nonces.renew(&member.endpoint));
+    }
+    reply::ask_presence(state, at, last);
 }
 
 /// Completes a job. `last` is the member whose Join completed it, if any; this member receives an Ack to its Join

@@ -10,7 +10,7 @@ use iswitch_protocol::wire::{
 
 use crate::endpoint::Endpoint;
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Job, Receipt, Start};
+use crate::job::{Job, Presence, Receipt, Start};
 use crate::keys::Seal;
 use crate::state::State;
 use crate::uplink::Uplink;
@@ -145,7 +145,8 @@ pub(crate) fn grant_join(
     let ack = if let Some(at) = at {
         let Some(job) = state.jobs.get(at.job) else { return };
         request.seal = job.seal(at.member);
-        join_ack(state, at, job, join.resume.as_ref())
+        let granted = || join_ack(state, at, job, join.resume.as_ref());
+        presence_query(state, at, job).unwrap_or_else(granted)
     } else {
         let Some(at) = state.jobs.find(request.job) else { return };
         let Some(job) = state.jobs.get(at) else { return };
@@ -170,6 +171,23 @@ pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<Memb
         let request = job.members().get(member.member)?.join_request;
         Some(ControlRepr { job: job.id(), request, body })
     });
+}
+
+/// Asks the members of a job, except for `last`, whether they are still at this switch.
+pub(crate) fn ask_presence(state: &mut State, at: JobIndex, last: MemberId) {
+    for_each_member(state, at, |state, job, member| {
+        let body = ControlBody::Ack(presence_query(state, member, job).filter(|_| member.member != last)?);
+        let request = job.members().get(member.member)?.join_request;
+        Some(ControlRepr { job: job.id(), request, body })
+    });
+}
+
+/// Returns the Challenge with which the switch asks a member whether it is still at this switch, if the member has not
+/// answered yet.
+fn presence_query(state: &State, at: MemberAt, job: &Job) -> Option<AckRepr<'static>> {
+    let Presence::Asked(nonce) = job.members().get(at.member)?.presence else { return None };
+    let (status, parts) = (Status::Challenge, parts_for(state, job.is_part()));
+    Some(AckRepr { status, parts, history: nonce, ..job_ack(state, at, job, Action::Join) })
 }
 
 /// Sends a notice to all members of a job.

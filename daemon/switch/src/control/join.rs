@@ -8,7 +8,7 @@ use crate::budget::RepeatBudget;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Dismissed, Job, Member, Progress, Reception, Session};
+use crate::job::{Dismissed, Job, Member, Presence, Progress, Reception, Session};
 use crate::lifecycle;
 use crate::limiter::StrangerPacket;
 use crate::quota::create_job;
@@ -165,6 +165,10 @@ fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     (member.height, member.roams) = (join.height, join.roams);
     if is_forming {
         member.resume = resume;
+        if member.presence == Presence::Asked(join.nonce) {
+            member.presence = Presence::Shown;
+            lifecycle::gather(state, at.job, Some(at.member));
+        }
     } else {
         job.renew_reception(at.member);
         let round = job.standing_of_member(at.member, join.resume.as_ref()).round;
@@ -225,6 +229,7 @@ fn admit(
         held_up: None,
         repeats: RepeatBudget::new(&job.income(now, lease)),
         reception: Reception::new(group_port.filter(|_| join.groups)),
+        presence: Presence::Unasked,
         progress: Progress::default(),
     };
     let job_id = job.id();
@@ -233,6 +238,7 @@ fn admit(
     state.expect_tick();
     let (member, address, round) = (id.to_wire(), from.peer, start.round);
     state.report(Event::Joined { job: job_id, member, address, round });
+    lifecycle::call_roll(state, job_at, id);
     lifecycle::gather(state, job_at, Some(id));
     Ok(at)
 }

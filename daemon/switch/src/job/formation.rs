@@ -219,6 +219,13 @@ impl Job {
         }
     }
 
+    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes the
+    /// job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave, would
+    /// state sums that are no longer the latest ones of that worker.
+    pub(crate) fn is_attended(&self) -> bool {
+        !self.roams() || self.members.are_shown()
+    }
+
     /// Returns whether the members that have rejoined may continue without the members that are still missing. If any
     /// of the rejoined members is a switch that can change its parent, the rejoined members must represent a majority
     /// of the workers, so that two parts of the job never continue independently. A job that roams waits for all of its

@@ -44,8 +44,21 @@ pub(crate) struct Member {
     pub(crate) repeats: RepeatBudget,
     /// State of the member with respect to the group of the job.
     pub(crate) reception: Reception,
+    /// Whether the member still uses this switch, in a job that roams.
+    pub(crate) presence: Presence,
     /// Accepted contributions since the member was admitted.
     pub(crate) progress: Progress,
+}
+
+/// Whether a worker that can move to another switch was at this one when the last member joined (M-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// The switch has not asked since the last member joined: others are missing.
+    Unasked,
+    /// The switch has asked the member to repeat its Join with this nonce.
+    Asked(u64),
+    /// The member has answered.
+    Shown,
 }
 
 /// Start of a member, as stated in the Ack of its Join: its standing, the round at which it begins or continues, and
@@ -194,6 +207,11 @@ impl Members {
     /// Returns whether one of the members is or was a worker that can move to another switch.
     pub(super) fn had_roaming_workers(&self) -> bool {
         self.had_roaming_workers
+    }
+
+    /// Returns whether all members have shown that they were at this switch when the last of them joined.
+    pub(super) fn are_shown(&self) -> bool {
+        self.iter().all(|(_, member)| member.presence == Presence::Shown)
     }
 
     /// Requires each present member to show that it knows that the job is complete.

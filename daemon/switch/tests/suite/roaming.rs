@@ -27,10 +27,35 @@ fn resuming(workers: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..roaming(workers) }
 }
 
+/// Lets hosts join the job, and answer the question of the switch whether they are still there.
+fn join_all<const N: usize>(harness: &mut Harness, joins: [(u8, JoinRepr); N]) {
+    for (host, join) in joins {
+        harness.join(host, join);
+    }
+    for (host, join) in joins {
+        show(harness, host, join);
+    }
+}
+
+/// Lets a host answer the question of the switch whether it is still there, if the switch has asked.
+fn show(harness: &mut Harness, host: u8, join: JoinRepr) {
+    let join = control(JOB, 1, ControlBody::Join(join));
+    if let Some(answer) = harness.answer_challenge(host, &join) {
+        harness.send(host, Class::Control, &answer);
+    }
+}
+
+/// Sends a control packet without answering the challenge that follows, if any.
+fn send_once(harness: &mut Harness, host: u8, bytes: &[u8]) -> Vec<Sent> {
+    harness.switch.handle_datagrams(harness.now(), &endpoint(host), Class::Control, bytes, bytes.len());
+    harness.drain()
+}
+
 /// Returns a switch with a complete job at round 0 whose workers 1 to `workers` can move to another switch.
 fn formed(workers: u8) -> Harness {
     let mut harness = Harness::new();
     (1..=workers).for_each(|host| drop(harness.join(host, roaming(workers.into()))));
+    (1..=workers).for_each(|host| show(&mut harness, host, roaming(workers.into())));
     assert!(is_formed(&harness));
     harness.events();
     harness
@@ -65,7 +90,48 @@ fn a_resumed_job_waits_for_all_declared_workers_however_long() {
         (1..=2).for_each(|host| drop(harness.join(host, resuming(3))));
         assert!(!is_formed(&harness));
     }
-    harness.join(3, resuming(3));
+    join_all(&mut harness, [1, 2, 3].map(|host| (host, resuming(3))));
+    assert!(is_formed(&harness));
+}
+
+#[test]
+fn a_job_is_not_completed_with_a_worker_that_has_moved_away() {
+    let mut harness = Harness::new();
+    // Worker 1 joins, moves away, and gains sums at another switch; its Leave is lost.
+    harness.join(1, resuming(2));
+    let later = JoinRepr {
+        resume: resuming(2).resume.map(|resume| ResumeRepr { history: 2000, ..resume }),
+        ..resuming(2)
+    };
+    harness.join(2, later);
+    for _ in 0..3 {
+        show(&mut harness, 2, later);
+        assert!(!is_formed(&harness), "worker 1 has not answered");
+        // A repeated Join is no answer.
+        let repeated = control(JOB, 1, ControlBody::Join(JoinRepr { nonce: 7, ..resuming(2) }));
+        let asked = send_once(&mut harness, 1, &repeated);
+        assert!(matches!(asked[..], [Sent::Ack { to: 1, status: Status::Challenge, .. }]), "{asked:?}");
+        harness.sleep(u64::from(LEASE_MS) / 4);
+    }
+    // The worker comes back with the sums that it has now.
+    let back = JoinRepr { instance: 2, ..later };
+    join_all(&mut harness, [(1, back), (2, later)]);
+    assert!(is_formed(&harness));
+    assert!(harness.switch.job_status(JOB).unwrap().members.len() == 2);
+}
+
+#[test]
+fn an_answer_from_before_the_last_worker_joined_does_not_count() {
+    let mut harness = Harness::new();
+    harness.join(1, resuming(2));
+    harness.join(2, resuming(2));
+    let early = harness.answer_challenge(1, &control(JOB, 1, ControlBody::Join(resuming(2)))).unwrap();
+    // Worker 2 is replaced, so the switch asks again.
+    harness.join(2, JoinRepr { instance: 2, ..resuming(2) });
+    send_once(&mut harness, 1, &early);
+    show(&mut harness, 2, JoinRepr { instance: 2, ..resuming(2) });
+    assert!(!is_formed(&harness), "worker 1 has answered only the first question");
+    show(&mut harness, 1, resuming(2));
     assert!(is_formed(&harness));
 }
 
@@ -91,7 +157,7 @@ fn nothing_is_summed_before_every_worker_has_confirmed() {
 #[test]
 fn packets_of_an_earlier_membership_confirm_nothing() {
     let mut harness = Harness::new();
-    (1..=2).for_each(|host| drop(harness.join(host, resuming(2))));
+    join_all(&mut harness, [1, 2].map(|host| (host, resuming(2))));
     let base = harness.switch.job_status(JOB).unwrap();
     assert!(base.formed && base.round.is_none());
     let stale = help(&mut harness, 1, 6);
@@ -112,7 +178,7 @@ fn packets_of_an_earlier_membership_confirm_nothing() {
 fn an_asynchronous_job_is_confirmed_by_confirms_and_answers_none_before() {
     let mut harness = Harness::new();
     let asynchronous = JoinRepr { mode: Mode::Asynchronous, ..roaming(2) };
-    (1..=2).for_each(|host| drop(harness.join(host, JoinRepr { instance: host.into(), ..asynchronous })));
+    join_all(&mut harness, [1, 2].map(|host| (host, JoinRepr { instance: host.into(), ..asynchronous })));
     let vectors = [1, 2].map(|instance| harness.first_vector(JOB, instance));
     let confirm = |harness: &mut Harness, host: u8| {
         let asked = SegmentSetRepr { range: range(vectors[usize::from(host) - 1], 2, 1), bitmap: &[1] };
