@@ -146,11 +146,10 @@ impl Nonces {
         is_right
     }
 
-    /// Invalidates the nonces that an address has received so far, and returns its new nonce.
-    pub(crate) fn renew(&mut self, endpoint: &Endpoint) -> u64 {
+    /// Invalidates the nonce of an address.
+    pub(crate) fn renew(&mut self, endpoint: &Endpoint) {
         let position = self.position(endpoint);
         self.uses[position] += 1;
-        self.of(endpoint)
     }
 
     /// Returns the nonce of a Probe through an outlet of a group, which is never zero.

@@ -30,7 +30,9 @@ pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
         return;
     };
     for (_, member) in job.members_mut().iter_mut() {
-        member.presence = Presence::Asked(nonces.renew(&member.endpoint));
+        // Nonces that the member has received before do not show where it is now.
+        nonces.renew(&member.endpoint);
+        member.presence = Presence::Asked;
     }
     reply::ask_presence(state, at, last);
 }

@@ -10,7 +10,7 @@ use iswitch_protocol::wire::{
 
 use crate::endpoint::Endpoint;
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Job, Presence, Receipt, Start};
+use crate::job::{Job, Receipt, Start};
 use crate::keys::Seal;
 use crate::state::State;
 use crate::uplink::Uplink;
@@ -185,9 +185,10 @@ pub(crate) fn ask_presence(state: &mut State, at: JobIndex, last: MemberId) {
 /// Returns the Challenge with which the switch asks a member whether it is still at this switch, if the member has not
 /// answered yet.
 fn presence_query(state: &State, at: MemberAt, job: &Job) -> Option<AckRepr<'static>> {
-    let Presence::Asked(nonce) = job.members().get(at.member)?.presence else { return None };
-    let (status, parts) = (Status::Challenge, parts_for(state, job.is_part()));
-    Some(AckRepr { status, parts, history: nonce, ..job_ack(state, at, job, Action::Join) })
+    let member = job.members().get(at.member).filter(|member| member.is_asked())?;
+    let (status, history) = (Status::Challenge, state.nonces.of(&member.endpoint));
+    let parts = parts_for(state, job.is_part());
+    Some(AckRepr { status, parts, history, ..job_ack(state, at, job, Action::Join) })
 }
 
 /// Sends a notice to all members of a job.

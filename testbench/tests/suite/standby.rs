@@ -4,7 +4,7 @@
 use std::net::SocketAddrV4;
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, costs, total};
-use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions};
+use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use serde_json::Value;
@@ -69,19 +69,20 @@ impl Rack {
     }
 }
 
-/// Drops all packets between a worker and one of the daemons.
+/// Drops all packets between a worker and one of the daemons. The worker does not notice it: a rule for its own packets
+/// above the device would make its system calls fail.
 fn cut(worker: &Namespace, at: usize) {
     let port = address(at).port();
     worker.nft(&format!(
-        "table ip cut {{
-            chain out {{ type filter hook output priority 0; udp dport {port} drop; }}
-            chain in {{ type filter hook input priority 0; udp sport {port} drop; }}
+        "table netdev cut {{
+            chain out {{ type filter hook egress device {WORKER_INTERFACE} priority 0; udp dport {port} drop; }}
+            chain in {{ type filter hook ingress device {WORKER_INTERFACE} priority 0; udp sport {port} drop; }}
         }}"
     ));
 }
 
 fn heal(worker: &Namespace) {
-    worker.run(["nft", "delete", "table", "ip", "cut"]);
+    worker.run(["nft", "delete", "table", "netdev", "cut"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn handle_join(
     }
     let freshness = check_fresh(state, from, request, join, is_proven);
     match freshness {
-        Freshness::Repeated | Freshness::Proven { .. } => {}
+        Freshness::Repeated | Freshness::Present | Freshness::Proven { .. } => {}
         Freshness::Unproven { nonce } => {
             // Limit the rate of members here as well, because replacing a member delays the other members.
             let replaces = state.jobs.find_member(from).is_some();
@@ -42,8 +42,12 @@ pub(super) fn handle_join(
         }
         Freshness::Replayed => return state.counters.count_drop(DropReason::Replayed),
     }
-    let outcome =
-        if join.query { query(state, request.job, join) } else { try_join(state, from, request, join) };
+    let has_nonce = matches!(freshness, Freshness::Present | Freshness::Proven { .. });
+    let outcome = if join.query {
+        query(state, request.job, join)
+    } else {
+        try_join(state, from, request, join, has_nonce)
+    };
     if let (Freshness::Proven { counter }, Ok(Some(at))) = (freshness, &outcome) {
         open_session(state, *at, join.nonce, counter);
     }
@@ -78,11 +82,13 @@ fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Re
     job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
 }
 
+/// Processes a Join that is not a query. `has_nonce` states whether it contained the current nonce of its sender.
 fn try_join(
     state: &mut State,
     from: &Endpoint,
     request: Request,
     join: &JoinRepr,
+    has_nonce: bool,
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join)?;
@@ -110,7 +116,7 @@ fn try_join(
         if job.is_known(at.member, join) {
             state.hear_from(at);
             state.jobs.follow(at, from);
-            renew(state, at, join);
+            renew(state, at, join, has_nonce);
             return Ok(Some(at));
         }
         lifecycle::remove_member(state, at, Departure::Restarted);
@@ -155,7 +161,8 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
 }
 
 /// Updates a member from a repeated Join. A member that is a switch may now represent a different number of workers.
-fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
+/// `has_nonce` states whether the Join contained the member's current nonce.
+fn renew(state: &mut State, at: MemberAt, join: &JoinRepr, has_nonce: bool) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();
     let peer = job.members().get(at.member).map(|member| member.endpoint.peer);
@@ -165,7 +172,7 @@ fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     (member.height, member.roams) = (join.height, join.roams);
     if is_forming {
         member.resume = resume;
-        if member.presence == Presence::Asked(join.nonce) {
+        if member.is_asked() && has_nonce {
             member.presence = Presence::Shown;
             lifecycle::gather(state, at.job, Some(at.member));
         }

@@ -55,8 +55,8 @@ pub(crate) struct Member {
 pub(crate) enum Presence {
     /// The switch has not asked since the last member joined: others are missing.
     Unasked,
-    /// The switch has asked the member to repeat its Join with this nonce.
-    Asked(u64),
+    /// The switch has asked the member to repeat its Join with a new nonce.
+    Asked,
     /// The member has answered.
     Shown,
 }
@@ -124,6 +124,12 @@ impl Member {
     /// Returns whether the member awaits the sum that other members supply in `round`.
     pub(crate) fn awaits(&self, round: Round) -> bool {
         self.start.standing == Standing::Awaits && self.start.round == round
+    }
+
+    /// Returns whether the switch has asked the member whether it is still at this switch, and the member has not
+    /// answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.presence == Presence::Asked
     }
 
     /// Returns the port and the address of the switch from which the group of the job can reach the member, if any.
