@@ -363,7 +363,7 @@ impl<'a> Simulation<'a> {
         }
         while let Some((path, class, bytes)) = self.workers[worker].inbox.pop_front() {
             if let Some(roaming) = &mut self.workers[worker].roaming {
-                roaming.last_heard = now;
+                roaming.hear(now);
             }
             let protocol = &mut self.workers[worker].protocol;
             protocol.handle_arrival(now, path, class, &bytes, bytes.len());

@@ -21,6 +21,7 @@ mod packets;
 mod process;
 pub mod queue;
 pub mod report;
+mod roaming;
 pub mod search;
 pub mod swarm;
 pub mod transcript;

@@ -9,16 +9,14 @@ use std::time::Duration;
 
 use iswitch::worker::Path;
 use iswitch::worker::auth::Authenticator;
-use iswitch::worker::failover::{Itinerary, Visit};
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, NameRepr, Standing, Status};
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
-use super::addresses::switch_address;
-use super::checker::mix;
 use super::job_key;
+use super::roaming::{Move, Roaming};
 use super::swarm::Protection;
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -41,8 +39,8 @@ pub(super) struct Options {
     pub(super) groups: bool,
     /// Names that the worker states.
     pub(super) name: NameRepr,
-    /// Address of the standby switch, if there is one, and the time for which a switch may be silent.
-    pub(super) standby: Option<(SocketAddrV4, Duration)>,
+    /// Time for which a switch may be silent, if there is a standby switch.
+    pub(super) standby: Option<Duration>,
 }
 
 /// Outcome reported to the training loop.
@@ -97,18 +95,6 @@ pub(super) struct Worker {
     /// Whether a round is in progress.
     is_in_round: bool,
     roaming: Option<Roaming>,
-}
-
-/// State of a worker that can move to another switch. It corresponds to that of the driver of the real worker.
-#[derive(Debug)]
-struct Roaming {
-    itinerary: Itinerary,
-    visit: Visit,
-    last_heard: Instant,
-    /// Number of readmissions before the visit.
-    rejoins_before_visit: u64,
-    /// Number that determines the instances of the process.
-    instance: u32,
     /// Leave for the previous switch.
     farewell: Option<(Class, Vec<u8>)>,
 }
@@ -138,51 +124,39 @@ impl Worker {
             has_reported: false,
             pending: None,
             is_in_round: false,
-            roaming: standby.map(|(standby, silence)| Roaming {
-                itinerary: Itinerary::new(switch_address(0), &[standby], silence),
-                visit: Visit::begin(now),
-                last_heard: now,
-                rejoins_before_visit: 0,
-                instance,
-                farewell: None,
-            }),
+            roaming: standby.map(|silence| Roaming::new(silence, instance, now)),
+            farewell: None,
         }
     }
 
-    /// Returns the switch that the worker uses, if it can move to another one.
-    pub(super) fn switch(&self) -> Option<SocketAddrV4> {
-        self.roaming.as_ref().map(|roaming| roaming.itinerary.switch())
+    /// Returns the index of the switch that the worker uses, if it can move to another one.
+    pub(super) fn switch(&self) -> Option<usize> {
+        self.roaming.as_ref().map(Roaming::switch)
     }
 
     /// Returns the Leave for the previous switch, if the worker has left it.
     pub(super) fn take_farewell(&mut self) -> Option<(Class, Vec<u8>)> {
-        self.roaming.as_mut()?.farewell.take()
+        self.farewell.take()
     }
 
     /// Moves to the next switch if the current one is silent or the job does not become complete there.
     fn move_if_in_vain(&mut self, now: Instant) {
-        let (progress, rejoins, is_leaving) =
-            (self.session.join_progress(), self.session.rejoins(), self.is_leaving());
+        let (progress, rejoins) = (self.session.join_progress(), self.session.rejoins());
+        if self.is_leaving() {
+            return;
+        }
         let Self { session, roaming: Some(roaming), is_in_round, .. } = self else { return };
-        let Some(patience) = roaming.itinerary.patience().filter(|_| !is_leaving) else { return };
         if progress == JoinProgress::Joined && !*is_in_round {
             // The driver does not listen between rounds.
-            roaming.last_heard = now;
-            return;
+            return roaming.hear(now);
         }
-        if !roaming.visit.is_over(now, progress, roaming.last_heard, patience) {
-            return;
-        }
-        if matches!(progress, JoinProgress::Waiting(_)) && roaming.rejoins_before_visit == rejoins {
+        let Some(Move { leaves, instance }) = roaming.move_if_in_vain(now, progress, rejoins) else { return };
+        if leaves {
             let mut bytes = Vec::new();
             let (class, _) = session.emit(0, ControlBody::Leave, &mut bytes);
-            roaming.farewell = Some((class, bytes));
+            self.farewell = Some((class, bytes));
         }
-        roaming.rejoins_before_visit = rejoins;
-        roaming.itinerary.advance();
-        roaming.instance = mix(u64::from(roaming.instance) << 1) as u32;
-        session.move_to(now, roaming.instance);
-        roaming.visit = Visit::begin(now);
+        session.move_to(now, instance);
     }
 
     pub(super) fn is_member(&self) -> bool {
@@ -219,7 +193,7 @@ impl Worker {
         self.has_reported = true;
         self.is_in_round = true;
         if let Some(roaming) = &mut self.roaming {
-            roaming.last_heard = now;
+            roaming.hear(now);
         }
         self.session.begin_round(now);
     }
@@ -246,7 +220,7 @@ impl Worker {
         if let Some(outcome) = self.session.take_outcome() {
             self.is_in_round = false;
             if let (Ok(_), Some(roaming)) = (&outcome, &mut self.roaming) {
-                roaming.itinerary.arrived();
+                roaming.arrived();
             }
             return Some(outcome.map_or_else(Outcome::Failed, Outcome::Finished));
         }
@@ -288,7 +262,7 @@ impl Worker {
         stride: usize,
     ) {
         if let Some(roaming) = &mut self.roaming {
-            roaming.last_heard = now;
+            roaming.hear(now);
         }
         self.session.handle_scattered(now, path, class, payload, stride);
         if let Some(group) = self.session.group() {

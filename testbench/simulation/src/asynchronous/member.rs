@@ -13,10 +13,10 @@ use iswitch_protocol::{Round, VectorLayout};
 use iswitch_switch::Instant;
 
 use super::report::WorkerReport;
-use super::standby::Roaming;
 use super::{Pace, Scenario};
 use crate::checker::mix;
 use crate::elements::Elements;
+use crate::roaming::Roaming;
 use crate::{JOB, job_key};
 
 pub(super) const FIRST_UDP_PORT: u16 = 5000;
@@ -110,7 +110,7 @@ impl SimulatedWorker {
         let protocol = protocol(scenario, session(scenario, worker, instance), now);
         Self {
             switch: scenario.place_of(worker),
-            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby, instance, now)),
+            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby.silence, instance, now)),
             pace: scenario.workers[worker],
             udp_port: FIRST_UDP_PORT,
             is_running: true,
@@ -151,7 +151,7 @@ impl SimulatedWorker {
             computed: self.computed,
             updates_since_heal: self.updates_since_heal,
             protocol: protocol(scenario, session(scenario, worker, instance), now),
-            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby, instance, now)),
+            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby.silence, instance, now)),
             ..Self::new(scenario, seed, worker, now)
         };
     }

@@ -1,23 +1,15 @@
-//! A standby switch in asynchronous simulations: the links to both switches that are cut, and the workers that move
-//! from one switch to the other.
+//! Scenarios of asynchronous simulations with a standby switch: times at which links to either switch are cut.
 
 use std::time::Duration;
 
-use iswitch::worker::asynchronous::AsyncProtocol;
-use iswitch::worker::failover::{Itinerary, Visit};
-use iswitch::worker::session::JoinProgress;
-use iswitch_protocol::wire::{Class, ControlBody};
-use iswitch_switch::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::Scenario;
 use super::upsets::Upset;
-use crate::addresses::{switch_address, switch_at};
 use crate::checker::mix;
+use crate::roaming::STANDBY;
 use crate::swarm::Draw;
 
-/// Index of the standby switch. The other switch has the index 0.
-pub(super) const STANDBY: usize = 1;
 /// Salt that is combined with the seed to draw what concerns the standby switch.
 const SALT: u64 = 0x7374_616e_6462_7921;
 
@@ -45,64 +37,6 @@ pub struct Cut {
     pub up: bool,
     /// Whether the direction towards the workers is affected.
     pub down: bool,
-}
-
-/// State of a worker that can move to the other switch. It corresponds to that of the driver of the real worker.
-#[derive(Clone, Debug)]
-pub(super) struct Roaming {
-    itinerary: Itinerary,
-    visit: Visit,
-    pub(super) last_heard: Instant,
-    /// Number of readmissions before the visit.
-    rejoins_before_visit: u64,
-    /// Number that determines the instances of the process.
-    instance: u32,
-}
-
-impl Roaming {
-    pub(super) fn new(standby: &Standby, instance: u32, now: Instant) -> Self {
-        Self {
-            itinerary: Itinerary::new(switch_address(0), &[switch_address(STANDBY)], standby.silence),
-            visit: Visit::begin(now),
-            last_heard: now,
-            rejoins_before_visit: 0,
-            instance,
-        }
-    }
-
-    /// Returns the index of the switch that the worker uses.
-    pub(super) fn switch(&self) -> usize {
-        switch_at(self.itinerary.switch())
-    }
-
-    /// Moves to the other switch if the current one is silent or the job does not become complete there. Returns the
-    /// Leave for the previous switch, if the worker leaves it.
-    pub(super) fn move_if_in_vain(
-        &mut self,
-        protocol: &mut AsyncProtocol,
-        now: Instant,
-    ) -> Option<(Class, Vec<u8>)> {
-        let (progress, rejoins) = (protocol.join_progress(), protocol.counters().rejoins);
-        if progress == JoinProgress::Joined {
-            self.itinerary.arrived();
-        }
-        let patience = self.itinerary.patience()?;
-        if !self.visit.is_over(now, progress, self.last_heard, patience) {
-            return None;
-        }
-        let mut farewell = None;
-        if matches!(progress, JoinProgress::Waiting(_)) && self.rejoins_before_visit == rejoins {
-            let mut bytes = Vec::new();
-            let (class, _) = protocol.emit(0, ControlBody::Leave, &mut bytes);
-            farewell = Some((class, bytes));
-        }
-        self.rejoins_before_visit = rejoins;
-        self.itinerary.advance();
-        self.instance = mix(u64::from(self.instance) << 1) as u32;
-        protocol.move_to(now, self.instance);
-        self.visit = Visit::begin(now);
-        farewell
-    }
 }
 
 impl Scenario {

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::learner::Undecided;
 use super::member::{FIRST_UDP_PORT, Return, quiet_time};
-use super::standby::STANDBY;
 use super::{JOB, Scenario, Simulation, UPLINK};
 use crate::addresses::{switch_address, worker_address};
 use crate::checker::{Rule, Violation, mix, violated};
 use crate::keys;
+use crate::roaming::{Move, STANDBY};
 
 /// Memory of the switch for sums, in bytes.
 const MEMORY_BYTES: usize = 2 << 20;
@@ -230,16 +230,22 @@ impl Simulation<'_> {
         let now = self.now;
         let acting = &mut self.workers[worker];
         let Some(roaming) = &mut acting.roaming else { return Ok(()) };
-        let farewell = roaming.move_if_in_vain(&mut acting.protocol, now);
-        let (from, to) = (acting.switch, roaming.switch());
-        if from == to {
+        let protocol = &mut acting.protocol;
+        let (progress, rejoins) = (protocol.join_progress(), protocol.counters().rejoins);
+        if progress == JoinProgress::Joined {
+            roaming.arrived();
+        }
+        let Some(Move { leaves, instance }) = roaming.move_if_in_vain(now, progress, rejoins) else {
             return Ok(());
-        }
+        };
+        let mut farewell = Vec::new();
+        let (class, _) = protocol.emit(0, ControlBody::Leave, &mut farewell);
+        protocol.move_to(now, instance);
+        let (from, to) = (std::mem::replace(&mut acting.switch, roaming.switch()), roaming.switch());
         let address = worker_address(worker, acting.udp_port);
-        if let Some((class, bytes)) = farewell {
-            self.send((address, from), (true, None), class, &bytes);
+        if leaves {
+            self.send((address, from), (true, None), class, &farewell);
         }
-        self.workers[worker].switch = to;
         self.departures.moves += 1;
         self.note(|| format!("{worker} moves from switch {from} to switch {to}"));
         self.note_submission(worker)

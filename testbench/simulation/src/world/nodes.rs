@@ -9,7 +9,7 @@ use iswitch_protocol::wire::{Class, WireError};
 use iswitch_protocol::{Round, Seg};
 use iswitch_switch::{Config, Counters, Departure, Endpoint, Event, PortId, Switch, Uplinks};
 
-use super::super::addresses::{Member, member_at, switch_address, switch_at, uplink_address, worker_address};
+use super::super::addresses::{Member, member_at, switch_address, uplink_address, worker_address};
 use super::super::checker::{RoundThen, Rule, Violation, mix, violated};
 use super::super::packets::Packet;
 use super::super::process::{Progress, SwitchNode, WorkerNode};
@@ -335,7 +335,7 @@ impl World<'_> {
         let (from, address) = (node.switch, node.address());
         let Some(protocol) = &mut node.worker else { return };
         let Some(switch) = protocol.switch() else { return };
-        node.switch = switch_at(switch);
+        node.switch = switch;
         if node.switch != from {
             self.report.moves += 1;
             let to = node.switch;
@@ -377,7 +377,7 @@ impl World<'_> {
             protection: self.scenario.protection,
             groups: self.scenario.groups.can_hear(worker),
             name: self.scenario.names.of_worker(worker),
-            standby: self.scenario.standby.map(|silence| (switch_address(1), silence)),
+            standby: self.scenario.standby,
         };
         node.switch = self.scenario.places.get(worker).copied().unwrap_or(0);
         node.start(self.now, life, udp_port, options);

@@ -108,12 +108,31 @@ pub struct Visit {
     since: Instant,
     /// Maximum number of members that the switch has stated.
     present: u16,
+    /// Number of readmissions of the worker before the visit; `None` if the worker has only just joined.
+    rejoins_before: Option<u64>,
 }
 
 impl Visit {
-    /// Begins a visit.
-    pub fn begin(now: Instant) -> Self {
-        Self { since: now, present: 0 }
+    /// Begins the visit of a worker that has just joined.
+    pub fn of_newcomer(now: Instant) -> Self {
+        Self { since: now, present: 0, rejoins_before: None }
+    }
+
+    /// Begins the visit of a worker that has moved here, after `rejoins` readmissions.
+    pub fn begin(now: Instant, rejoins: u64) -> Self {
+        Self { since: now, present: 0, rejoins_before: Some(rejoins) }
+    }
+
+    /// Lets the times of the visit begin at `now`.
+    pub fn extend(&mut self, now: Instant) {
+        (self.since, self.present) = (now, 0);
+    }
+
+    /// Returns whether the worker leaves the switch when it moves on now, after `rejoins` readmissions. If the job has
+    /// not been complete at the switch during this visit, it must not become complete without this worker. If it was
+    /// complete, the worker must not leave, because the others would then continue without it.
+    pub fn ends_with_leave(&self, progress: JoinProgress, rejoins: u64) -> bool {
+        matches!(progress, JoinProgress::Waiting(_)) && self.rejoins_before == Some(rejoins)
     }
 
     /// Returns whether the worker moves to the next switch. `last_heard` is the time of the last packet from the
@@ -137,7 +156,7 @@ impl Visit {
                 patience.stay
             }
             JoinProgress::Joined => {
-                *self = Self::begin(last_heard.max(self.since));
+                self.extend(last_heard.max(self.since));
                 patience.silence
             }
             // The refusal is reported to the caller.
@@ -241,7 +260,7 @@ mod tests {
         let patience = itinerary(2).patience().unwrap();
         let over =
             |visit: &mut Visit, now, progress, heard| visit.is_over(at(now), progress, at(heard), patience);
-        let mut visit = Visit::begin(at(0));
+        let mut visit = Visit::of_newcomer(at(0));
         assert!(!over(&mut visit, 100, JoinProgress::Unanswered, 0));
         assert!(over(&mut visit, 101, JoinProgress::Unanswered, 0));
         assert!(!over(&mut visit, 300, JoinProgress::Waiting(1), 300));
@@ -251,7 +270,7 @@ mod tests {
         assert!(!over(&mut visit, 1090, JoinProgress::Waiting(2), 1090));
         assert!(over(&mut visit, 1091, JoinProgress::Waiting(2), 1091));
         assert!(over(&mut visit, 1085, JoinProgress::Waiting(2), 700), "the switch has become silent");
-        let mut member = Visit::begin(at(0));
+        let mut member = Visit::of_newcomer(at(0));
         assert!(!over(&mut member, 5_100, JoinProgress::Joined, 5_000));
         assert!(over(&mut member, 5_101, JoinProgress::Joined, 5_000));
     }

@@ -44,8 +44,6 @@ pub(super) struct Part {
     stalled_at: Option<Instant>,
     /// Visit to the current switch, if the worker has several.
     visit: Visit,
-    /// Number of readmissions before the visit; `None` for the first visit, in which the worker has joined.
-    rejoins_before_visit: Option<u64>,
     /// Whether the heartbeats of the membership at the current switch have been started.
     has_heartbeats: bool,
 }
@@ -70,8 +68,7 @@ impl Part {
             frame: Frame::default(),
             stalled_at: None,
             warmed: 0,
-            visit: Visit::begin(Instant::default()),
-            rejoins_before_visit: None,
+            visit: Visit::of_newcomer(Instant::default()),
             has_heartbeats: false,
         }
     }
@@ -107,28 +104,23 @@ impl Part {
         self.past_rejoins + self.session.rejoins()
     }
 
-    /// Moves to the switch of `options`, where the worker joins as the instance `instance`. If the job has not been
-    /// complete at the previous switch during this visit, the worker leaves it there, so that it does not become
-    /// complete without this worker. If the job was complete, the worker must not leave, because the others would then
-    /// continue without it.
+    /// Moves to the switch of `options`, where the worker joins as the instance `instance`.
     pub(super) fn move_to(&mut self, options: &JoinOptions, instance: u32) -> io::Result<()> {
-        let is_waiting = matches!(self.session.join_progress(), JoinProgress::Waiting(_));
-        if is_waiting && self.rejoins_before_visit == Some(self.rejoins()) {
+        if self.visit.ends_with_leave(self.session.join_progress(), self.rejoins()) {
             self.leave_silently();
         }
-        self.rejoins_before_visit = Some(self.rejoins());
         self.link.move_to(options)?;
         self.switch = options.switch;
         self.session.move_to(self.link.now(), instance);
-        self.visit = Visit::begin(self.link.now());
+        self.visit = Visit::begin(self.link.now(), self.rejoins());
         self.stalled_at = None;
         self.has_heartbeats = false;
         Ok(())
     }
 
-    /// Begins another visit to the current switch.
+    /// Stays at the current switch although the visit is over.
     pub(super) fn stay(&mut self) {
-        self.visit = Visit::begin(self.link.now());
+        self.visit.extend(self.link.now());
     }
 
     /// Starts the heartbeats of the membership, unless they have been started.

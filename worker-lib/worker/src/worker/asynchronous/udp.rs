@@ -143,8 +143,7 @@ impl AsyncWorker {
             shared: Arc::clone(&shared),
             options: JoinOptions { switch: itinerary.switch(), ..options },
             itinerary,
-            visit: Visit::begin(link.now()),
-            rejoins_before_visit: None,
+            visit: Visit::of_newcomer(link.now()),
             link,
             protocol,
             buffer,
@@ -319,8 +318,6 @@ struct Network {
     itinerary: Itinerary,
     /// Visit to the current switch, if the worker has several.
     visit: Visit,
-    /// Number of readmissions before the visit; `None` for the first visit, in which the worker has joined.
-    rejoins_before_visit: Option<u64>,
     buffer: Vec<u8>,
     woken: UnixStream,
     poll: PollSet,
@@ -392,22 +389,19 @@ impl Network {
             return Ok(());
         }
         let Some(to) = self.itinerary.advance_along_route(*self.options.local.ip()) else {
-            self.visit = Visit::begin(now);
+            self.visit.extend(now);
             return Ok(());
         };
-        if matches!(progress, JoinProgress::Waiting(_)) && self.rejoins_before_visit == Some(rejoins) {
-            // The job must not become complete without this worker. If it has been complete, this worker must not
-            // leave, because the others would then continue without it.
+        if self.visit.ends_with_leave(progress, rejoins) {
             let (class, stride) = self.protocol.emit(0, ControlBody::Leave, &mut self.buffer);
             self.link.send(class, &self.buffer, stride)?;
         }
-        self.rejoins_before_visit = Some(rejoins);
         tracing::warn!(from = %self.options.switch, %to, "moving to the next switch");
         self.options.switch = to;
         self.link.move_to(&self.options)?;
         let now = self.link.now();
         self.protocol.move_to(now, instance());
-        self.visit = Visit::begin(now);
+        self.visit = Visit::begin(now, rejoins);
         Ok(())
     }
 
