@@ -104,6 +104,15 @@ fn two_switches_never_sum_at_the_same_time() {
 }
 
 #[test]
+fn a_switch_notices_that_a_member_has_moved_away_without_a_leave() {
+    // Seeds that violated a rule before the switch asked its members for their presence (9719), and while two members
+    // whose addresses share a counter of nonces invalidated each other's nonces (705748).
+    for seed in [9719, 705_748] {
+        expect(simulate_with_standby(seed));
+    }
+}
+
+#[test]
 fn a_cut_between_two_live_switches_loses_no_sum() {
     let cut = |ms, workers, is_standby| {
         let (up, down, duration) = (true, true, Duration::from_secs(20));
