@@ -321,6 +321,7 @@ fn log(report: &Report) {
         | Event::ParentLost { .. }
         | Event::ParentRefused { .. }
         | Event::JobForgotten { .. }
+        | Event::JobInterrupted { .. }
         | Event::GaveWay { .. } => log_at!(warn),
         _ => log_at!(info),
     }

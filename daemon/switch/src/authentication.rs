@@ -12,7 +12,7 @@ use iswitch_protocol::wire::{Action, ControlPacket, JoinRepr, Status};
 use crate::endpoint::Endpoint;
 use crate::event::Event;
 use crate::ids::MemberAt;
-use crate::job::Session;
+use crate::job::{Member, Session};
 use crate::keys::Seal;
 use crate::reason::DropReason;
 use crate::reply::{self, Request};
@@ -34,6 +34,9 @@ pub(crate) enum Freshness {
     /// The Join repeats the Join of a member, needs no proof of its return path, or has proved the path without opening
     /// a session.
     Repeated,
+    /// The Join repeats the Join of a member and contains the current, unused nonce, so the member is still at this
+    /// switch (M-14).
+    Present,
     /// The Join contains the current, unused nonce and therefore opens a session.
     Proven { counter: u64 },
     /// The Join may be a replayed recording. If its sender repeats the Join with this nonce, the switch accepts it.
@@ -160,6 +163,10 @@ fn check_return_path(
     is_proven: bool,
 ) -> Freshness {
     let known = state.jobs.find_member(from).filter(|at| state.jobs.is_process(*at, id, join.instance));
+    let is_asked = known.and_then(|at| state.jobs.member(at)).is_some_and(Member::is_asked);
+    if is_asked && state.nonces.redeem(from, join.nonce) {
+        return Freshness::Present;
+    }
     if known.is_some() || is_proven || state.nonces.redeem(from, join.nonce) {
         return Freshness::Repeated;
     }

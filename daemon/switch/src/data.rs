@@ -31,6 +31,10 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
         // The driver has not drained earlier output yet, and a batch must not mix packets for different destinations.
         return state.counters.count_drops(DropReason::Busy, datagrams);
     }
+    if !is_confirmed(state, at, payload) {
+        // The sender repeats the contributions when the Ack of a Help or a Confirm names them as missing.
+        return state.counters.count_drops(DropReason::EarlyRound, datagrams);
+    }
     state.aim_results(at.job);
     state.aim_answers(at.job, *from);
     state.aim_partials(at.job);
@@ -63,6 +67,20 @@ fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagra
     }
     state.counters.count_drops(DropReason::UnknownMember, datagrams);
     reply::refuse_stranger(state, from, len_bytes);
+}
+
+/// Returns whether the job of a member may sum vectors (M-14). The contribution itself may show that the member knows
+/// that the job is complete.
+#[inline]
+fn is_confirmed(state: &mut State, at: MemberAt, payload: &[u8]) -> bool {
+    let Some(job) = state.jobs.get_mut(at.job) else { return true };
+    if job.members().is_confirmed() {
+        return true;
+    }
+    if let Some(bytes) = payload.first_chunk() {
+        job.confirm_by_contribution(at.member, Seg::from_bytes(*bytes).round);
+    }
+    job.members().is_confirmed()
 }
 
 /// Sums the contributions of a member of a synchronous job.

@@ -83,6 +83,12 @@ pub enum Event {
         /// The job's number.
         job: u32,
     },
+    /// A worker of a job whose workers have several switches was lost, or has joined in place of one that had left. All
+    /// members must rejoin, and the job continues once all its workers have (M-14).
+    JobInterrupted {
+        /// The job's number.
+        job: u32,
+    },
     /// A job without declared workers had started without the members that hold its sums, and one of these members
     /// has returned. All members must rejoin.
     GaveWay {
@@ -225,8 +231,8 @@ pub enum Departure {
     Silent,
     /// Another process joined from the member's address, or the same process joined on another port.
     Restarted,
-    /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, or the
-    /// job gave way to members that hold its sums.
+    /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, the job
+    /// was interrupted, or it gave way to members that hold its sums.
     Forgotten,
     /// The operator removed the member.
     Expelled,
@@ -268,6 +274,7 @@ impl Event {
             | Self::ParentChosen { job, .. }
             | Self::ParentRefused { job, .. }
             | Self::JobForgotten { job }
+            | Self::JobInterrupted { job }
             | Self::GaveWay { job }
             | Self::Joined { job, .. }
             | Self::Named { job, .. }
@@ -347,6 +354,15 @@ impl Event {
         }
     }
 
+    /// Returns the reason why all members of a job must rejoin.
+    const fn cause_of_rejoining(&self) -> &'static str {
+        match self {
+            Self::GaveWay { .. } => "a worker that holds earlier sums has joined",
+            Self::JobInterrupted { .. } => "a worker was lost or replaced",
+            _ => "the parent no longer knows this switch",
+        }
+    }
+
     /// Returns whether the event indicates a stalled job or diverged replicas. If so, the driver dumps the flight
     /// recorder.
     pub const fn is_stall(&self) -> bool {
@@ -356,6 +372,7 @@ impl Event {
                 | Self::Left { why: Departure::Silent, .. }
                 | Self::ParentLost { .. }
                 | Self::JobForgotten { .. }
+                | Self::JobInterrupted { .. }
                 | Self::Diverged { .. }
         )
     }
@@ -398,11 +415,8 @@ impl fmt::Display for Report {
                 let refused = Refused { status: *status, expected: *expected, exceeded: *exceeded };
                 write!(f, "job {job}: refused by the parent {parent}: {refused}")
             }
-            Event::GaveWay { .. } => {
-                write!(f, "job {job}: a worker that holds earlier sums has joined; all members must rejoin")
-            }
-            Event::JobForgotten { .. } => {
-                write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
+            Event::GaveWay { .. } | Event::JobForgotten { .. } | Event::JobInterrupted { .. } => {
+                write!(f, "job {job}: {}; all members must rejoin", event.cause_of_rejoining())
             }
             Event::Joined { address, round, .. } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")

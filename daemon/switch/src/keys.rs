@@ -141,10 +141,15 @@ impl Nonces {
     pub(crate) fn redeem(&mut self, endpoint: &Endpoint, nonce: u64) -> bool {
         let is_right = self.of(endpoint) == nonce;
         if is_right {
-            let position = self.position(endpoint);
-            self.uses[position] += 1;
+            self.renew(endpoint);
         }
         is_right
+    }
+
+    /// Invalidates the nonce of an address.
+    pub(crate) fn renew(&mut self, endpoint: &Endpoint) {
+        let position = self.position(endpoint);
+        self.uses[position] += 1;
     }
 
     /// Returns the nonce of a Probe through an outlet of a group, which is never zero.

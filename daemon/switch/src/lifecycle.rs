@@ -5,7 +5,7 @@ use iswitch_protocol::wire::{ControlBody, Status};
 use crate::backlog::{Purpose, Work};
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Granted, Job, Rounds};
+use crate::job::{Granted, Job, Presence, Rounds};
 use crate::parent;
 use crate::reply::{self, Refusal};
 use crate::state::State;
@@ -16,9 +16,25 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     let Some(job) = state.jobs.get(at) else { return };
     if job.has_parent() {
         parent::declare(state, at);
-    } else if !job.is_formed() && job.is_gathered() {
+    } else if !job.is_formed() && job.is_gathered() && job.is_attended() {
         form_job(state, at, last, None);
     }
+}
+
+/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have joined
+/// (M-14). The answer to the Join of the member `last` asks that member.
+pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
+    let State { jobs, nonces, .. } = state;
+    let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())
+    else {
+        return;
+    };
+    for (_, member) in job.members_mut().iter_mut() {
+        // Nonces that the member has received before do not show where it is now.
+        nonces.renew(&member.endpoint);
+        member.presence = Presence::Asked;
+    }
+    reply::ask_presence(state, at, last);
 }
 
 /// Completes a job. `last` is the member whose Join completed it, if any; this member receives an Ack to its Join
@@ -62,12 +78,16 @@ pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
 
 /// Removes a member. The job continues without the member, or ends if the member was the last one.
 pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
+    let ends = state.jobs.get(at.job).is_some_and(|job| job.ends_without(at.member, why));
     let Some(member) = state.jobs.remove_member(at) else { return };
     let Some(job) = state.jobs.get(at.job) else { return };
     let (id, members, is_formed) = (job.id(), job.members().count(), job.is_formed());
     let has_lost_suppliers = job.has_lost_suppliers();
     let address = member.endpoint.peer;
     state.report(Event::Left { job: id, member: at.member.to_wire(), address, why });
+    if ends {
+        return interrupt_job(state, at.job);
+    }
     // A restarted process keeps the job of its predecessor.
     if members == 0 && why != Departure::Restarted {
         return end_job(state, at.job, why);
@@ -86,6 +106,14 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
         parent::declare_weight(state, at.job);
     }
     close_finished(state, at.job);
+}
+
+/// Ends the incarnation of a job that roams, because its members change (M-14). The members rejoin, and the job
+/// continues when all of its workers have.
+pub(crate) fn interrupt_job(state: &mut State, at: JobIndex) {
+    let Some(job) = state.jobs.get(at).map(Job::id) else { return };
+    state.report(Event::JobInterrupted { job });
+    dismiss_members(state, at);
 }
 
 /// Dismisses the members after the parent has forgotten this switch, so that all members rejoin.

@@ -145,7 +145,8 @@ pub(crate) fn grant_join(
     let ack = if let Some(at) = at {
         let Some(job) = state.jobs.get(at.job) else { return };
         request.seal = job.seal(at.member);
-        join_ack(state, at, job, join.resume.as_ref())
+        let granted = || join_ack(state, at, job, join.resume.as_ref());
+        presence_query(state, at, job).unwrap_or_else(granted)
     } else {
         let Some(at) = state.jobs.find(request.job) else { return };
         let Some(job) = state.jobs.get(at) else { return };
@@ -170,6 +171,24 @@ pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<Memb
         let request = job.members().get(member.member)?.join_request;
         Some(ControlRepr { job: job.id(), request, body })
     });
+}
+
+/// Asks the members of a job, except for `last`, whether they are still at this switch.
+pub(crate) fn ask_presence(state: &mut State, at: JobIndex, last: MemberId) {
+    for_each_member(state, at, |state, job, member| {
+        let body = ControlBody::Ack(presence_query(state, member, job).filter(|_| member.member != last)?);
+        let request = job.members().get(member.member)?.join_request;
+        Some(ControlRepr { job: job.id(), request, body })
+    });
+}
+
+/// Returns the Challenge with which the switch asks a member whether it is still at this switch, if the member has not
+/// answered yet.
+fn presence_query(state: &State, at: MemberAt, job: &Job) -> Option<AckRepr<'static>> {
+    let member = job.members().get(at.member).filter(|member| member.is_asked())?;
+    let (status, history) = (Status::Challenge, state.nonces.of(&member.endpoint));
+    let parts = parts_for(state, job.is_part());
+    Some(AckRepr { status, parts, history, ..job_ack(state, at, job, Action::Join) })
 }
 
 /// Sends a notice to all members of a job.

@@ -136,6 +136,16 @@ impl Daemon {
         Self::start(command.args(arguments), Some(address), None)
     }
 
+    /// Starts a daemon on a UDP port of a namespace.
+    ///
+    /// # Panics
+    /// Panics if the daemon does not become ready.
+    pub fn on_udp(namespace: &Namespace, address: SocketAddrV4, arguments: &[&str]) -> Self {
+        let mut command = namespace.command(binaries::iswitchd());
+        command.arg("--udp").arg(address.to_string());
+        Self::start(command.args(arguments), Some(address), None)
+    }
+
     /// Starts a daemon on a free UDP port of the loopback interface.
     ///
     /// # Panics

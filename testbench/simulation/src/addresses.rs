@@ -25,6 +25,14 @@ pub(super) fn switch_address(at: usize) -> SocketAddrV4 {
     SocketAddrV4::new(host, SWITCH_PORT)
 }
 
+/// Returns the index of the switch with an address.
+pub(super) fn switch_at(address: SocketAddrV4) -> usize {
+    match address.ip().octets() {
+        [.., 0, _] => 0,
+        [.., rack] => usize::from(rack),
+    }
+}
+
 /// Returns the address from which a switch below the root sends to its parent.
 pub(super) fn uplink_address(rack: usize) -> SocketAddrV4 {
     SocketAddrV4::new(rack_host(rack), UPLINK_PORT)

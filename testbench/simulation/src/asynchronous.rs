@@ -11,6 +11,7 @@ mod learner;
 mod member;
 mod report;
 mod scenario;
+mod standby;
 mod upsets;
 
 use std::cmp::Reverse;
@@ -30,6 +31,7 @@ use learner::Undecided;
 use member::SimulatedWorker;
 pub use report::{Departures, Report, Totals, WorkerReport};
 pub use scenario::{Faults, Pace, Scenario};
+pub use standby::{Cut, Standby};
 pub use upsets::{PlannedUpset, Upset};
 
 use crate::addresses::{Member, member_at, switch_address, uplink_address, worker_address};
@@ -56,6 +58,14 @@ pub fn simulate(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
     run(&Scenario::draw(seed), seed).map(|report| Totals::of(&report))
 }
 
+/// Runs the scenario with a standby switch that is drawn from a seed.
+///
+/// # Errors
+/// Returns the first rule violation.
+pub fn simulate_with_standby(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
+    run(&Scenario::draw_with_standby(seed), seed).map(|report| Totals::of(&report))
+}
+
 /// Runs a scenario and checks every sum of every worker; the seed determines the behaviour of the network.
 ///
 /// # Errors
@@ -71,6 +81,8 @@ struct Packet {
     sequence: u64,
     /// Address at the lower end of the link: that of a worker, or of a switch below the root.
     member: SocketAddrV4,
+    /// Index of the switch at the upper end of the link.
+    switch: usize,
     /// Whether the member, not its switch, sent the packet.
     goes_up: bool,
     is_data: bool,
@@ -105,7 +117,7 @@ struct Simulation<'a> {
     now: Instant,
     sequence: u64,
     wire: BinaryHeap<Reverse<Packet>>,
-    /// The root, followed by the switches below it.
+    /// The root, followed by the switches below it, or by the standby switch.
     switches: Vec<Switch>,
     /// Time at which the current or, between two turns, the last turn of each switch ends.
     turn_ends: Vec<Instant>,
@@ -129,6 +141,11 @@ struct Simulation<'a> {
     group_loss: f64,
     /// Number of data packets that the switch sent to groups.
     group_datagrams: u64,
+    /// Whether all faults have ended.
+    is_healed: bool,
+    /// Epochs of the incarnations whose sums were applied, in the order of their first sums, if there is a standby
+    /// switch.
+    incarnations: Vec<u64>,
 }
 
 impl<'a> Simulation<'a> {
@@ -136,6 +153,7 @@ impl<'a> Simulation<'a> {
     fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let begin = Instant::from_nanos(1);
         let count = scenario.workers.len();
+        let switches = 1 + scenario.racks.len() + usize::from(scenario.standby.is_some());
         Self {
             scenario,
             seed,
@@ -146,9 +164,9 @@ impl<'a> Simulation<'a> {
             now: begin,
             sequence: 0,
             wire: BinaryHeap::new(),
-            switches: (0..=scenario.racks.len()).map(|at| upsets::switch(seed, 0, at, scenario)).collect(),
-            turn_ends: vec![begin; scenario.racks.len() + 1],
-            censuses: (0..=scenario.racks.len()).map(|_| Census::default()).collect(),
+            switches: (0..switches).map(|at| upsets::switch(seed, 0, at, scenario)).collect(),
+            turn_ends: vec![begin; switches],
+            censuses: (0..switches).map(|_| Census::default()).collect(),
             workers: (0..count).map(|worker| SimulatedWorker::new(scenario, seed, worker, begin)).collect(),
             lives: count as u64,
             ended: Vec::new(),
@@ -160,6 +178,8 @@ impl<'a> Simulation<'a> {
             datagrams: 0,
             group_loss: scenario.groups.loss,
             group_datagrams: 0,
+            is_healed: false,
+            incarnations: Vec::new(),
         }
     }
 
@@ -181,6 +201,7 @@ impl<'a> Simulation<'a> {
     /// Ends all faults; from now on, every live worker must make progress.
     fn heal(&mut self) -> Result<(), Violation> {
         self.note(|| "all faults end".to_owned());
+        self.is_healed = true;
         self.faults = Faults { delay: self.faults.delay, ..Faults::NONE };
         self.group_loss = 0.0;
         for worker in &mut self.workers {
@@ -192,7 +213,9 @@ impl<'a> Simulation<'a> {
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
         // At each level of a tree, a switch may have to wait for one lease before it expels members that do not return.
         let levels = 1 + self.scenario.racks.len() as u32;
-        let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels);
+        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        let silence = self.scenario.standby.as_ref().map_or(Duration::ZERO, |standby| standby.silence);
+        let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels + silence * 100);
         while !self.has_made_progress() {
             if self.now > limit {
                 let jobs: Vec<_> = self.switches.iter().flat_map(Switch::jobs).collect();
@@ -223,13 +246,23 @@ impl<'a> Simulation<'a> {
     /// Returns whether H equals the number of live workers, which is required unless a worker has set H.
     fn is_threshold_right(&self) -> bool {
         let running = self.workers.iter().filter(|worker| worker.is_running).count();
-        let job = self.switches[0].job_status(JOB).filter(|job| !job.threshold_pinned);
-        job.is_none_or(|job| usize::from(job.threshold) == running)
+        let job = self.roots().filter_map(|root| root.job_status(JOB)).find(|job| job.formed);
+        job.filter(|job| !job.threshold_pinned).is_none_or(|job| usize::from(job.threshold) == running)
     }
 
     /// Returns whether the job has all the workers it waits for.
     fn is_complete(&self) -> bool {
-        self.switches[0].jobs().any(|job| job.job == JOB && job.formed)
+        self.roots().flat_map(Switch::jobs).any(|job| job.job == JOB && job.formed)
+    }
+
+    /// Returns the switches without a parent: the root, and the standby switch if there is one.
+    fn roots(&self) -> impl Iterator<Item = &Switch> {
+        self.switches.iter().take(1 + usize::from(self.scenario.standby.is_some()))
+    }
+
+    /// Returns whether a switch has no parent.
+    fn is_root(&self, at: usize) -> bool {
+        at == 0 || self.scenario.standby.is_some()
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {
@@ -278,9 +311,8 @@ impl<'a> Simulation<'a> {
     }
 
     fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
-        let Packet { member, goes_up, is_data, group, bytes, .. } = packet;
+        let Packet { member, switch: above, goes_up, is_data, group, bytes, .. } = packet;
         let class = if is_data { Class::Data } else { Class::Control };
-        let above = self.scenario.switch_of(member);
         self.note(|| {
             let path = if goes_up { format!("{member} -> {above}") } else { format!("{above} -> {member}") };
             format!("{path}: {}", describe(class, &bytes, bytes.len()))
@@ -304,7 +336,9 @@ impl<'a> Simulation<'a> {
                 return self.flush_switch(rack);
             }
         };
-        if !self.workers[worker].is_running || self.workers[worker].udp_port != member.port() {
+        let receiver = &self.workers[worker];
+        // The socket of a worker receives only packets of the switch that the worker uses.
+        if !receiver.is_running || receiver.udp_port != member.port() || receiver.switch != above {
             return Ok(());
         }
         let path = if group.is_some() { Path::Group } else { Path::Unicast };
@@ -328,6 +362,9 @@ impl<'a> Simulation<'a> {
             return Ok(());
         }
         while let Some((path, class, bytes)) = self.workers[worker].inbox.pop_front() {
+            if let Some(roaming) = &mut self.workers[worker].roaming {
+                roaming.hear(now);
+            }
             let protocol = &mut self.workers[worker].protocol;
             protocol.handle_arrival(now, path, class, &bytes, bytes.len());
             if let Some(group) = protocol.group() {
@@ -345,6 +382,7 @@ impl<'a> Simulation<'a> {
         }
         self.apply_sums(worker)?;
         self.note_submission(worker)?;
+        self.roam(worker)?;
         self.compute(worker)?;
         self.flush_worker(worker);
         Ok(())
@@ -355,7 +393,7 @@ impl<'a> Simulation<'a> {
         while let Some((class, stride)) = self.workers[worker].protocol.poll_transmit(self.now, &mut buffer) {
             for bytes in buffer.chunks(stride) {
                 let member = worker_address(worker, self.workers[worker].udp_port);
-                self.send(member, (true, None), class, bytes);
+                self.send((member, self.workers[worker].switch), (true, None), class, bytes);
             }
         }
     }
@@ -366,8 +404,8 @@ impl<'a> Simulation<'a> {
             // delay all timers.
             self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
         }
-        if at == 0 {
-            self.follow_epoch();
+        if self.is_root(at) {
+            self.follow_epoch(at);
         }
         let (mut packets, mut results) = (Vec::new(), Vec::new());
         while let Some(transmit) = self.switches[at].poll_transmit() {
@@ -391,7 +429,8 @@ impl<'a> Simulation<'a> {
             if to.ip().is_multicast() {
                 self.send_to_group(at, to, class, &bytes);
             } else {
-                self.send(to, (goes_up, None), class, &bytes);
+                let above = if goes_up { self.scenario.switch_of(to) } else { at };
+                self.send((to, above), (goes_up, None), class, &bytes);
             }
         }
         if at == 0 && self.is_tree() { self.follow_root(finished) } else { self.follow_switch(at, finished) }
@@ -404,11 +443,16 @@ impl<'a> Simulation<'a> {
     /// Puts a packet on the wire, where it is lost or arrives once or twice.
     fn send(
         &mut self,
-        member: SocketAddrV4,
+        (member, switch): (SocketAddrV4, usize),
         (goes_up, group): (bool, Option<SocketAddrV4>),
         class: Class,
         bytes: &[u8],
     ) {
+        if let Member::Worker(worker) = member_at(member)
+            && self.is_cut(worker, switch, goes_up)
+        {
+            return;
+        }
         let Faults { delay, jitter, loss, duplication } = self.faults;
         let copies = 1 + u32::from(self.random.random_bool(duplication));
         self.datagrams += 1;
@@ -424,6 +468,7 @@ impl<'a> Simulation<'a> {
                 at,
                 sequence: self.sequence,
                 member,
+                switch,
                 goes_up,
                 is_data,
                 group,
@@ -440,12 +485,11 @@ impl<'a> Simulation<'a> {
         self.group_datagrams += u64::from(class == Class::Data);
         for worker in 0..self.workers.len() {
             let it = &self.workers[worker];
-            let is_subscribed =
-                self.scenario.place_of(worker) == at && it.is_running && it.protocol.group() == Some(group);
+            let is_subscribed = it.switch == at && it.is_running && it.protocol.group() == Some(group);
             let is_reached = is_subscribed && self.scenario.groups.reach(worker, elapsed);
             if is_reached && !(loss > 0.0 && self.random.random_bool(loss)) {
                 let member = worker_address(worker, self.workers[worker].udp_port);
-                self.send(member, (false, Some(group)), class, bytes);
+                self.send((member, at), (false, Some(group)), class, bytes);
             }
         }
     }
@@ -553,6 +597,8 @@ impl Simulation<'_> {
             Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
             // A switch leaves when its last member has departed.
             Departure::Expelled => false,
+            // A worker leaves a switch at which the job does not become complete.
+            Departure::Leave if self.scenario.standby.is_some() => true,
             Departure::Leave => matches!(member_at(gone), Member::Rack(_)) && self.is_disturbed(),
         };
         if is_excused { Ok(()) } else { violated(Rule::Membership, event.to_string()) }
@@ -564,7 +610,7 @@ impl Simulation<'_> {
         if self.censuses[at].last.replace((number, contributions)) == Some((number, contributions)) {
             return Ok(None);
         }
-        if at > 0 {
+        if !self.is_root(at) {
             return self.check_passed_on(at, number, contributions).map(|()| None);
         }
         let known = self.aggregates.entry((self.censuses[at].epoch(), number.get())).or_default();
@@ -593,16 +639,19 @@ impl Simulation<'_> {
         violated(Rule::Agreement, detail)
     }
 
-    /// Records the epoch of the root's current job. If the root has no job, the recorded epoch stays unchanged.
-    pub(super) fn follow_epoch(&mut self) {
-        if let Some(epoch) = self.switches[0].epoch_of(JOB) {
-            self.censuses[0].enter(epoch);
+    /// Records the epoch of the current job of a root. If the root has no job, the recorded epoch stays unchanged.
+    pub(super) fn follow_epoch(&mut self, at: usize) {
+        if let Some(epoch) = self.switches[at].epoch_of(JOB) {
+            self.censuses[at].enter(epoch);
         }
     }
 
     /// Returns whether the members of each switch are exactly the live workers connected to it and the child switches
     /// with live workers below them.
     pub(super) fn is_census_right(&self) -> bool {
+        if self.scenario.standby.is_some() {
+            return self.are_together();
+        }
         let mut alive = vec![Vec::new(); self.switches.len()];
         for (index, worker) in self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running) {
             let mut member = worker_address(index, worker.udp_port);

@@ -316,6 +316,16 @@ pub(super) struct Checker {
     /// Whether there are switches below the root. If so, several switches determine which members take part in a
     /// round, and participation is checked only until the first departure.
     is_tree: bool,
+    /// Whether the workers have a standby switch. If so, no worker with sums may ever miss a sum, and all lives that
+    /// have not ended receive the same sum after each sum, regardless of the switches that compute them.
+    has_standby: bool,
+    /// For each sum, the lives that have received another one after it, and the sums that they received, if there is a
+    /// standby switch.
+    successors: HashMap<Key, Vec<(usize, Key)>>,
+    /// Lives that have ended, or that leave the job.
+    ended: Lives,
+    /// Epochs whose sums were delivered, in the order of their first sums, if there is a standby switch.
+    incarnations: Vec<u64>,
     /// Whether a member or a switch has ever departed.
     has_lost_somebody: bool,
 }
@@ -326,11 +336,20 @@ impl Checker {
             witness,
             checks_sums,
             is_tree,
+            has_standby: false,
+            successors: HashMap::new(),
+            incarnations: Vec::new(),
+            ended: 0,
             has_lost_somebody: false,
             rounds: HashMap::new(),
             latest: None,
             lives: vec![Record::default(); lives],
         }
+    }
+
+    /// Sets whether the workers have a standby switch.
+    pub(super) fn with_standby(self, has_standby: bool) -> Self {
+        Self { has_standby, ..self }
     }
 
     pub(super) fn witness(&self) -> Witness {
@@ -362,6 +381,11 @@ impl Checker {
         stays
             .filter(|stay| stay.boot == boot && stay.end == End::Present)
             .for_each(|stay| stay.start = start);
+    }
+
+    /// Records that a life has ended or leaves the job. Sums that only such lives have received are lost.
+    pub(super) fn ended(&mut self, life: usize) {
+        self.ended |= 1 << life;
     }
 
     /// Records that a switch was killed or that its parent removed it.
@@ -427,6 +451,12 @@ impl Checker {
         let was_reported = std::mem::replace(&mut own.may_lack, true);
         // A life without any sum was only assigned a start round, and that may change.
         let has_sums = own.has.is_some();
+        if self.checks_sums && self.has_standby && has_sums {
+            return violated(
+                Rule::Missed,
+                format!("life {life} has missed a sum, although it has a standby switch"),
+            );
+        }
         let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
@@ -567,6 +597,16 @@ impl Checker {
             return Ok(());
         }
         let Delivered { boot, round, .. } = *given;
+        if self.has_standby && self.incarnations.last() != Some(&boot) {
+            // Two switches must not sum at the same time.
+            if self.incarnations.contains(&boot) {
+                let earlier = &self.incarnations;
+                let detail =
+                    format!("life {life} received a sum of boot {boot:x} after sums of {earlier:x?}");
+                return violated(Rule::Agreement, detail);
+            }
+            self.incarnations.push(boot);
+        }
         let what = || format!("life {life} received round {round} of boot {boot:x}");
         let was_always_member = self.was_always_member(life, boot);
         let Some(record) = self.rounds.get_mut(&(boot, round)) else {
@@ -579,8 +619,18 @@ impl Checker {
             }
             _ => {}
         }
-        let had = own.has.replace(record.replayed.unwrap_or((boot, round)));
+        let sum = record.replayed.unwrap_or((boot, round));
+        let had = own.has.replace(sum);
         let had = had.filter(|_| !std::mem::take(&mut own.may_lack));
+        if let Some(had) = had.filter(|_| self.has_standby) {
+            let successors = self.successors.entry(had).or_default();
+            let is_other = |(other, next): &&(usize, Key)| *next != sum && self.ended >> other & 1 == 0;
+            if let Some((other, next)) = successors.iter().find(is_other) {
+                let detail = format!("{} after {had:?}, but life {other} received {next:?} after it", what());
+                return violated(Rule::Agreement, detail);
+            }
+            successors.push((life, sum));
+        }
         if let Some(had) = had.filter(|_| record.replayed.is_none()) {
             let previous = *record.previous.get_or_insert(had);
             if previous != had {

@@ -21,6 +21,7 @@ mod packets;
 mod process;
 pub mod queue;
 pub mod report;
+mod roaming;
 pub mod search;
 pub mod swarm;
 pub mod transcript;
@@ -46,7 +47,7 @@ use checker::{Rule, Violation, mix};
 use report::Report;
 use swarm::{Node, Scenario};
 use transcript::Transcript;
-use wires::Ends;
+use wires::{Ends, LinkEnds};
 use world::World;
 
 const JOB: u32 = 1;
@@ -103,6 +104,14 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
     run(&Scenario::draw(seed), seed)
 }
 
+/// Runs the scenario with a standby switch that is drawn from a seed.
+///
+/// # Errors
+/// Returns the first rule violation.
+pub fn simulate_with_standby(seed: u64) -> Result<Report, Box<Failure>> {
+    run(&Scenario::draw_with_standby(seed), seed)
+}
+
 /// Runs a scenario; the seed determines the behaviour of the network.
 ///
 /// # Errors
@@ -146,10 +155,10 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
 /// A scheduled event.
 #[derive(Clone, Copy, Debug)]
 enum ScheduledEvent {
-    /// A packet from a member arrives at its switch.
-    AtSwitch { packet: u32, peer: SocketAddrV4, is_bad: bool },
-    /// A packet from a switch arrives at its member, perhaps through a group.
-    AtMember { packet: u32, peer: SocketAddrV4, group: Option<SocketAddrV4>, is_bad: bool },
+    /// A packet arrives at a switch. `link` has the sender at its lower end.
+    AtSwitch { packet: u32, link: LinkEnds, is_bad: bool },
+    /// A packet arrives at a member, perhaps through a group. `link` has the member at its lower end.
+    AtMember { packet: u32, link: LinkEnds, group: Option<SocketAddrV4>, is_bad: bool },
     /// A deadline of a process expires.
     Wake(Node),
     /// The planned action with the given index occurs.

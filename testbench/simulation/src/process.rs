@@ -13,6 +13,7 @@ use iswitch_switch::{Config, JobStatus, Keys, Switch};
 
 use super::addresses::worker_address;
 use super::checker::{Checker, Delivered, Rule, Violation, Witness, mix, violated};
+use super::wires::LinkEnds;
 use super::worker::{Options, Outcome, Request, Worker};
 
 /// Time that a training loop waits before it retries a halted job.
@@ -24,8 +25,8 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: u32,
-    /// Address of the member at the lower end of the link, regardless of whether the member or the switch is paused.
-    pub(super) peer: SocketAddrV4,
+    /// Link on which the packet arrived.
+    pub(super) link: LinkEnds,
     /// Group to which the packet was sent, if any.
     pub(super) group: Option<SocketAddrV4>,
     pub(super) len: usize,
@@ -171,6 +172,8 @@ pub(super) struct WorkerNode {
     /// Life number, unique over all workers: that of the running process or, if none runs, of the last one.
     pub(super) life: usize,
     pub(super) udp_port: u16,
+    /// Index of the switch that the worker uses.
+    pub(super) switch: usize,
     /// Time at which the next gradient is ready, on the process's clock.
     begin_at: Option<Instant>,
     /// Number of the current gradient. The worker continues with the next gradient once this one is summed, or once the
@@ -199,10 +202,11 @@ pub(super) struct Progress {
 }
 
 impl WorkerNode {
-    pub(super) fn new(index: usize) -> Self {
+    pub(super) fn new(index: usize, switch: usize) -> Self {
         Self {
             process: Process::default(),
             worker: None,
+            switch,
             index,
             life: 0,
             udp_port: 0,

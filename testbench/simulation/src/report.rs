@@ -77,6 +77,17 @@ pub struct Report {
     pub group_members: u64,
     /// Number of times that a group stopped reaching a member.
     pub group_losses: u64,
+    /// Number of times that a worker moved to its other switch.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub moves: u64,
+    /// Number of times that a switch interrupted a job whose workers have several switches.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub interrupted: u64,
+}
+
+/// Returns whether a count of simulations without a standby switch is left out.
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -118,5 +129,7 @@ impl AddAssign for Report {
         self.group_packets += other.group_packets;
         self.group_members += other.group_members;
         self.group_losses += other.group_losses;
+        self.moves += other.moves;
+        self.interrupted += other.interrupted;
     }
 }

@@ -36,6 +36,11 @@ pub struct Options {
     /// Run only this seed, to reproduce a violation
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
+    /// Give the workers a standby switch, which takes over when the first one fails
+    ///
+    /// Both switches may be alive while links to them are cut.
+    #[arg(long)]
+    standby: bool,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -57,9 +62,11 @@ struct Shared<S, R> {
 
 /// Runs scenarios until one violates a rule and prints the result. Fails if a rule was violated.
 pub fn run(options: &Options) -> ExitCode {
-    match options.mode {
-        JobMode::Synchronous => search(options, crate::simulate),
-        JobMode::Asynchronous => search(options, asynchronous::simulate),
+    match (options.mode, options.standby) {
+        (JobMode::Synchronous, false) => search(options, crate::simulate),
+        (JobMode::Synchronous, true) => search(options, crate::simulate_with_standby),
+        (JobMode::Asynchronous, false) => search(options, asynchronous::simulate),
+        (JobMode::Asynchronous, true) => search(options, asynchronous::simulate_with_standby),
     }
 }
 
@@ -90,7 +97,7 @@ where
     let failure = shared.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let total = shared.total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(failure) = &failure {
-        explain(failure, options.mode);
+        explain(failure, options);
     }
     if options.json {
         let violation = failure.as_ref().map(|failure| {
@@ -138,7 +145,7 @@ fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
 }
 
 /// Prints to standard error everything that is needed to reproduce a violation.
-fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
+fn explain<S: Debug + Serialize>(failure: &Failure<S>, options: &Options) {
     let Failure { seed, scenario, violation, transcript } = failure;
     eprintln!("{transcript}");
     match serde_json::to_string(scenario) {
@@ -146,7 +153,8 @@ fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
         Err(error) => eprintln!("scenario: {scenario:?} ({error})"),
     }
     eprintln!("seed {seed} at commit {}: {violation}", commit());
-    eprintln!("to reproduce: testbench simulate --mode {mode} --seed {seed}");
+    let standby = if options.standby { " --standby" } else { "" };
+    eprintln!("to reproduce: testbench simulate --mode {}{standby} --seed {seed}", options.mode);
 }
 
 /// Returns the commit of the working directory.

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::checker::digit_lanes;
+use super::checker::{digit_lanes, mix};
 use super::elements::Elements;
 use super::groups::Groups;
 use super::names::Names;
@@ -83,6 +83,10 @@ pub struct Scenario {
     /// Workers that state their names.
     #[serde(default)]
     pub names: Names,
+    /// If the workers have a standby switch, which has the index 1: time for which a switch may be silent before a
+    /// worker moves to the other one. There are no switches below the root in this case.
+    #[serde(default)]
+    pub standby: Option<Duration>,
     /// Maximum cost of the queued work that a switch does in one turn.
     #[serde(default = "turns::long")]
     pub work_per_turn: u32,
@@ -114,7 +118,7 @@ pub struct Planned {
 pub enum Node {
     /// The switch; in a tree, the root.
     Switch,
-    /// A switch below the root, by its index from 1.
+    /// A switch below the root, by its index from 1, or the standby switch, which has the index 1.
     Rack(usize),
     /// A worker, by its index.
     Worker(usize),
@@ -137,7 +141,7 @@ pub enum Action {
         /// Delay until the switch restarts.
         restart_after: Duration,
     },
-    /// A switch below the root is killed and restarts without its state.
+    /// A switch below the root, or the standby switch, is killed and restarts without its state.
     CrashRack {
         /// Index of the switch, from 1.
         rack: usize,
@@ -167,6 +171,17 @@ pub enum Action {
         /// Whether the direction towards the workers is affected.
         down: bool,
         /// Length of the partition.
+        duration: Duration,
+    },
+    /// Links of workers to the standby switch carry no packets.
+    CutStandby {
+        /// Bit mask of the affected workers.
+        workers: u64,
+        /// Whether the direction towards the switch is affected.
+        up: bool,
+        /// Whether the direction towards the workers is affected.
+        down: bool,
+        /// Length of the cut.
         duration: Duration,
     },
     /// The link between a switch and its parent carries no packets.
@@ -241,8 +256,55 @@ impl Scenario {
             elements: Elements::F32,
             groups: Groups::default(),
             names: Names::default(),
+            standby: None,
             work_per_turn: turns::long(),
         }
+    }
+
+    /// Draws a scenario in which the workers have a standby switch; `seed` determines it. The workers declare the world
+    /// size, and every round waits for all of them.
+    pub fn draw_with_standby(seed: u64) -> Self {
+        let mut draw = Draw::new(mix(seed ^ STANDBY_SALT));
+        let drawn = Self::draw(seed);
+        let workers = drawn.workers.min(9);
+        // In a round that waits for other workers, a worker asks the switch for results every quarter of a second.
+        let silence = draw.time(300_000..=1_500_000);
+        let duration = silence * draw.among(2..=12) as u32;
+        let mut scenario = Self {
+            workers,
+            declared: true,
+            compute: duration / draw.among(10..=60) as u32,
+            faulty_workers: u64::MAX,
+            starts: Vec::new(),
+            duration,
+            plan: draw.plan(workers, duration),
+            racks: Vec::new(),
+            places: Vec::new(),
+            standby: Some(silence),
+            lease_ms: draw.time(50_000..=3_000_000).as_millis() as u32,
+            ..drawn
+        };
+        let is_excluded = |action: &Action| {
+            matches!(
+                action,
+                Action::SetThreshold { .. } | Action::ForceBroadcast { .. } | Action::Halt { .. }
+            )
+        };
+        scenario.plan.retain(|planned| !is_excluded(&planned.action));
+        let kinds: [(f64, DrawAction); 5] = [
+            (0.6, Draw::crash_root_or_standby),
+            (0.6, Draw::cut_root_or_standby),
+            (0.3, Draw::pause_rack),
+            (0.2, Draw::turn_clock_of_rack),
+            (0.4, Draw::cut_root_or_standby),
+        ];
+        for (at, (probability, action)) in kinds.into_iter().enumerate() {
+            // Only one switch is a standby switch; the other actions choose among the workers.
+            let nodes = if matches!(at, 2 | 3) { 1 } else { workers };
+            draw.add_to_plan(&mut scenario.plan, probability, action, nodes, duration);
+        }
+        scenario.draw_layout(&mut draw);
+        scenario
     }
 
     /// Draws a scenario at random; `seed` determines it.
@@ -376,6 +438,9 @@ impl Action {
         matches!(self, Self::CrashWorker { .. } | Self::Leave { .. })
     }
 }
+
+/// Salt that is combined with the seed to draw what concerns the standby switch.
+const STANDBY_SALT: u64 = 0x7374_616e_6462_7921;
 
 /// Generator of a seed's random numbers, in the distributions that scenarios need.
 pub(crate) struct Draw(ChaCha8Rng);
@@ -536,6 +601,32 @@ impl Draw {
 
     fn turn_clock_of_rack(&mut self, racks: usize, _duration: Duration) -> Action {
         Action::TurnClock { node: Node::Rack(self.among(1..=racks)), by_us: self.turn() }
+    }
+
+    /// Kills one of the two switches, sometimes until long after the other one has taken over.
+    fn crash_root_or_standby(&mut self, _workers: usize, duration: Duration) -> Action {
+        let restart_after = self.spell(duration);
+        if self.chance(0.6) {
+            Action::CrashSwitch { restart_after }
+        } else {
+            Action::CrashRack { rack: 1, restart_after }
+        }
+    }
+
+    /// Cuts some of the workers off from one of the two switches.
+    fn cut_root_or_standby(&mut self, workers: usize, duration: Duration) -> Action {
+        let mask = match self.among(0..=2) {
+            0 => 1 << self.among(0..=workers - 1),
+            1 => self.bits(),
+            _ => u64::MAX,
+        };
+        let (up, duration) = (self.chance(0.7), self.spell(duration));
+        let down = !up || self.chance(0.6);
+        if self.chance(0.6) {
+            Action::Partition { workers: mask, up, down, duration }
+        } else {
+            Action::CutStandby { workers: mask, up, down, duration }
+        }
     }
 
     fn cut_uplink(&mut self, racks: usize, duration: Duration) -> Action {

@@ -25,19 +25,32 @@ pub(super) enum Direction {
     Down,
 }
 
+/// The ends of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkEnds {
+    /// Address of the member at the lower end.
+    pub(super) peer: SocketAddrV4,
+    /// Index of the switch at the upper end.
+    pub(super) switch: usize,
+}
+
 /// Links that fail together.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ends {
-    /// Links of workers, as a bit mask.
+    /// Links of workers to the root or to the switches below it, as a bit mask.
     Workers(u64),
+    /// Links of workers to the standby switch, as a bit mask.
+    Standby(u64),
     /// Link between this switch and its parent.
     Rack(usize),
 }
 
 impl Ends {
-    fn has(self, member: Member) -> bool {
+    /// Returns whether a link is among these. `is_standby` states whether it leads to the standby switch.
+    fn has(self, member: Member, is_standby: bool) -> bool {
         match (self, member) {
-            (Self::Workers(workers), Member::Worker(worker)) => workers >> worker & 1 == 1,
+            (Self::Workers(workers), Member::Worker(worker)) => !is_standby && workers >> worker & 1 == 1,
+            (Self::Standby(workers), Member::Worker(worker)) => is_standby && workers >> worker & 1 == 1,
             (Self::Rack(rack), Member::Rack(other)) => rack == other,
             _ => false,
         }
@@ -47,10 +60,12 @@ impl Ends {
 /// All links and the event queue.
 #[derive(Debug)]
 pub(super) struct Wires {
-    /// Links of the workers, followed by those of the switches below the root.
+    /// Links of the workers, followed by those of the switches below the root or by those of the workers to the standby
+    /// switch.
     up: Vec<Link>,
     down: Vec<Link>,
     workers: usize,
+    has_standby: bool,
     pub(super) queue: Queue<ScheduledEvent>,
     pub(super) packets: Packets,
     random: ChaCha8Rng,
@@ -62,8 +77,9 @@ pub(super) struct Wires {
 impl Wires {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Self {
         let workers = (0..scenario.workers).map(|worker| scenario.faulty_workers >> worker & 1 == 1);
-        let is_faulty: Vec<_> =
-            workers.chain(scenario.racks.iter().map(|_| scenario.faulty_uplinks)).collect();
+        let to_standby = workers.clone().filter(|_| scenario.standby.is_some());
+        let racks = scenario.racks.iter().map(|_| scenario.faulty_uplinks);
+        let is_faulty: Vec<_> = workers.chain(racks).chain(to_standby).collect();
         let link = |is_faulty| Link::new(if is_faulty { scenario.link } else { scenario.link.healed() });
         let links = |all: bool| is_faulty.iter().map(|is_faulty| link(all && *is_faulty)).collect();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -73,6 +89,7 @@ impl Wires {
             up: links(scenario.faulty_up),
             down: links(scenario.faulty_down),
             workers: scenario.workers,
+            has_standby: scenario.standby.is_some(),
             queue: Queue::new(),
             packets: Packets::default(),
             random,
@@ -81,12 +98,12 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams on the links between `peers` and their switch.
+    /// Puts datagrams on the links between `peers` and the switch with the index `switch`.
     pub(super) fn send(
         &mut self,
         now: Instant,
         direction: Direction,
-        peers: &[SocketAddrV4],
+        (peers, switch): (&[SocketAddrV4], usize),
         class: Class,
         payload: &[u8],
         stride: usize,
@@ -94,7 +111,8 @@ impl Wires {
         let piece_len = if self.offload { payload.len() } else { stride };
         for piece in payload.chunks(piece_len.max(1)) {
             for peer in peers {
-                self.send_piece(now, direction, (*peer, None), class, piece, stride);
+                let link = LinkEnds { peer: *peer, switch };
+                self.send_piece(now, direction, (link, None), class, piece, stride);
             }
         }
     }
@@ -103,7 +121,7 @@ impl Wires {
     pub(super) fn send_to_group(
         &mut self,
         now: Instant,
-        group: SocketAddrV4,
+        (group, switch): (SocketAddrV4, usize),
         (subscribers, loss): (&[SocketAddrV4], f64),
         class: Class,
         payload: &[u8],
@@ -116,7 +134,8 @@ impl Wires {
                     self.counters.lost += 1;
                     continue;
                 }
-                self.send_piece(now, Direction::Down, (*peer, Some(group)), class, piece, stride);
+                let link = LinkEnds { peer: *peer, switch };
+                self.send_piece(now, Direction::Down, (link, Some(group)), class, piece, stride);
             }
         }
     }
@@ -125,12 +144,13 @@ impl Wires {
         &mut self,
         now: Instant,
         direction: Direction,
-        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
+        (link, group): (LinkEnds, Option<SocketAddrV4>),
         class: Class,
         piece: &[u8],
         stride: usize,
     ) {
-        let link_at = match member_at(peer) {
+        let link_at = match member_at(link.peer) {
+            Member::Worker(worker) if self.has_standby => worker + self.workers * link.switch,
             Member::Worker(worker) => worker,
             Member::Rack(rack) => self.workers + rack - 1,
         };
@@ -147,8 +167,8 @@ impl Wires {
             }
             let is_bad = arrival.damage == Damage::Found;
             let what = match direction {
-                Direction::Up => ScheduledEvent::AtSwitch { packet, peer, is_bad },
-                Direction::Down => ScheduledEvent::AtMember { packet, peer, group, is_bad },
+                Direction::Up => ScheduledEvent::AtSwitch { packet, link, is_bad },
+                Direction::Down => ScheduledEvent::AtMember { packet, link, group, is_bad },
             };
             self.queue.push(arrival.at, what);
         }
@@ -156,10 +176,14 @@ impl Wires {
 
     /// Starts or ends a partition.
     pub(super) fn partition(&mut self, ends: Ends, up: bool, down: bool, change: fn(&mut Link)) {
-        let workers = self.workers;
-        let member = |at| if at < workers { Member::Worker(at) } else { Member::Rack(at - workers + 1) };
+        let (workers, has_standby) = (self.workers, self.has_standby);
+        let is_in = |at: usize| match at.checked_sub(workers) {
+            None => ends.has(Member::Worker(at), false),
+            Some(worker) if has_standby => ends.has(Member::Worker(worker), true),
+            Some(rack) => ends.has(Member::Rack(rack + 1), false),
+        };
         for (links, is_cut) in [(&mut self.up, up), (&mut self.down, down)] {
-            let cut = links.iter_mut().enumerate().filter(|(at, _)| is_cut && ends.has(member(*at)));
+            let cut = links.iter_mut().enumerate().filter(|(at, _)| is_cut && is_in(*at));
             cut.for_each(|(_, link)| change(link));
         }
     }

@@ -16,6 +16,7 @@ use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, NameRepr, Standing, S
 use iswitch_protocol::{Instant, Round, VectorLayout};
 
 use super::job_key;
+use super::roaming::{Move, Roaming};
 use super::swarm::Protection;
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -38,6 +39,8 @@ pub(super) struct Options {
     pub(super) groups: bool,
     /// Names that the worker states.
     pub(super) name: NameRepr,
+    /// Time for which a switch may be silent, if there is a standby switch.
+    pub(super) standby: Option<Duration>,
 }
 
 /// Outcome reported to the training loop.
@@ -89,16 +92,23 @@ pub(super) struct Worker {
     /// Whether the outcome of the first Join was reported to the training loop.
     has_reported: bool,
     pending: Option<Pending>,
+    /// Whether a round is in progress.
+    is_in_round: bool,
+    roaming: Option<Roaming>,
+    /// Leave for the previous switch.
+    farewell: Option<(Class, Vec<u8>)>,
 }
 
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
-        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups, name } = options;
+        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups, name, standby } =
+            options;
         let (has_key, tagged) = (protection != Protection::Nothing, protection == Protection::All);
         let join = JoinRepr {
             instance,
             tagged,
             groups,
+            roams: standby.is_some(),
             elements: layout.elements(),
             padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
@@ -113,7 +123,40 @@ impl Worker {
             outcome: None,
             has_reported: false,
             pending: None,
+            is_in_round: false,
+            roaming: standby.map(|silence| Roaming::new(silence, instance, now)),
+            farewell: None,
         }
+    }
+
+    /// Returns the index of the switch that the worker uses, if it can move to another one.
+    pub(super) fn switch(&self) -> Option<usize> {
+        self.roaming.as_ref().map(Roaming::switch)
+    }
+
+    /// Returns the Leave for the previous switch, if the worker has left it.
+    pub(super) fn take_farewell(&mut self) -> Option<(Class, Vec<u8>)> {
+        self.farewell.take()
+    }
+
+    /// Moves to the next switch if the current one is silent or the job does not become complete there.
+    fn move_if_in_vain(&mut self, now: Instant) {
+        let (progress, rejoins) = (self.session.join_progress(), self.session.rejoins());
+        if self.is_leaving() {
+            return;
+        }
+        let Self { session, roaming: Some(roaming), is_in_round, .. } = self else { return };
+        if progress == JoinProgress::Joined && !*is_in_round {
+            // The driver does not listen between rounds.
+            return roaming.hear(now);
+        }
+        let Some(Move { leaves, instance }) = roaming.move_if_in_vain(now, progress, rejoins) else { return };
+        if leaves {
+            let mut bytes = Vec::new();
+            let (class, _) = session.emit(0, ControlBody::Leave, &mut bytes);
+            self.farewell = Some((class, bytes));
+        }
+        session.move_to(now, instance);
     }
 
     pub(super) fn is_member(&self) -> bool {
@@ -148,6 +191,10 @@ impl Worker {
 
     pub(super) fn begin_round(&mut self, now: Instant) {
         self.has_reported = true;
+        self.is_in_round = true;
+        if let Some(roaming) = &mut self.roaming {
+            roaming.hear(now);
+        }
         self.session.begin_round(now);
     }
 
@@ -171,6 +218,10 @@ impl Worker {
             return Some(outcome);
         }
         if let Some(outcome) = self.session.take_outcome() {
+            self.is_in_round = false;
+            if let (Ok(_), Some(roaming)) = (&outcome, &mut self.roaming) {
+                roaming.arrived();
+            }
             return Some(outcome.map_or_else(Outcome::Failed, Outcome::Finished));
         }
         let reported = match self.session.join_progress() {
@@ -194,6 +245,7 @@ impl Worker {
                 self.end_request();
             }
         }
+        self.move_if_in_vain(now);
     }
 
     /// Returns the group that the worker is subscribed to, if any.
@@ -209,6 +261,9 @@ impl Worker {
         payload: &[u8],
         stride: usize,
     ) {
+        if let Some(roaming) = &mut self.roaming {
+            roaming.hear(now);
+        }
         self.session.handle_scattered(now, path, class, payload, stride);
         if let Some(group) = self.session.group() {
             self.session.subscribed(group);

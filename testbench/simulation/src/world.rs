@@ -18,7 +18,7 @@ use super::process::{Process, SwitchNode, Training, Waiting, WorkerNode};
 use super::report::Report;
 use super::swarm::{Node, Protection, Scenario};
 use super::transcript::Transcript;
-use super::wires::Wires;
+use super::wires::{LinkEnds, Wires};
 
 /// Initial virtual time; it is not zero, so that clocks can be turned back.
 const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
@@ -37,7 +37,7 @@ pub(super) struct World<'a> {
     seed: u64,
     now: Instant,
     wires: Wires,
-    /// The root, followed by the switches below it.
+    /// The root, followed by the switches below it, or by the standby switch.
     switches: Vec<SwitchNode>,
     boots: u64,
     workers: Vec<WorkerNode>,
@@ -76,6 +76,8 @@ impl<'a> World<'a> {
         // Tags detect the corruption that the checksums miss.
         let may_be_damaged = is_damaged && scenario.protection != Protection::All;
         let parents = std::iter::once(None).chain(scenario.racks.iter().copied().map(Some));
+        let standby = scenario.standby.iter().map(|_| None);
+        let place = |worker: usize| scenario.places.get(worker).copied().unwrap_or(0);
         let is_tree = !scenario.racks.is_empty();
         Self {
             scenario,
@@ -83,9 +85,9 @@ impl<'a> World<'a> {
             seed,
             now: BEGIN,
             wires: Wires::new(scenario, seed),
-            switches: parents.map(SwitchNode::new).collect(),
+            switches: parents.chain(standby).map(SwitchNode::new).collect(),
             boots: 0,
-            workers: (0..scenario.workers).map(WorkerNode::new).collect(),
+            workers: (0..scenario.workers).map(|worker| WorkerNode::new(worker, place(worker))).collect(),
             lives: HashMap::new(),
             next_life: 0,
             training: Training {
@@ -95,7 +97,8 @@ impl<'a> World<'a> {
                 excuses_refusals: may_be_damaged,
                 waits_for_all: scenario.waits_for_all(),
             },
-            checker: Checker::new(Witness::new(layout, lives), lives, !may_be_damaged, is_tree),
+            checker: Checker::new(Witness::new(layout, lives), lives, !may_be_damaged, is_tree)
+                .with_standby(scenario.standby.is_some()),
             named: None,
             named_before: None,
             healed_at: None,
@@ -165,10 +168,13 @@ impl<'a> World<'a> {
     }
 
     fn check_patience(&self) -> Result<(), Violation> {
+        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        let silence = self.scenario.standby.unwrap_or_default();
         let limit = match self.healed_at {
             Some(healed_at) => healed_at.plus(LIVENESS_LIMIT),
             None => BEGIN.plus(self.scenario.duration).plus(LIVENESS_LIMIT),
         };
+        let limit = limit.plus(silence * 60);
         if self.now <= limit {
             return Ok(());
         }
@@ -184,9 +190,11 @@ impl<'a> World<'a> {
 
     fn happen(&mut self, what: ScheduledEvent) -> Result<(), Violation> {
         match what {
-            ScheduledEvent::AtSwitch { packet, peer, is_bad } => self.arrive_at_switch(packet, peer, is_bad),
-            ScheduledEvent::AtMember { packet, peer, group, is_bad } => {
-                self.arrive_at_member(packet, (peer, group), is_bad)
+            ScheduledEvent::AtSwitch { packet, link, is_bad } => {
+                self.arrive(switch_node(link.switch), packet, (link, None), is_bad)
+            }
+            ScheduledEvent::AtMember { packet, link, group, is_bad } => {
+                self.arrive_at_member(packet, (link, group), is_bad)
             }
             ScheduledEvent::Wake(node) => self.wake(node),
             ScheduledEvent::Planned(position) => self.act(self.scenario.plan[position]),
@@ -263,33 +271,31 @@ impl<'a> World<'a> {
     /// Returns the index of the switch that a member sends its packets to.
     fn switch_of(&self, peer: SocketAddrV4) -> usize {
         match member_at(peer) {
-            Member::Worker(worker) => self.scenario.places.get(worker).copied().unwrap_or(0),
+            Member::Worker(worker) => self.workers[worker].switch,
             Member::Rack(rack) => self.switches[rack].parent.unwrap_or(0),
         }
-    }
-
-    fn arrive_at_switch(&mut self, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
-        self.arrive(switch_node(self.switch_of(peer)), packet, (peer, None), is_bad)
     }
 
     fn arrive_at_member(
         &mut self,
         packet: u32,
-        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
+        (link, group): (LinkEnds, Option<SocketAddrV4>),
         is_bad: bool,
     ) -> Result<(), Violation> {
+        let LinkEnds { peer, switch } = link;
         match member_at(peer) {
             Member::Worker(worker) => {
                 let node = &self.workers[worker];
-                // The machine of a worker that has left a group drops the packets of that group.
-                let is_foreign = group.is_some() && group != node.group();
+                // The machine of a worker that has left a group drops the packets of that group, and the socket of a
+                // worker receives only packets of the switch that the worker uses.
+                let is_foreign = group.is_some() && group != node.group() || switch != node.switch;
                 if is_bad || node.worker.is_none() || node.udp_port != peer.port() || is_foreign {
                     self.wires.packets.discard(packet);
                     return Ok(());
                 }
-                self.arrive(Node::Worker(worker), packet, (peer, group), false)
+                self.arrive(Node::Worker(worker), packet, (link, group), false)
             }
-            Member::Rack(rack) => self.arrive(switch_node(rack), packet, (peer, None), is_bad),
+            Member::Rack(rack) => self.arrive(switch_node(rack), packet, (link, None), is_bad),
         }
     }
 
@@ -298,7 +304,7 @@ impl<'a> World<'a> {
         &mut self,
         node: Node,
         packet: u32,
-        from: (SocketAddrV4, Option<SocketAddrV4>),
+        from: (LinkEnds, Option<SocketAddrV4>),
         is_bad: bool,
     ) -> Result<(), Violation> {
         match (is_bad, node) {
@@ -313,13 +319,13 @@ impl<'a> World<'a> {
         self.give(node, packet, from)
     }
 
-    fn keep(&mut self, node: Node, packet: u32, (peer, group): (SocketAddrV4, Option<SocketAddrV4>)) {
+    fn keep(&mut self, node: Node, packet: u32, (link, group): (LinkEnds, Option<SocketAddrV4>)) {
         let buffer_bytes = match node {
             Node::Switch | Node::Rack(_) => self.scenario.switch_buffer_bytes,
             Node::Worker(_) => self.scenario.worker_buffer_bytes,
         };
         let len = self.wires.packets.get_mut(packet).bytes.len();
-        if !self.process(node).keep(Waiting { packet, peer, group, len }, buffer_bytes) {
+        if !self.process(node).keep(Waiting { packet, link, group, len }, buffer_bytes) {
             self.report.buffer_overflows += 1;
             self.wires.packets.discard(packet);
         }
@@ -329,12 +335,12 @@ impl<'a> World<'a> {
         &mut self,
         node: Node,
         packet: u32,
-        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
+        (link, group): (LinkEnds, Option<SocketAddrV4>),
     ) -> Result<(), Violation> {
         match node {
-            Node::Switch => self.give_switch(0, packet, peer),
-            Node::Rack(rack) => self.give_switch(rack, packet, peer),
-            Node::Worker(worker) => self.give_worker(worker, packet, (peer, group)),
+            Node::Switch => self.give_switch(0, packet, link.peer),
+            Node::Rack(rack) => self.give_switch(rack, packet, link.peer),
+            Node::Worker(worker) => self.give_worker(worker, packet, (link.peer, group)),
         }
     }
 }

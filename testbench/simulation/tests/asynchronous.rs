@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iswitch_protocol::limits::MAX_WORK_COST;
 use iswitch_simulation::asynchronous::{
-    self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
+    self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate, simulate_with_standby,
 };
 use iswitch_simulation::{Elements, Failure, Groups, Names};
 
@@ -30,6 +30,7 @@ fn scenario(workers: &[Pace]) -> Scenario {
         names: Names::default(),
         racks: Vec::new(),
         places: Vec::new(),
+        standby: None,
         work_per_turn: MAX_WORK_COST,
     }
 }
@@ -244,4 +245,11 @@ fn recorded_regressions_do_not_recur() {
         let scenario = serde_json::from_value(regression["scenario"].clone()).unwrap();
         run(&scenario, regression["seed"].as_u64().unwrap());
     }
+}
+
+#[test]
+fn two_switches_never_sum_at_the_same_time() {
+    let mut total = Totals::default();
+    (0..30).for_each(|seed| total += expect(simulate_with_standby(seed)));
+    assert!(total.moves > 0 && total.missed > 0 && total.upsets > 0, "{total:?}");
 }

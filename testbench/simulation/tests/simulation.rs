@@ -6,7 +6,7 @@ use std::time::Duration;
 use iswitch_simulation::network::{LinkModel, Loss};
 use iswitch_simulation::report::Report;
 use iswitch_simulation::swarm::{Action, Planned, Scenario};
-use iswitch_simulation::{Failure, run, simulate};
+use iswitch_simulation::{Failure, run, simulate, simulate_with_standby};
 
 fn expect(outcome: Result<Report, Box<Failure>>) -> Report {
     outcome.unwrap_or_else(|failure| {
@@ -91,6 +91,54 @@ fn a_switch_restart_loses_no_sum() {
     let report = expect(run(&scenario, 1));
     assert_eq!((report.switch_crashes, report.resumed), (3, 3));
     assert_eq!(report.rounds, 30 * 4, "no worker may miss a round");
+}
+
+#[test]
+fn two_switches_never_sum_at_the_same_time() {
+    let mut total = Report::default();
+    (0..60).for_each(|seed| total += expect(simulate_with_standby(seed)));
+    let Report { moves, interrupted, switch_crashes, rack_crashes, partitions, resumed, .. } = total;
+    let counts = [moves, interrupted, switch_crashes, rack_crashes, partitions, resumed];
+    assert!(counts.iter().all(|count| *count > 0), "{total:?}");
+    assert_eq!(expect(simulate_with_standby(7)), expect(simulate_with_standby(7)));
+}
+
+#[test]
+fn a_switch_notices_that_a_member_has_moved_away_without_a_leave() {
+    // Seeds that violated a rule before the switch asked its members for their presence (9719), and while two members
+    // whose addresses share a counter of nonces invalidated each other's nonces (705748).
+    for seed in [9719, 705_748] {
+        expect(simulate_with_standby(seed));
+    }
+}
+
+#[test]
+fn a_cut_between_two_live_switches_loses_no_sum() {
+    let cut = |ms, workers, is_standby| {
+        let (up, down, duration) = (true, true, Duration::from_secs(20));
+        let action = if is_standby {
+            Action::CutStandby { workers, up, down, duration }
+        } else {
+            Action::Partition { workers, up, down, duration }
+        };
+        Planned { at: Duration::from_millis(ms), action }
+    };
+    // One worker, two workers and three of four workers lose the first switch, and later another part loses the other.
+    for (seed, (first, second)) in
+        [(0b0001, 0b0001), (0b0011, 0b1000), (0b0111, 0b1100)].into_iter().enumerate()
+    {
+        let scenario = Scenario {
+            compute: Duration::from_millis(50),
+            rounds: Some(1200),
+            standby: Some(Duration::from_millis(750)),
+            lease_ms: 2_000,
+            plan: vec![cut(1_000, first, false), cut(25_000, second, true)],
+            ..Scenario::perfect()
+        };
+        let report = expect(run(&scenario, seed as u64));
+        assert_eq!(report.rounds, 1200 * 4, "no worker may miss a round");
+        assert!(report.moves >= 8, "{report:?}");
+    }
 }
 
 /// Returns a scenario with a tree of switches: `racks` holds the parent of each switch below the root, and `places`

@@ -38,6 +38,9 @@ struct Cli {
     /// Address of the switch
     #[arg(long, value_name = "ADDR:PORT")]
     switch: SocketAddrV4,
+    /// Addresses of further switches, to which the workers move if one fails
+    #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
+    standby: Vec<SocketAddrV4>,
     /// Number of workers [default: OMPI_COMM_WORLD_SIZE or WORLD_SIZE]
     #[arg(long)]
     workers: Option<u16>,
@@ -187,6 +190,7 @@ fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let is_asked_to_end = Arc::default();
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&is_asked_to_end))?;
     let mut options = JoinOptions::new(cli.switch, world.size, cli.floats).with_elements(cli.wire);
+    options.standbys.clone_from(&cli.standby);
     options.job = cli.job;
     options.rank = world.rank;
     (options.name.job, options.name.rank) = (cli.job_name, Some(world.rank));

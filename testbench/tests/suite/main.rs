@@ -44,6 +44,7 @@ mod sandbox;
 mod scaling;
 mod slow_readers;
 mod stall;
+mod standby;
 mod studies;
 mod study;
 mod threads;

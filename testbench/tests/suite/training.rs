@@ -1,11 +1,12 @@
 //! Tests of training over real frames, during which the aggregator is killed. Training must resume automatically and
 //! still solve the task. Needs root.
 
+use std::fmt::Display;
 use std::net::SocketAddrV4;
 
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, PortKind, SOON, settled_results};
-use iswitch_harness::netns::{Namespace, Star, StarOptions};
+use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, Star, StarOptions};
 use iswitch_harness::process::{Process, Signal};
 use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::scratch;
@@ -33,7 +34,7 @@ struct Training {
 impl Training {
     fn start<'a>(
         namespaces: impl IntoIterator<Item = &'a Namespace>,
-        switch: SocketAddrV4,
+        switch: impl Display,
         arguments: &str,
     ) -> Self {
         let directory = scratch::directory();
@@ -88,6 +89,40 @@ fn training_survives_switch_restarts() {
     }
     training.finish("switch killed and started again");
     daemon.stop();
+}
+
+#[test]
+fn training_moves_to_a_standby_switch() {
+    if !networks_and("training_moves_to_a_standby_switch", &[]) {
+        return;
+    }
+    let _together = together();
+    for arguments in [SYNCHRONOUS, ASYNCHRONOUS] {
+        let star = Star::new(StarOptions::default());
+        let mut first = Daemon::in_star(&star, PortKind::Udp, &[]);
+        let address = SocketAddrV4::new(SWITCH_ADDRESS, first.address().port() + 16);
+        let standby = Daemon::on_udp(&star.switch, address, &[]);
+        let switches = format!("{},{address}", first.address());
+        let mut training = Training::start(&star.workers, switches, arguments);
+        first.wait_for_results();
+        if arguments == ASYNCHRONOUS {
+            // Nothing resends an aggregate that only some workers have received (V-9).
+            training.signal(Signal::STOP);
+            settled_results([&first]);
+        }
+        first.process.kill(SOON);
+        training.signal(Signal::CONT);
+        standby.wait_for_results();
+        assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
+        let what = format!("{arguments}: switch killed, standby took over");
+        if arguments == ASYNCHRONOUS {
+            // Whether an asynchronous run solves the task within these steps depends on the pace of the workers.
+            assert_eq!(training.wait(&what)["mode"], "asynchronous");
+        } else {
+            training.finish(&what);
+        }
+        standby.stop();
+    }
 }
 
 #[test]

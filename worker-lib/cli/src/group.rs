@@ -51,11 +51,15 @@ pub struct GroupArgs {
     /// Aggregator that sums the gradients [default: switch; local for a single worker]
     #[arg(long, value_enum)]
     pub(crate) aggregator: Option<Aggregator>,
-    /// Address of the switch to join
+    /// Address of the switch to join, or addresses of several switches
     ///
-    /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
-    #[arg(long, value_name = "HOST:PORT", env = "ISWITCH_SWITCH", value_parser = resolve)]
-    pub switch: Option<SocketAddrV4>,
+    /// This process is then one worker of the job; its rank is given by --rank or by the launcher. If the first switch
+    /// fails, the workers move to the next one and continue there with the sums that they have. All workers of the job
+    /// must name the same switches in the same order; the job then waits for all of its workers at all times.
+    #[arg(
+        long, value_name = "HOST:PORT,...", env = "ISWITCH_SWITCH", value_delimiter = ',', value_parser = resolve
+    )]
+    pub switch: Vec<SocketAddrV4>,
     /// Address of the parameter server to join, with --aggregator ps
     ///
     /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
@@ -127,23 +131,28 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 impl GroupArgs {
     /// Returns the aggregator that the user has chosen, or the default for a job with `workers` workers.
     pub fn aggregator(&self, workers: usize) -> Aggregator {
-        self.aggregator.unwrap_or(if workers > 1 || self.switch.is_some() {
+        self.aggregator.unwrap_or(if workers > 1 || self.has_switch() {
             Aggregator::Switch
         } else {
             Aggregator::Local
         })
     }
 
+    /// Returns whether the address of a switch is given.
+    pub fn has_switch(&self) -> bool {
+        !self.switch.is_empty()
+    }
+
     /// Returns whether the address of an aggregator to join is given. If it is, this process is one worker of a group.
     pub fn is_configured(&self) -> bool {
-        self.switch.is_some() || self.server.is_some() || self.members.is_some()
+        self.has_switch() || self.server.is_some() || self.members.is_some()
     }
 
     /// Rejects options that contradict each other.
     pub fn check(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.aggregator(workers);
         let given = [
-            ("--switch", self.switch.is_some(), Aggregator::Switch),
+            ("--switch", self.has_switch(), Aggregator::Switch),
             ("--server", self.server.is_some(), Aggregator::Ps),
             ("--serve", self.serve.is_some(), Aggregator::Ps),
             ("--members", self.members.is_some(), Aggregator::Ring),
@@ -171,7 +180,7 @@ impl GroupArgs {
     /// Returns the option that a worker needs to join the aggregator, if that option is missing.
     pub fn missing(&self, workers: usize) -> Option<&'static str> {
         match self.aggregator(workers) {
-            Aggregator::Switch if self.switch.is_none() => Some("--switch ADDR:PORT"),
+            Aggregator::Switch if !self.has_switch() => Some("--switch ADDR:PORT"),
             Aggregator::Ps if self.server.is_none() => Some("--server ADDR:PORT"),
             Aggregator::Ring if self.members.is_none() => Some("--members ADDR:PORT,..."),
             _ => None,
@@ -193,13 +202,14 @@ impl GroupArgs {
         vectors: Vectors,
         supervised: bool,
     ) -> anyhow::Result<JoinOptions> {
-        let switch = self.switch.context("--switch is required")?;
+        let (switch, standbys) = self.switch.split_first().context("--switch is required")?;
         let gradient_len = vectors.gradient_len()?;
         let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
         let workers = u16::try_from(world.size).context("--workers does not fit in 16 bits")?;
         let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
         let mut options =
-            switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)?;
+            switch::options(*switch, self.job, (rank, workers), gradient_len, siblings, &self.key)?;
+        options.standbys = standbys.to_vec();
         options.name.job = self.job_name.unwrap_or(self.default_name);
         options.name.owner = owner();
         options.name.rank = Some(rank);

@@ -455,7 +455,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         if let Some(server) = by_server {
             return run.with_server(server, stop);
         }
-        if self.group.switch.is_none() {
+        if !self.group.has_switch() {
             bail!(
                 "--async with a single worker requires --switch ADDR:PORT; without it, use --workers 2 or more"
             );

@@ -1,6 +1,7 @@
 //! Settings of a worker. Each setting is taken from an argument or, if the argument is omitted, from an environment
 //! variable.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
@@ -26,10 +27,39 @@ const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 /// Description of a valid timeout.
 const EXPECTED_SECONDS: &str = "seconds above 0";
 
+/// Addresses of switches: one text in which they are separated by commas, or a sequence of texts.
+#[derive(FromPyObject)]
+pub(crate) enum Switches {
+    Listed(String),
+    Separate(Vec<String>),
+}
+
+impl FromStr for Switches {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::Listed(text.to_owned()))
+    }
+}
+
+impl Switches {
+    /// Returns whether the user asks for a private switch.
+    fn is_auto(&self) -> bool {
+        matches!(self, Self::Listed(text) if text == AUTO)
+    }
+
+    fn resolve(&self) -> PyResult<Vec<SocketAddrV4>> {
+        match self {
+            Self::Listed(text) => text.split(',').map(|switch| resolve(switch.trim())).collect(),
+            Self::Separate(all) => all.iter().map(|switch| resolve(switch)).collect(),
+        }
+    }
+}
+
 /// Arguments as received from Python.
 #[derive(Default)]
 pub(crate) struct Arguments {
-    pub(crate) switch: Option<String>,
+    pub(crate) switch: Option<Switches>,
     pub(crate) rank: Option<u16>,
     pub(crate) world_size: Option<u16>,
     pub(crate) job: Option<u32>,
@@ -123,11 +153,15 @@ impl Arguments {
         let timeout = duration(self.timeout, "timeout", "ISWITCH_TIMEOUT", DEFAULT_TIMEOUT_S)?;
         let sends_non_finite = sends_non_finite(self.non_finite)?;
         let key_file: Option<PathBuf> = given(self.key_file, "ISWITCH_KEY_FILE", "a path")?;
-        let switch = match switch.as_str() {
-            AUTO => private_switch(py, rank, timeout, sends_non_finite, key_file.as_deref())?,
-            _ => switch,
+        let switches = if switch.is_auto() {
+            vec![resolve(&private_switch(py, rank, timeout, sends_non_finite, key_file.as_deref())?)?]
+        } else {
+            switch.resolve()?
         };
-        let mut options = JoinOptions::new(resolve(&switch)?, workers, 0);
+        let (first, standbys) =
+            switches.split_first().ok_or_else(|| bad("switch is empty, expected at least one address"))?;
+        let mut options = JoinOptions::new(*first, workers, 0);
+        options.standbys = standbys.to_vec();
         options.rank = rank;
         options.name.rank = Some(rank);
         options.name.job = label(self.name, "name", "ISWITCH_JOB_NAME")?.or(run_id());

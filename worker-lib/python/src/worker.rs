@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::array::Elements;
 use crate::errors::{ClosedError, to_python};
-use crate::settings::{Arguments, to_duration};
+use crate::settings::{Arguments, Switches, to_duration};
 
 /// Worker that sums arrays of any length with the other workers of its job.
 #[pyclass(module = "iswitch", frozen)]
@@ -63,7 +63,7 @@ impl Worker {
     #[expect(clippy::too_many_arguments, reason = "they are Python keyword arguments")]
     fn new(
         py: Python<'_>,
-        switch: Option<String>,
+        switch: Option<Switches>,
         rank: Option<u16>,
         world_size: Option<u16>,
         job: Option<u32>,
@@ -95,7 +95,9 @@ impl Worker {
             owner,
         };
         let (options, elements) = arguments.resolve(py)?;
-        let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);
+        let switches = std::iter::once(&options.switch).chain(&options.standbys);
+        let switch = switches.map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let (rank, world_size) = (options.rank, options.workers);
         let is_closing = AtomicBool::new(false);
         let mut interruption = None;
         let joined = py
@@ -135,7 +137,7 @@ impl Worker {
         py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 
-    /// Address of the switch, as "HOST:PORT".
+    /// Address of the switch, as "HOST:PORT", or the addresses of several switches, separated by commas.
     #[getter]
     fn switch(&self) -> &str {
         &self.switch

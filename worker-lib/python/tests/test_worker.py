@@ -350,6 +350,38 @@ except KeyboardInterrupt:
 """
 
 
+def test_the_workers_move_to_the_standby_switch(start_switch):
+    first, standby = start_switch(), start_switch()
+    addresses = [first.address, standby.address]
+    started = threading.Barrier(3)
+
+    def run(rank):
+        # The list may be given as one text or as a sequence.
+        switches = ",".join(addresses) if rank == 0 else addresses
+        with iswitch.Worker(switches, rank, 2) as worker:
+            assert worker.switch == ",".join(addresses)
+            for step in range(40):
+                own = np.full(FLOATS, rank + step, dtype=np.float32)
+                assert worker.all_reduce_(own) == 2
+                assert (own == 1 + 2 * step).all()
+                if step == 9:
+                    started.wait(PATIENCE_S)
+            return worker.stats()["rejoins"]
+
+    def kill_first(_rank):
+        started.wait(PATIENCE_S)
+        first.kill()
+        return 1
+
+    rejoins = on_each(3, lambda rank: run(rank) if rank < 2 else kill_first(rank))
+    assert min(rejoins) >= 1
+
+
+def test_an_invalid_list_of_switches_is_named():
+    with pytest.raises(ValueError, match='switch is "", expected HOST or HOST:PORT'):
+        iswitch.Worker(["127.0.0.1:1", ""], rank=0, world_size=1)
+
+
 def test_ctrl_c_ends_the_wait(switch, tmp_path):
     script = Path(tmp_path, "waits.py")
     script.write_text(WAITS_FOR_EVER)

@@ -47,7 +47,9 @@ typedef struct iswitch_worker iswitch_worker;
 
 // Options with which a worker joins a job. `iswitch_join_options_init` fills in the defaults.
 typedef struct iswitch_join_options {
-  // IPv4 address and port of the switch, as "ADDRESS:PORT".
+  // IPv4 address and port of the switch, as "ADDRESS:PORT", or those of several switches, separated by commas. If
+  // the first switch fails, the workers move to the next one. All workers must name the same switches in the same
+  // order.
   const char *switch_address;
   // Number of the job, which identifies it at the switch.
   uint32_t job;

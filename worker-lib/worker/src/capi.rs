@@ -64,7 +64,9 @@ pub enum IswitchStatus {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct IswitchJoinOptions {
-    /// IPv4 address and port of the switch, as "ADDRESS:PORT".
+    /// IPv4 address and port of the switch, as "ADDRESS:PORT", or those of several switches, separated by commas. If
+    /// the first switch fails, the workers move to the next one. All workers must name the same switches in the same
+    /// order.
     pub switch_address: *const c_char,
     /// Number of the job, which identifies it at the switch.
     pub job: u32,
@@ -132,6 +134,7 @@ fn join_status(error: &JoinError) -> IswitchStatus {
         | JoinError::PathMtu { .. }
         | JoinError::NoSwitch
         | JoinError::TooManySwitches { .. }
+        | JoinError::StandbysWithoutWorkers
         | JoinError::TagsWithoutKey => IswitchStatus::InvalidArgument,
         JoinError::NoAnswer { .. } => IswitchStatus::SwitchLost,
         JoinError::Refused { .. } | JoinError::KeyRefused { .. } | JoinError::FewerParts { .. } => {
@@ -300,9 +303,13 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     }
     // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
     let text = unsafe { CStr::from_ptr(options.switch_address) }.to_string_lossy();
-    let switch =
-        text.parse().map_err(|_| format!("switch_address is {text:?}, expected an IPv4 ADDRESS:PORT"))?;
+    let expected = "expected an IPv4 ADDRESS:PORT, or several separated by commas";
+    let mut switches = text
+        .split(',')
+        .map(|address| address.trim().parse().map_err(|_| format!("switch_address is {text:?}, {expected}")));
+    let switch = switches.next().ok_or("switch_address is empty")??;
     let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
+    join.standbys = switches.collect::<Result<_, _>>()?;
     join.job = options.job;
     join.rank = options.rank;
     join.name = NAME.get().unwrap_or(join.name);

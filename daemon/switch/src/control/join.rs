@@ -8,7 +8,7 @@ use crate::budget::RepeatBudget;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Dismissed, Job, Member, Progress, Reception, Session};
+use crate::job::{Dismissed, Job, Member, Presence, Progress, Reception, Session};
 use crate::lifecycle;
 use crate::limiter::StrangerPacket;
 use crate::quota::create_job;
@@ -31,7 +31,7 @@ pub(super) fn handle_join(
     }
     let freshness = check_fresh(state, from, request, join, is_proven);
     match freshness {
-        Freshness::Repeated | Freshness::Proven { .. } => {}
+        Freshness::Repeated | Freshness::Present | Freshness::Proven { .. } => {}
         Freshness::Unproven { nonce } => {
             // Limit the rate of members here as well, because replacing a member delays the other members.
             let replaces = state.jobs.find_member(from).is_some();
@@ -42,8 +42,12 @@ pub(super) fn handle_join(
         }
         Freshness::Replayed => return state.counters.count_drop(DropReason::Replayed),
     }
-    let outcome =
-        if join.query { query(state, request.job, join) } else { try_join(state, from, request, join) };
+    let has_nonce = matches!(freshness, Freshness::Present | Freshness::Proven { .. });
+    let outcome = if join.query {
+        query(state, request.job, join)
+    } else {
+        try_join(state, from, request, join, has_nonce)
+    };
     if let (Freshness::Proven { counter }, Ok(Some(at))) = (freshness, &outcome) {
         open_session(state, *at, join.nonce, counter);
     }
@@ -78,14 +82,20 @@ fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Re
     job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
 }
 
+/// Processes a Join that is not a query. `has_nonce` states whether it contained the current nonce of its sender.
 fn try_join(
     state: &mut State,
     from: &Endpoint,
     request: Request,
     join: &JoinRepr,
+    has_nonce: bool,
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join)?;
+    if join.roams && join.kind == Kind::Worker && state.config.uplinks.is_some() {
+        // Only a topmost switch can ensure that no other switch sums the vectors of the job (M-14).
+        return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
+    }
     if state.bans.applies(state.now, id, from.peer) {
         return Err(Status::Halted.into());
     }
@@ -106,7 +116,7 @@ fn try_join(
         if job.is_known(at.member, join) {
             state.hear_from(at);
             state.jobs.follow(at, from);
-            renew(state, at, join);
+            renew(state, at, join, has_nonce);
             return Ok(Some(at));
         }
         lifecycle::remove_member(state, at, Departure::Restarted);
@@ -151,7 +161,8 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
 }
 
 /// Updates a member from a repeated Join. A member that is a switch may now represent a different number of workers.
-fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
+/// `has_nonce` states whether the Join contained the member's current nonce.
+fn renew(state: &mut State, at: MemberAt, join: &JoinRepr, has_nonce: bool) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();
     let peer = job.members().get(at.member).map(|member| member.endpoint.peer);
@@ -161,6 +172,10 @@ fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     (member.height, member.roams) = (join.height, join.roams);
     if is_forming {
         member.resume = resume;
+        if member.is_asked() && has_nonce {
+            member.presence = Presence::Shown;
+            lifecycle::gather(state, at.job, Some(at.member));
+        }
     } else {
         job.renew_reception(at.member);
         let round = job.standing_of_member(at.member, join.resume.as_ref()).round;
@@ -189,6 +204,11 @@ fn admit(
     if let Some(mismatch) = job.mismatch(join) {
         return Err(mismatch.into());
     }
+    if job.free_id().is_some() && job.ends_with_newcomer() {
+        // The newcomer takes part in the next incarnation.
+        let next = interrupt(state, job_at, from, join)?;
+        return admit(state, next, from, join_request, join);
+    }
     let id = job.free_id().ok_or_else(|| {
         let expected = job.max_members();
         let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
@@ -216,6 +236,7 @@ fn admit(
         held_up: None,
         repeats: RepeatBudget::new(&job.income(now, lease)),
         reception: Reception::new(group_port.filter(|_| join.groups)),
+        presence: Presence::Unasked,
         progress: Progress::default(),
     };
     let job_id = job.id();
@@ -224,8 +245,17 @@ fn admit(
     state.expect_tick();
     let (member, address, round) = (id.to_wire(), from.peer, start.round);
     state.report(Event::Joined { job: job_id, member, address, round });
+    lifecycle::call_roll(state, job_at, id);
     lifecycle::gather(state, job_at, Some(id));
     Ok(at)
+}
+
+/// Ends the incarnation of a job because the sender of a Join is about to become a member (M-14). Returns the next
+/// incarnation, which has no members yet.
+fn interrupt(state: &mut State, at: JobIndex, from: &Endpoint, join: &JoinRepr) -> Result<JobIndex, Refusal> {
+    let id = state.jobs.get(at).map(Job::id).ok_or(Status::UnknownJob)?;
+    lifecycle::interrupt_job(state, at);
+    create_job(state, id, *from.peer.ip(), join)
 }
 
 /// Refuses a Join with a field value that is invalid in any job.

@@ -28,6 +28,11 @@ pub(super) fn handle_fbcast(
         parent::pass_on_for(state, at, request, ControlBody::FBcast(range));
         return Ok(());
     }
+    if !job.members().is_confirmed() {
+        // The job has no contributions yet.
+        reply::grant(state, from, request, at);
+        return Ok(());
+    }
     if let Rounds::Asynchronous(aggregates) = job.rounds() {
         if aggregates.filling() != range.round {
             return Err(Refusal::stale_round(aggregates.filling()));
@@ -74,6 +79,7 @@ pub(super) fn handle_help(
         let outcome = check_round(job, at, range.round);
         delivery::note_help(state, at, wanted);
         outcome?;
+        confirm(state, at);
     }
     let bits = missing_of(state, at, wanted)?;
     let missing = SegmentSetRepr { range, bitmap: &bits[..wanted.bitmap.len()] };
@@ -150,6 +156,12 @@ pub(super) fn handle_confirm(
     if let Receipt::Unknown(round) = receipt {
         return Err(Refusal::stale_round(round));
     }
+    confirm(state, at);
+    if !state.jobs.get(at.job).is_some_and(|job| job.members().is_confirmed()) {
+        // An answer would make the sender repeat its contributions at once, and the switch would drop them again.
+        // Without an answer, the sender asks again after its timeout.
+        return Ok(());
+    }
     let aggregation = state.aggregation(at.job).ok_or(Status::UnknownMember)?;
     let is_missing = |index: &SegmentIndex| {
         receipt == Receipt::Expected && aggregation.is_unstaged(at.member, range.round, *index)
@@ -164,6 +176,14 @@ pub(super) fn handle_confirm(
         aggregates.note_asked(at.member, Asked { request: request.id, range });
     }
     Ok(())
+}
+
+/// Records that a member has named a round or a vector of this incarnation of its job, and therefore knows that the job
+/// is complete.
+fn confirm(state: &mut State, at: MemberAt) {
+    if let Some(job) = state.jobs.get_mut(at.job) {
+        job.members_mut().confirm(at.member);
+    }
 }
 
 /// Refuses a range that extends beyond the vector.

@@ -18,6 +18,7 @@ use super::history::{STARTS, starts_from};
 use super::members::{Dismissed, Member, Start};
 use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::Generation;
+use crate::event::Departure;
 use crate::ids::{MemberId, MemberSet};
 
 /// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
@@ -26,6 +27,9 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// Upper bound (exclusive) of the gap that is added to [`RESUME_GAP_ROUNDS`], in rounds. The gap is derived from the
 /// epoch, so that successive runs of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
+
+/// Distance, in rounds, beyond which no packet in flight of a member that names one round can carry the other one.
+const FAR_ROUNDS: u32 = 1 << 16;
 
 /// Bit of the field `behind` in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
 /// aggregate.
@@ -205,7 +209,8 @@ impl Job {
         // arrive.
         let had =
             |count: fn(&ResumeRepr) -> u16| self.members.returning().map(count).max().map_or(0, u32::from);
-        if !self.is_returning() {
+        // The workers of a job that roams cannot know which of them are at another switch.
+        if !self.is_returning() || self.roams() {
             self.has_parent || weight >= u32::from(self.workers)
         } else if self.has_parent {
             members >= had(|resume| resume.members).min(self.max_members())
@@ -214,12 +219,55 @@ impl Job {
         }
     }
 
+    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes the
+    /// job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave, would
+    /// state sums that are no longer the latest ones of that worker.
+    pub(crate) fn is_attended(&self) -> bool {
+        !self.roams() || self.members.are_shown()
+    }
+
     /// Returns whether the members that have rejoined may continue without the members that are still missing. If any
     /// of the rejoined members is a switch that can change its parent, the rejoined members must represent a majority
-    /// of the workers, so that two parts of the job never continue independently.
+    /// of the workers, so that two parts of the job never continue independently. A job that roams waits for all of its
+    /// workers.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
-        self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
+        let is_majority = 2 * self.members.weight() > had;
+        self.is_returning() && !self.roams() && (!self.members.roam() || is_majority)
+    }
+
+    /// Returns whether the workers of the job can move to another switch. Two switches must never sum vectors of such a
+    /// job at the same time. Each of them therefore waits for all declared workers, and sums nothing before every
+    /// worker has shown that it still uses this switch. If a worker is lost, the switch does not continue without it,
+    /// because the worker may be at another switch (M-14).
+    pub(crate) fn roams(&self) -> bool {
+        !self.has_parent && self.members.had_roaming_workers()
+    }
+
+    /// Returns whether the incarnation of the job ends because a member departs for the reason `why`. A worker that
+    /// leaves before it has shown that it knows that the job is complete did not intend to leave a complete job: it
+    /// moves to another switch.
+    pub(crate) fn ends_without(&self, id: MemberId, why: Departure) -> bool {
+        let is_lost = match why {
+            Departure::Silent | Departure::Restarted => true,
+            Departure::Leave => !self.members.has_confirmed(id),
+            Departure::Forgotten | Departure::Expelled => false,
+        };
+        is_lost && self.ends_with_newcomer()
+    }
+
+    /// Returns whether the incarnation of the job ends because a worker joins.
+    pub(crate) fn ends_with_newcomer(&self) -> bool {
+        self.formed && self.roams()
+    }
+
+    /// Processes a contribution to `round`. In a synchronous job without a key, the round shows that the member knows
+    /// that this incarnation is complete: earlier packets of the member name earlier rounds.
+    pub(crate) fn confirm_by_contribution(&mut self, id: MemberId, round: Round) {
+        let is_known = self.rounds.synchronous().is_some() && !round.is_before(self.rounds.numbers().base());
+        if is_known && !self.has_key {
+            self.members.confirm(id);
+        }
     }
 
     /// Returns whether a Join from a member's address is from the same process, or from a restarted switch that
@@ -246,6 +294,9 @@ impl Job {
     /// parent.
     pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
         self.formed = true;
+        if self.roams() {
+            self.members.expect_confirmations();
+        }
         if let Some(granted) = granted.filter(|_| self.passes_on()) {
             self.memory.generation = generation;
             return self.form_below(&granted);
@@ -385,7 +436,10 @@ impl Job {
 
     fn plan(&self, common: CommonHistory, next: Round) -> Plan {
         let CommonHistory { latest, behind } = common;
-        let is_unused = |round: Round| self.members.returning().all(|resume| resume.round.is_before(round));
+        // Members may name rounds of different runs or switches, whose numbers are unrelated.
+        let is_far_after = |named: Round, round: Round| named.distance_from(round) > FAR_ROUNDS;
+        let is_unnamed = |named: Round, round: Round| named.is_before(round) || is_far_after(named, round);
+        let is_unused = |round: Round| self.members.returning().all(|resume| is_unnamed(resume.round, round));
         let is_lacked = || self.members.resuming().any(|resume| common.is_behind(resume));
         let awaiting =
             behind.filter(|_| is_lacked() && is_unused(next.previous())).map(|behind| (behind, Replay::Here));

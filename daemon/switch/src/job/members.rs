@@ -22,7 +22,8 @@ pub(crate) struct Member {
     pub(crate) weight: u16,
     /// Number of switch levels up to and including the member: zero for a worker.
     pub(crate) height: u8,
-    /// Whether the member is a switch that can change to another parent, or has such a switch below it.
+    /// Whether the member is a worker that can move to another switch, or a switch that can change to another parent or
+    /// has such a switch below it.
     pub(crate) roams: bool,
     /// Instance number of the process, which distinguishes a restarted process from a repeated Join.
     pub(crate) instance: u32,
@@ -43,8 +44,21 @@ pub(crate) struct Member {
     pub(crate) repeats: RepeatBudget,
     /// State of the member with respect to the group of the job.
     pub(crate) reception: Reception,
+    /// Whether the member still uses this switch, in a job that roams.
+    pub(crate) presence: Presence,
     /// Accepted contributions since the member was admitted.
     pub(crate) progress: Progress,
+}
+
+/// Whether a worker that can move to another switch was at this one when the last member joined (M-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// The switch has not asked since the last member joined: others are missing.
+    Unasked,
+    /// The switch has asked the member to repeat its Join with a new nonce.
+    Asked,
+    /// The member has answered.
+    Shown,
 }
 
 /// Start of a member, as stated in the Ack of its Join: its standing, the round at which it begins or continues, and
@@ -112,6 +126,12 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
+    /// Returns whether the switch has asked the member whether it is still at this switch, and the member has not
+    /// answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.presence == Presence::Asked
+    }
+
     /// Returns the port and the address of the switch from which the group of the job can reach the member, if any.
     pub(crate) fn outlet(&self) -> Option<(PortId, Ipv4Addr)> {
         Some((self.reception.port()?, *self.endpoint.local.ip()))
@@ -134,6 +154,10 @@ pub(crate) struct Members {
     present: MemberSet,
     /// Whether one of the members is or was a switch. If so, packets of that switch's members may still be in flight.
     had_switches: bool,
+    /// Whether one of the members is or was a worker that can move to another switch.
+    had_roaming_workers: bool,
+    /// Members that have not shown since the job was completed that they know this; see [`Self::is_confirmed`].
+    unconfirmed: MemberSet,
     names: Names,
 }
 
@@ -143,6 +167,8 @@ impl Members {
             table: [None; MAX_MEMBERS],
             present: MemberSet::EMPTY,
             had_switches: false,
+            had_roaming_workers: false,
+            unconfirmed: MemberSet::EMPTY,
             names: Names::new(),
         }
     }
@@ -184,7 +210,40 @@ impl Members {
         self.iter().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
-    /// Returns whether any member is a switch that can change to another parent, or has such a switch below it.
+    /// Returns whether one of the members is or was a worker that can move to another switch.
+    pub(super) fn had_roaming_workers(&self) -> bool {
+        self.had_roaming_workers
+    }
+
+    /// Returns whether all members have shown that they were at this switch when the last of them joined.
+    pub(super) fn are_shown(&self) -> bool {
+        self.iter().all(|(_, member)| member.presence == Presence::Shown)
+    }
+
+    /// Requires each present member to show that it knows that the job is complete.
+    pub(super) fn expect_confirmations(&mut self) {
+        self.unconfirmed = self.present;
+    }
+
+    /// Returns whether the job may sum vectors: each member that has to show that it knows that the job is complete has
+    /// done so. Only the workers of a job that roams have to show it (M-14).
+    #[inline]
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.unconfirmed.is_empty()
+    }
+
+    /// Records that a member has sent a packet that it sends only if it knows that the job is complete.
+    #[inline]
+    pub(crate) fn confirm(&mut self, id: MemberId) {
+        self.unconfirmed = self.unconfirmed.without(id);
+    }
+
+    /// Returns whether a member has shown that it knows that the job is complete, or need not show it.
+    pub(super) fn has_confirmed(&self, id: MemberId) -> bool {
+        !self.unconfirmed.contains(id)
+    }
+
+    /// Returns whether any member can move to another switch, or has a switch below it that can.
     pub(crate) fn roam(&self) -> bool {
         self.iter().any(|(_, member)| member.roams)
     }
@@ -236,6 +295,7 @@ impl Members {
 
     pub(super) fn insert(&mut self, id: MemberId, member: Member) {
         self.had_switches |= member.kind == Kind::Switch;
+        self.had_roaming_workers |= member.kind == Kind::Worker && member.roams;
         self.table[id.get()] = Some(member);
         self.names.admit(id);
         self.present = self.present.with(id);
@@ -244,6 +304,7 @@ impl Members {
     pub(super) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.table[id.get()].take()?;
         self.present = self.present.without(id);
+        self.unconfirmed = self.unconfirmed.without(id);
         self.names.depart(id);
         Some(member)
     }

@@ -34,7 +34,7 @@ pub(crate) use aggregation::{Aggregation, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
 pub(crate) use group::{Due, Group, Outlet, Reception};
-pub(crate) use members::{Dismissed, Member, Members, Progress, Session, Start};
+pub(crate) use members::{Dismissed, Member, Members, Presence, Progress, Session, Start};
 pub(crate) use rounds::{OpenRound, Replay, Rounds};
 pub(crate) use slot::{Generation, Generations, Slot};
 
@@ -761,6 +761,7 @@ mod tests {
             session: Session::NONE,
             repeats: RepeatBudget::new(&income),
             reception: Reception::new(None),
+            presence: Presence::Unasked,
             progress: Progress::default(),
         }
     }

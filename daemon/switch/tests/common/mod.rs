@@ -3,6 +3,7 @@
 // Each test binary uses only a part of this module.
 #![allow(dead_code)]
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_protocol::wire::control::{RangeRepr, answer_challenge};
@@ -28,8 +29,8 @@ pub(crate) struct Harness {
     pub(crate) now_ms: u64,
     /// Element type of results.
     pub(crate) results: ElementType,
-    /// Last challenge that the switch sent.
-    challenge: Option<Vec<u8>>,
+    /// Last challenge that the switch sent to each host.
+    challenges: HashMap<u8, Vec<u8>>,
 }
 
 pub(crate) fn endpoint(host: u8) -> Endpoint {
@@ -83,7 +84,7 @@ impl Harness {
 
     pub(crate) fn with(config: Config) -> Self {
         let switch = Switch::new(Config { boot: 42, lease_ms: LEASE_MS, ..config });
-        Self { switch, now_ms: 1, results: ElementType::F32, challenge: None }
+        Self { switch, now_ms: 1, results: ElementType::F32, challenges: HashMap::new() }
     }
 
     /// Returns a switch with a job at round 0 whose members 1 to `workers` have joined.
@@ -114,14 +115,21 @@ impl Harness {
         self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
         let sent = self.drain();
         // Repeat a Join with the nonce of the challenge, as a worker does.
-        let mut proven = bytes.to_vec();
-        match self.challenge.take() {
-            Some(challenge) if answer_challenge(&mut proven, &challenge) => {
+        match self.answer_challenge(host, bytes) {
+            Some(proven) => {
                 self.switch.handle_datagrams(self.now(), &endpoint(host), class, &proven, stride);
                 self.drain()
             }
-            _ => sent,
+            None => sent,
         }
+    }
+
+    /// Returns the Join `bytes` of a host with the nonce of the last challenge that the switch sent to this host since
+    /// the host last answered one. Returns `None` if there was no challenge.
+    pub(crate) fn answer_challenge(&mut self, host: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut proven = bytes.to_vec();
+        let challenge = self.challenges.remove(&host)?;
+        answer_challenge(&mut proven, &challenge).then_some(proven)
     }
 
     /// Sends a control packet and, if the switch sends a challenge, repeats it with the nonce of the challenge. The
@@ -132,9 +140,9 @@ impl Harness {
         loop {
             self.switch.handle_datagrams(self.now(), &endpoint(host), Class::Control, &packet, packet.len());
             sent.extend(self.turn());
-            match self.challenge.take() {
-                Some(challenge) if answer_challenge(&mut packet, &challenge) => {}
-                _ => return sent,
+            match self.answer_challenge(host, &packet) {
+                Some(proven) => packet = proven,
+                None => return sent,
             }
         }
     }
@@ -197,7 +205,7 @@ impl Harness {
                 let to = recipient.peer.ip().octets()[3];
                 for bytes in transmit.payload.chunks(transmit.stride) {
                     if is_challenge(transmit.class, bytes) {
-                        self.challenge = Some(bytes.to_vec());
+                        self.challenges.insert(to, bytes.to_vec());
                     }
                     sent.push(describe(to, transmit.class, bytes, self.results));
                 }

@@ -40,7 +40,7 @@ fn joins_with_invalid_fields_are_refused_with_a_specific_status() {
     let (members, height) = (MAX_MEMBERS as u32, u32::from(MAX_HEIGHT));
     let switch_below = JoinRepr { kind: Kind::Switch, ..join(2) };
     let cases = [
-        (JoinRepr { roams: true, ..join(2) }, Status::Malformed, 0),
+        (JoinRepr { roams: true, ..join(0) }, Status::Malformed, 0),
         (JoinRepr { updates: true, ..join(2) }, Status::Malformed, 0),
         (JoinRepr { height: 1, ..join(2) }, Status::Malformed, 0),
         (resuming(ResumeRepr { behind: 999, ..RESUME }), Status::Malformed, 0),

@@ -18,6 +18,7 @@ mod ordered;
 mod parts;
 mod progress;
 mod resume;
+mod roaming;
 mod specification;
 mod strangers;
 mod synchronous;

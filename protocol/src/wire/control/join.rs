@@ -119,7 +119,8 @@ pub struct JoinRepr {
     pub part: bool,
     /// Whether data packets end with a tag (requirement A-9).
     pub tagged: bool,
-    /// Whether the member is a switch that can move to another parent, or has such a switch below it (requirement M-9).
+    /// Whether the member is a worker that can move to another switch (requirement M-14), or a switch that can move to
+    /// another parent or has such a switch below it (requirement M-9). Such a worker declares a number of workers.
     pub roams: bool,
     /// Whether the Join only updates the weight of an existing member; it is refused if the sender is not a member.
     pub updates: bool,
@@ -201,15 +202,21 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     let flags = buffer[at::FLAGS];
     let elements = ElementTypes::from_codes(buffer[at::CONTRIBUTIONS], buffer[at::RESULTS]);
     let (height, resume) = (buffer[at::HEIGHT], parse_resume(buffer, flags)?);
-    let has_members =
-        flags & (ROAMS | UPDATES) != 0 || height != 0 || resume.is_some_and(|resume| resume.behind != 0);
-    if kind == Kind::Worker && has_members || kind == Kind::Switch && flags & GROUPS != 0 {
+    let workers = u16_at(buffer, at::WORKERS);
+    let has_members = flags & UPDATES != 0 || height != 0 || resume.is_some_and(|resume| resume.behind != 0);
+    // Only a job with a fixed number of workers can wait for all of them (M-14).
+    let is_elastic = flags & ROAMS != 0 && workers == 0;
+    let is_invalid = match kind {
+        Kind::Worker => has_members || is_elastic,
+        Kind::Switch => flags & GROUPS != 0,
+    };
+    if is_invalid {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
         gradient_len: u32_at(buffer, at::GRADIENT_LEN),
         segment_floats: u16_at(buffer, at::SEGMENT_FLOATS),
-        workers: u16_at(buffer, at::WORKERS),
+        workers,
         elements: elements.ok_or(WireError::BadValue)?,
         mode,
         kind,

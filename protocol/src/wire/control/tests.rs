@@ -60,7 +60,7 @@ fn join() -> impl Strategy<Value = JoinRepr> {
             // A worker has no members.
             let is_switch = kind == Kind::Switch;
             let (height, roams, updates) =
-                (height * u8::from(is_switch), roams && is_switch, updates && is_switch);
+                (height * u8::from(is_switch), roams && (is_switch || workers > 0), updates && is_switch);
             let own_behind = |resume: ResumeRepr| if is_switch { resume.behind } else { 0 };
             let resume = resume.map(|resume| ResumeRepr { behind: own_behind(resume), ..resume });
             JoinRepr {

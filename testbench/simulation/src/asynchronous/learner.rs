@@ -154,6 +154,9 @@ impl Simulation<'_> {
             let detail = format!("worker {worker} received aggregate {number}, expected {:?}", acting.next);
             return violated(Rule::RoundOrder, detail);
         }
+        let epoch = acting.epoch;
+        self.check_incarnation(epoch)?;
+        let acting = &mut self.workers[worker];
         acting.is_ahead = false;
         acting.is_orphan = false;
         acting.updates += 1;

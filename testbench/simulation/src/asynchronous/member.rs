@@ -16,6 +16,7 @@ use super::report::WorkerReport;
 use super::{Pace, Scenario};
 use crate::checker::mix;
 use crate::elements::Elements;
+use crate::roaming::Roaming;
 use crate::{JOB, job_key};
 
 pub(super) const FIRST_UDP_PORT: u16 = 5000;
@@ -76,6 +77,10 @@ pub(super) struct SimulatedWorker {
     pub(super) committed: Option<u64>,
     pub(super) sequence: u64,
     pub(super) missed: u64,
+    /// Index of the switch that the worker uses.
+    pub(super) switch: usize,
+    /// State of a worker that can move to another switch.
+    pub(super) roaming: Option<Roaming>,
     /// Packets that arrived while the worker was stalled.
     pub(super) inbox: VecDeque<(Path, Class, Vec<u8>)>,
 }
@@ -101,8 +106,11 @@ pub(super) fn vector(scenario: &Scenario, worker: usize, number: u64) -> Vec<f32
 impl SimulatedWorker {
     /// Creates the first process of a worker.
     pub(super) fn new(scenario: &Scenario, seed: u64, worker: usize, now: Instant) -> Self {
-        let protocol = protocol(scenario, session(scenario, worker, first_instance(seed, worker)), now);
+        let instance = first_instance(seed, worker);
+        let protocol = protocol(scenario, session(scenario, worker, instance), now);
         Self {
+            switch: scenario.place_of(worker),
+            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby.silence, instance, now)),
             pace: scenario.workers[worker],
             udp_port: FIRST_UDP_PORT,
             is_running: true,
@@ -143,6 +151,7 @@ impl SimulatedWorker {
             computed: self.computed,
             updates_since_heal: self.updates_since_heal,
             protocol: protocol(scenario, session(scenario, worker, instance), now),
+            roaming: scenario.standby.as_ref().map(|standby| Roaming::new(standby.silence, instance, now)),
             ..Self::new(scenario, seed, worker, now)
         };
     }
@@ -207,6 +216,7 @@ fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
         rank: worker as u16,
         elements,
         groups: scenario.groups.can_hear(worker),
+        roams: scenario.standby.is_some(),
         ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
     };
     SessionConfig {

@@ -59,6 +59,8 @@ pub struct Departures {
     pub unconfirmed: u64,
     /// Number of restarts of switches below the root.
     pub rack_restarts: u64,
+    /// Number of times that a worker moved to its other switch.
+    pub moves: u64,
 }
 
 /// Counts from one simulation, or their totals over several simulations.
@@ -104,14 +106,25 @@ pub struct Totals {
     pub trees: u64,
     /// Number of restarts of switches below the root.
     pub rack_restarts: u64,
+    /// Number of times that a worker moved to its other switch.
+    #[serde(skip_serializing_if = "crate::report::is_zero")]
+    pub moves: u64,
 }
 
 impl Totals {
     pub(super) fn of(report: &Report) -> Self {
         let processes = || report.workers.iter().chain(&report.ended);
         let sum = |count: fn(&WorkerReport) -> u64| processes().map(count).sum();
-        let Departures { crashes, returns, turned_away, expelled, orphans, unconfirmed, rack_restarts } =
-            report.departures;
+        let Departures {
+            crashes,
+            returns,
+            turned_away,
+            expelled,
+            orphans,
+            unconfirmed,
+            rack_restarts,
+            moves,
+        } = report.departures;
         Self {
             aggregates: report.aggregates,
             checked: report.checked,
@@ -133,6 +146,7 @@ impl Totals {
             authenticated: u64::from(report.is_keyed),
             trees: u64::from(report.is_tree),
             rack_restarts,
+            moves,
         }
     }
 }
@@ -159,5 +173,6 @@ impl AddAssign for Totals {
         self.authenticated += other.authenticated;
         self.trees += other.trees;
         self.rack_restarts += other.rack_restarts;
+        self.moves += other.moves;
     }
 }

@@ -7,6 +7,7 @@ use iswitch_switch::Config;
 use serde::{Deserialize, Serialize};
 
 use super::member::SEGMENT_FLOATS;
+use super::standby::Standby;
 use super::upsets::{PlannedUpset, Upset};
 use crate::addresses::{Member, member_at};
 use crate::checker::mix;
@@ -108,6 +109,10 @@ pub struct Scenario {
     /// root.
     #[serde(default)]
     pub places: Vec<usize>,
+    /// Second switch of the workers, which has the index 1, if they have one. There are no switches below the root in
+    /// this case.
+    #[serde(default)]
+    pub standby: Option<Standby>,
     /// Maximum cost of the queued work that a switch does in one turn.
     #[serde(default = "turns::long")]
     pub work_per_turn: u32,
@@ -170,6 +175,7 @@ impl Scenario {
             names: Names::draw(seed),
             racks: Vec::new(),
             places: Vec::new(),
+            standby: None,
             work_per_turn: turns::long(),
         };
         if draw.chance(0.75) {

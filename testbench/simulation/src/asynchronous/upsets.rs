@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::learner::Undecided;
 use super::member::{FIRST_UDP_PORT, Return, quiet_time};
 use super::{JOB, Scenario, Simulation, UPLINK};
-use crate::addresses::switch_address;
+use crate::addresses::{switch_address, worker_address};
 use crate::checker::{Rule, Violation, mix, violated};
 use crate::keys;
+use crate::roaming::{Move, STANDBY};
 
 /// Memory of the switch for sums, in bytes.
 const MEMORY_BYTES: usize = 2 << 20;
@@ -27,7 +28,7 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 pub enum Upset {
     /// The switch, or the root of the tree, crashes and starts again at once.
     Restart,
-    /// A switch below the root crashes and starts again at once.
+    /// A switch below the root, or the standby switch, crashes and starts again at once.
     RestartRack(usize),
     /// A worker resets the job.
     Reset(usize),
@@ -52,7 +53,8 @@ pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Swi
         (0, _) => mix(seed ^ run << 48),
         _ => mix(seed ^ run << 48 ^ (at as u64) << 32),
     };
-    let parent = at.checked_sub(1).map(|rack| switch_address(scenario.racks[rack]));
+    let parent =
+        at.checked_sub(1).and_then(|rack| scenario.racks.get(rack)).map(|parent| switch_address(*parent));
     let config = Config {
         boot,
         lease_ms: scenario.lease_ms,
@@ -80,7 +82,7 @@ impl Simulation<'_> {
 
     /// Returns whether an event has occurred after which the switch may remove a live member.
     pub(super) fn is_disturbed(&self) -> bool {
-        self.upsets > 0 || self.departures.expelled > 0
+        self.upsets > 0 || self.departures.expelled > 0 || self.scenario.standby.is_some()
     }
 
     /// Triggers all upsets that are due.
@@ -221,5 +223,69 @@ impl Simulation<'_> {
         let applied = self.aggregates.get(&(epoch, next.previous().get()));
         let applied = applied.filter(|known| known.sum.is_some()).map(|known| &known.model);
         applied.or_else(|| self.resumed_models.get(&(epoch, next.get()))).cloned()
+    }
+
+    /// Moves a worker to the other switch if necessary.
+    pub(super) fn roam(&mut self, worker: usize) -> Result<(), Violation> {
+        let now = self.now;
+        let acting = &mut self.workers[worker];
+        let Some(roaming) = &mut acting.roaming else { return Ok(()) };
+        let protocol = &mut acting.protocol;
+        let (progress, rejoins) = (protocol.join_progress(), protocol.counters().rejoins);
+        if progress == JoinProgress::Joined {
+            roaming.arrived();
+        }
+        let Some(Move { leaves, instance }) = roaming.move_if_in_vain(now, progress, rejoins) else {
+            return Ok(());
+        };
+        let mut farewell = Vec::new();
+        let (class, _) = protocol.emit(0, ControlBody::Leave, &mut farewell);
+        protocol.move_to(now, instance);
+        let (from, to) = (std::mem::replace(&mut acting.switch, roaming.switch()), roaming.switch());
+        let address = worker_address(worker, acting.udp_port);
+        if leaves {
+            self.send((address, from), (true, None), class, &farewell);
+        }
+        self.departures.moves += 1;
+        self.note(|| format!("{worker} moves from switch {from} to switch {to}"));
+        self.note_submission(worker)
+    }
+
+    /// Returns whether the link between a worker and a switch carries no packets at present.
+    pub(super) fn is_cut(&self, worker: usize, switch: usize, goes_up: bool) -> bool {
+        let elapsed = self.now.since(self.begin);
+        let Some(standby) = self.scenario.standby.as_ref().filter(|_| !self.is_healed) else { return false };
+        standby.cuts.iter().any(|cut| {
+            let is_now = cut.at <= elapsed && elapsed < cut.at + cut.duration;
+            let is_affected = if goes_up { cut.up } else { cut.down };
+            is_now && is_affected && cut.switch == switch && cut.workers >> worker & 1 == 1
+        })
+    }
+
+    /// Checks that two incarnations of the job never sum at the same time: after a worker has applied a sum of one
+    /// incarnation, no worker applies a sum of an earlier one.
+    pub(super) fn check_incarnation(&mut self, epoch: u64) -> Result<(), Violation> {
+        if self.scenario.standby.is_none() || self.incarnations.last() == Some(&epoch) {
+            return Ok(());
+        }
+        if self.incarnations.contains(&epoch) {
+            let detail =
+                format!("a sum of epoch {epoch:x} was applied after sums of {:x?}", self.incarnations);
+            return violated(Rule::Agreement, detail);
+        }
+        self.incarnations.push(epoch);
+        Ok(())
+    }
+
+    /// Returns whether all live workers are the members of one switch.
+    pub(super) fn are_together(&self) -> bool {
+        (0..=STANDBY).any(|at| {
+            let here = self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running);
+            let mut here: Vec<_> =
+                here.map(|(index, worker)| (worker.switch, worker_address(index, worker.udp_port))).collect();
+            here.sort();
+            here.iter().all(|(switch, _)| *switch == at)
+                && here.iter().map(|(_, address)| address).eq(self.censuses[at].addresses())
+        })
     }
 }

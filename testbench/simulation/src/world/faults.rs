@@ -24,6 +24,7 @@ impl World<'_> {
             Action::CrashWorker { worker, restart_after, new_port } => {
                 if self.workers[worker].worker.is_some() {
                     self.report.worker_crashes += 1;
+                    self.checker.ended(self.workers[worker].life);
                     self.workers[worker].crash(self.now);
                     self.restart_worker(worker, restart_after, new_port);
                 }
@@ -50,6 +51,10 @@ impl World<'_> {
                 self.report.partitions += 1;
                 self.cut(Ends::Workers(workers), up, down, duration);
             }
+            Action::CutStandby { workers, up, down, duration } => {
+                self.report.partitions += 1;
+                self.cut(Ends::Standby(workers), up, down, duration);
+            }
             Action::CutUplink { rack, up, down, duration } => {
                 self.report.uplink_cuts += 1;
                 self.cut(Ends::Rack(rack), up, down, duration);
@@ -57,6 +62,7 @@ impl World<'_> {
             Action::Leave { worker, return_after } => {
                 if self.workers[worker].worker.as_ref().is_some_and(Worker::is_member) {
                     self.restart_worker(worker, return_after, false);
+                    self.checker.ended(self.workers[worker].life);
                     return self.ask(worker, Request::Leave);
                 }
             }
@@ -109,11 +115,11 @@ impl World<'_> {
             return Ok(());
         }
         self.note(|| format!("{node:?} resumes"));
-        while let Some(Waiting { packet, peer, group, .. }) = self.process(node).next_waiting() {
+        while let Some(Waiting { packet, link, group, .. }) = self.process(node).next_waiting() {
             match node {
-                Node::Switch | Node::Rack(_) => self.give(node, packet, (peer, None))?,
+                Node::Switch | Node::Rack(_) => self.give(node, packet, (link, None))?,
                 // Another process may have replaced the one that was paused.
-                Node::Worker(_) => self.arrive_at_member(packet, (peer, group), false)?,
+                Node::Worker(_) => self.arrive_at_member(packet, (link, group), false)?,
             }
         }
         self.schedule(node);
@@ -154,7 +160,9 @@ impl World<'_> {
     /// Performs the operator's action for a job that cannot make progress by itself.
     pub(super) fn operate(&mut self) -> Result<(), Violation> {
         self.wires.queue.push(self.now.plus(OPERATOR_INTERVAL), ScheduledEvent::Operate);
-        let job = self.switches[0].job(JOB);
+        // The workers of a job with a standby switch may all be at that switch.
+        let roots = self.switches.iter().filter(|node| node.parent.is_none());
+        let job = roots.filter_map(|node| node.job(JOB)).max_by_key(|job| job.formed);
         if self.scenario.declared && job.as_ref().is_none_or(|job| !job.formed) {
             // The job starts with as many workers as it declared, so missing workers must return.
             for worker in 0..self.workers.len() {

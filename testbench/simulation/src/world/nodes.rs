@@ -154,7 +154,7 @@ impl World<'_> {
                     let content = &bytes[..bytes.len().saturating_sub(tag_len)];
                     match parent {
                         None => {
-                            check_unnamed(content, named_before)?;
+                            check_unnamed(content, named_before.filter(|_| at == 0))?;
                             checker.sent(boot, content)?;
                         }
                         Some(_) if goes_up => checker.sent_up(boot, content)?,
@@ -163,12 +163,13 @@ impl World<'_> {
                 }
             }
             let direction = if goes_up { Direction::Up } else { Direction::Down };
-            wires.send(self.now, direction, &peers, class, payload, stride);
+            let above = parent.filter(|_| goes_up).unwrap_or(at);
+            wires.send(self.now, direction, (&peers, above), class, payload, stride);
             for group in groups {
                 report.group_packets += if class == Class::Data { each } else { 0 };
                 let subscribers: Vec<_> = subscribers(workers, scenario, at, group, elapsed).collect();
                 let loss = if healed_at.is_none() { scenario.groups.loss } else { 0.0 };
-                wires.send_to_group(self.now, group, (&subscribers, loss), class, payload, stride);
+                wires.send_to_group(self.now, (group, at), (&subscribers, loss), class, payload, stride);
             }
         }
         report.data_packets += data_sent;
@@ -196,7 +197,7 @@ impl World<'_> {
         match (self.switches[at].parent, epoch) {
             (Some(_), epoch) => epoch.unwrap_or(0),
             (None, Some(epoch)) => {
-                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch {
+                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch && at == 0 {
                     self.named_before = self.named.take().or(self.named_before);
                 }
                 epoch
@@ -239,6 +240,7 @@ impl World<'_> {
             // The pinned H ended with the job. If the flag remained set, the operator would reset the job of the other
             // members again and again.
             Event::JobEnded { .. } => self.switches[at].is_pinned = false,
+            Event::JobInterrupted { .. } => self.report.interrupted += 1,
             Event::GroupHeard { .. } => self.report.group_members += 1,
             Event::GroupLost { .. } => self.report.group_losses += 1,
             Event::Halted { .. } => self.report.halts += u64::from(at == 0),
@@ -299,8 +301,9 @@ impl World<'_> {
         if delivered > 0 {
             self.transcript.note(self.now, || format!("{address} has received its sum"));
         }
+        self.follow_worker(worker);
         let node = &mut self.workers[worker];
-        let (life, gradient) = (node.life, node.gradient());
+        let (life, gradient, switch) = (node.life, node.gradient(), node.switch);
         let Some(protocol) = &mut node.worker else { return Ok(()) };
         while let Some((class, stride)) = protocol.poll_transmit(clock, &mut self.buffer) {
             let datagrams = self.buffer.len().div_ceil(stride.max(1)) as u64;
@@ -319,9 +322,30 @@ impl World<'_> {
                     self.named = Some(round);
                 }
             }
-            self.wires.send(self.now, Direction::Up, &[address], class, &self.buffer, stride);
+            let to = (&[address][..], switch);
+            self.wires.send(self.now, Direction::Up, to, class, &self.buffer, stride);
         }
         Ok(())
+    }
+
+    /// Sends the Leave with which a worker departs from a switch, and records the switch that the worker uses from now
+    /// on.
+    fn follow_worker(&mut self, worker: usize) {
+        let node = &mut self.workers[worker];
+        let (from, address) = (node.switch, node.address());
+        let Some(protocol) = &mut node.worker else { return };
+        let Some(switch) = protocol.switch() else { return };
+        node.switch = switch;
+        if node.switch != from {
+            self.report.moves += 1;
+            let to = node.switch;
+            if let Some((class, bytes)) = protocol.take_farewell() {
+                self.report.control_packets += 1;
+                let stride = bytes.len();
+                self.wires.send(self.now, Direction::Up, (&[address], from), class, &bytes, stride);
+            }
+            self.note(|| format!("{address} moves from switch {from} to switch {to}"));
+        }
     }
 
     /// Starts a worker process. If the process reuses a UDP port, its start is delayed until no packet sent from that
@@ -353,7 +377,9 @@ impl World<'_> {
             protection: self.scenario.protection,
             groups: self.scenario.groups.can_hear(worker),
             name: self.scenario.names.of_worker(worker),
+            standby: self.scenario.standby,
         };
+        node.switch = self.scenario.places.get(worker).copied().unwrap_or(0);
         node.start(self.now, life, udp_port, options);
         self.lives.insert(worker_address(worker, udp_port), life);
         self.note(|| format!("worker {worker} starts life {life} on UDP port {udp_port}"));
@@ -372,8 +398,7 @@ fn subscribers<'a>(
     elapsed: Duration,
 ) -> impl Iterator<Item = SocketAddrV4> + 'a {
     let is_there = move |node: &&WorkerNode| {
-        let switch = scenario.places.get(node.index).copied().unwrap_or(0);
-        switch == at && node.group() == Some(group) && scenario.groups.reach(node.index, elapsed)
+        node.switch == at && node.group() == Some(group) && scenario.groups.reach(node.index, elapsed)
     };
     workers.iter().filter(is_there).map(WorkerNode::address)
 }

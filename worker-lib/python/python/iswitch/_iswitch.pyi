@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Self, final
@@ -17,7 +18,9 @@ class Worker:
 
     Args:
         switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH). If the value is "auto", rank 0
-            starts a private switch for the workers of the job, all of which must run on one machine.
+            starts a private switch for the workers of the job, all of which must run on one machine. Several addresses,
+            separated by commas or in a sequence, name standby switches: if the first switch fails, the workers move to the
+            next one. All workers must name the same switches in the same order.
         rank: Rank of this worker, starting from 0 (RANK).
         world_size: Number of workers of the job, 1 to 64 (WORLD_SIZE).
         job: Number of the job on the switch; each additional array length takes the next number (ISWITCH_JOB, else 0).
@@ -49,7 +52,7 @@ class Worker:
 
     def __new__(
         cls,
-        switch: str | None = None,
+        switch: str | Sequence[str] | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         *,
@@ -105,7 +108,7 @@ class Worker:
 
     @property
     def switch(self) -> str:
-        """Address of the switch, as "HOST:PORT"."""
+        """Address of the switch, as "HOST:PORT", or the addresses of several switches, separated by commas."""
 
     @property
     def rank(self) -> int:

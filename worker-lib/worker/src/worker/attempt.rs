@@ -122,6 +122,8 @@ impl Attempt {
                 None => self.nonce = ack.history,
             }
             self.due = true;
+            // The switch also challenges members, of which there is at least one then.
+            self.present = Some(ack.members).filter(|members| *members > 0).or(self.present);
             self.keep_alive(now, ack.lease_ms);
             return None;
         }

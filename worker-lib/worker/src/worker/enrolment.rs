@@ -176,6 +176,11 @@ impl Enrolment {
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
+    /// Sets the instance number from which those of the next memberships derive.
+    pub(super) fn set_instance(&mut self, instance: u32) {
+        self.config.join.instance = instance;
+    }
+
     /// Returns the instance number that the member declares. An asynchronous member uses a new number for each
     /// membership, because the numbering of its vectors derives from it.
     pub(super) fn instance(&self) -> u32 {

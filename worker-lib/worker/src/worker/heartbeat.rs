@@ -1,8 +1,8 @@
 //! Heartbeats that a worker sends while it computes.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ pub(super) struct Heartbeat {
 /// Heartbeats for the membership at one switch.
 struct Beat {
     requests: Requests,
-    socket: Arc<UdpSocket>,
+    /// The socket of the membership. When the worker moves to another switch, it closes this socket.
+    socket: Weak<UdpSocket>,
     tos: u8,
     interval: Duration,
 }
@@ -42,7 +43,7 @@ impl Heartbeat {
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {
             requests: link.requests(job),
-            socket: Arc::clone(&link.socket),
+            socket: Arc::downgrade(&link.socket),
             tos: link.control_tos(),
             interval: heartbeat_interval(lease),
         };
@@ -55,10 +56,13 @@ impl Heartbeat {
 }
 
 impl Beat {
-    fn send(&self, packet: &mut Vec<u8>) {
+    /// Sends a heartbeat. Returns false if the socket has been closed.
+    fn send(&self, packet: &mut Vec<u8>) -> bool {
+        let Some(socket) = self.socket.upgrade() else { return false };
         let (_, len) = self.requests.emit(0, ControlBody::HEARTBEAT, packet);
         // If the switch is unreachable, the next call to all_reduce reports it.
-        let _ = self.socket.send(self.tos, None, None, packet, len);
+        let _ = socket.send(self.tos, None, None, packet, len);
+        true
     }
 }
 
@@ -73,7 +77,7 @@ fn run(added: &Receiver<Beat>) {
                 interval = interval.min(beat.interval);
                 beats.push(beat);
             }
-            Err(RecvTimeoutError::Timeout) => beats.iter().for_each(|beat| beat.send(&mut packet)),
+            Err(RecvTimeoutError::Timeout) => beats.retain(|beat| beat.send(&mut packet)),
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }

@@ -19,6 +19,11 @@ use super::state::StateError;
 /// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
+/// Default of [`JoinOptions::failover_timeout`]. A worker repeats an unanswered request about ten times in this time,
+/// so losses on the path hardly ever make it move; after the failure of a switch, training continues at another one
+/// within about a second.
+const DEFAULT_FAILOVER_TIMEOUT: Duration = Duration::from_millis(750);
+
 /// Number of cores per thread of a worker, if the caller does not set the number of threads. The ratio leaves cores for
 /// the switch and for other workers.
 const CORES_PER_THREAD: usize = 4;
@@ -36,6 +41,15 @@ pub(super) struct Timeouts {
 pub struct JoinOptions {
     /// Address of the switch.
     pub switch: SocketAddrV4,
+    /// Addresses of further switches, in the order in which the worker tries them if [`Self::switch`] is silent or the
+    /// job does not become complete there; at most 15. All workers of the job must have the same switches in the same
+    /// order, and [`Self::workers`] must not be zero. The job then waits for all of its workers: it does not continue
+    /// without a worker that is lost.
+    pub standbys: Vec<SocketAddrV4>,
+    /// Time for which a switch may be silent before the worker moves to the next one, if there are [`Self::standbys`].
+    /// It should be at least half a second: in a round that waits for other workers, the worker asks the switch for
+    /// results only every quarter of a second.
+    pub failover_timeout: Duration,
     /// Local address to send from; the unspecified address lets the kernel choose.
     pub local: SocketAddrV4,
     /// Number of the job. It distinguishes the jobs on one switch.
@@ -108,6 +122,8 @@ impl JoinOptions {
         let Classifier { control_tos, data_tos, .. } = Classifier::default();
         Self {
             switch,
+            standbys: Vec::new(),
+            failover_timeout: DEFAULT_FAILOVER_TIMEOUT,
             local: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
             job: 0,
             workers,
@@ -205,6 +221,7 @@ impl JoinOptions {
             elements: self.elements,
             tagged: self.tag_data,
             groups: self.group_delivery,
+            roams: !self.standbys.is_empty(),
             padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }
@@ -263,6 +280,13 @@ impl JoinOptions {
             Status::JobFull => format!("job {} already has all its {expected} members", self.job),
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
             Status::NotAuthentic => format!("job {} has a key, but this worker has none", self.job),
+            Status::Malformed if !self.standbys.is_empty() => {
+                format!("{name} (does the switch support workers with several switches?)")
+            }
+            Status::TooManyLevels if !self.standbys.is_empty() => {
+                "the switch has a parent, but a worker with several switches must join a switch without a parent"
+                    .to_owned()
+            }
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
             Status::NoCapacity if expected == 0 => {
                 let limit = exceeded.map_or(String::new(), |exceeded| format!(": {exceeded}"));
@@ -296,6 +320,8 @@ pub enum JoinError {
         /// Number of switches.
         count: usize,
     },
+    /// The worker has several switches, but the job has no fixed number of workers.
+    StandbysWithoutWorkers,
     /// The switch did not answer.
     NoAnswer {
         /// Address of the switch.
@@ -377,6 +403,9 @@ impl fmt::Display for JoinError {
             Self::TooManySwitches { count } => {
                 write!(f, "the number of switches is {count}, expected at most {MAX_PARTS}")
             }
+            Self::StandbysWithoutWorkers => f.write_str(
+                "workers is 0, but the worker has several switches, which requires the number of workers of the job",
+            ),
             Self::NoAnswer { switch, waited, detail } => write!(
                 f,
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"

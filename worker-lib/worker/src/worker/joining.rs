@@ -31,12 +31,15 @@ pub(super) struct Role {
     pub(super) has_other_ports: bool,
     /// Whether the protocol sends heartbeats. If not, the caller must send them.
     pub(super) heartbeats: bool,
+    /// Time to wait for further workers to join, counted from the last one that joined; `None` waits as long as the
+    /// options permit.
+    pub(super) stay: Option<Duration>,
 }
 
 impl Role {
     /// Returns the role of a worker whose vector is summed by a single switch.
     pub(super) fn of_one(mode: Mode, heartbeats: bool) -> Self {
-        Self { mode, instance: instance(), parts: 1, has_other_ports: false, heartbeats }
+        Self { mode, instance: instance(), parts: 1, has_other_ports: false, heartbeats, stay: None }
     }
 }
 
@@ -123,6 +126,8 @@ impl Joining<'_> {
     fn run<P: Joins>(&mut self, session: &mut P) -> Result<(), JoinError> {
         let begin = self.link.now();
         let mut last_error = None;
+        // Time at which the last further worker joined, and the number of workers then.
+        let mut grown = (begin, 0);
         loop {
             let now = self.link.now();
             while let Some((_, len)) = session.enrolment().poll_transmit(now, || None, self.buffer) {
@@ -143,7 +148,10 @@ impl Joining<'_> {
                 }
                 JoinProgress::Unanswered => {}
                 JoinProgress::Waiting(present) => {
-                    self.check_patience(waited, present)?;
+                    if present > grown.1 {
+                        grown = (now, present);
+                    }
+                    self.check_patience((waited, now.since(grown.0)), present)?;
                     let silent = now.since(self.link.last_heard);
                     if silent > self.options.switch_timeout {
                         return Err(self.explain_silence(session.enrolment(), silent, last_error));
@@ -231,12 +239,14 @@ impl Joining<'_> {
         Ok(())
     }
 
-    fn check_patience(&self, waited: Duration, present: u16) -> Result<(), JoinError> {
+    /// Checks the limits of the total time `waited` and of the time `stayed` since the last further worker joined.
+    fn check_patience(&self, (waited, stayed): (Duration, Duration), present: u16) -> Result<(), JoinError> {
         let workers = self.options.workers;
-        match self.options.workers_timeout {
-            Some(limit) if waited > limit => Err(JoinError::WorkersMissing { present, workers, waited }),
-            _ => Ok(()),
+        let is_late = self.options.workers_timeout.is_some_and(|limit| waited > limit);
+        if is_late || self.role.stay.is_some_and(|limit| stayed > limit) {
+            return Err(JoinError::WorkersMissing { present, workers, waited });
         }
+        Ok(())
     }
 }
 

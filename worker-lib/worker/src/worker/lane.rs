@@ -7,6 +7,7 @@ use std::time::Duration;
 use iswitch_protocol::Instant;
 use iswitch_socket::{PollSet, Spin};
 
+use super::failover::Patience;
 use super::join::JoinOptions;
 use super::outcome::round_error;
 use super::part::Part;
@@ -39,6 +40,8 @@ pub(super) struct Task<'a> {
     /// The contribution for the whole vector, of which each part sends a range.
     pub(super) contribution: &'a [f32],
     pub(super) begin: Instant,
+    /// Time limits of the visit to the switch, if the worker has several switches.
+    pub(super) patience: Option<Patience>,
 }
 
 /// Reason why a lane ended the round before all of its parts had their results.
@@ -47,6 +50,8 @@ pub(super) enum Stop {
     Failed(AggregateError),
     /// The next call repeats the round, in all parts that have not finished it.
     Repeats(AggregateError),
+    /// The worker moves to the next of its switches, where it repeats the round.
+    Moves,
     /// The round exceeded its timeout; the value is the time since it began.
     Stalled(Duration),
     /// The caller or another lane has stopped waiting.
@@ -72,7 +77,7 @@ impl Stop {
         match (self, other) {
             // The failure is the cause, but the next call repeats the round in the parts of the other lane.
             (Self::Failed(error), other) if other.stops_all() => Self::Repeats(error),
-            (Self::Interrupted, Self::Failed(error)) => Self::Repeats(error),
+            (Self::Interrupted | Self::Moves, Self::Failed(error)) => Self::Repeats(error),
             // A lane that stopped because of another lane has the less informative reason.
             (Self::Interrupted, other) => other,
             (first, _) => first,
@@ -154,6 +159,13 @@ impl Lane {
         let is_silent = |part: &&Part| now.since(part.link.last_heard) > task.options.switch_timeout;
         if let Some(part) = pending(parts, failed).find(is_silent) {
             return Err(Stop::Repeats(part.silence()));
+        }
+        if let Some(patience) = task.patience
+            && parts.iter_mut().enumerate().any(|(at, part)| {
+                part.done().is_none() && failed >> at & 1 == 0 && part.is_in_vain(now, patience)
+            })
+        {
+            return Err(Stop::Moves);
         }
         let waited = now.since(task.begin);
         if task.options.round_timeout.is_some_and(|timeout| waited > timeout) {

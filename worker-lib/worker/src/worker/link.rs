@@ -3,7 +3,8 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
@@ -17,6 +18,10 @@ use super::requests::Requests;
 use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
 
+/// Maximum number of attempts to bind the port of the previous socket, and the pause between them.
+const REBIND_TRIES: u32 = 20;
+const REBIND_PAUSE: Duration = Duration::from_millis(1);
+
 /// Endpoint of a worker: the socket, the clock and the receive buffer.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -24,6 +29,7 @@ pub(super) struct Link {
     classifier: Classifier,
     epoch: std::time::Instant,
     pub(super) recv_buffer: Vec<u8>,
+    /// Time of the last packet from any switch.
     pub(super) last_heard: Instant,
     /// Path on which the last packet was received.
     pub(super) path: Path,
@@ -73,6 +79,33 @@ impl Link {
             receives: 0,
             authenticator: options.key.clone().map(|key| Authenticator::new(key, wall_clock_nanos())),
         })
+    }
+
+    /// Replaces the socket by one to the switch of `options`. The new socket receives no packets of the previous
+    /// switch. If possible, it has the same port, so that a switch to which the worker returns replaces the earlier
+    /// membership.
+    pub(super) fn move_to(&mut self, options: &JoinOptions) -> io::Result<()> {
+        let port = self.socket.local_addr()?.port();
+        self.subscription = Subscription::default();
+        // Close the socket first, because only one socket can have the port.
+        let any_port = SocketAddrV4::new(*options.local.ip(), 0);
+        self.socket = Arc::new(UdpSocket::bind(any_port, &self.options)?);
+        let same_port = SocketAddrV4::new(*options.local.ip(), port);
+        for _ in 0..REBIND_TRIES {
+            match UdpSocket::bind(same_port, &self.options) {
+                Ok(socket) => {
+                    self.socket = Arc::new(socket);
+                    break;
+                }
+                // The heartbeat thread may be about to close the socket.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => thread::sleep(REBIND_PAUSE),
+                Err(error) => return Err(error),
+            }
+        }
+        self.socket.connect(options.switch)?;
+        self.socket.set_nonblocking(true)?;
+        (self.switch, self.path) = (options.switch, Path::Unicast);
+        Ok(())
     }
 
     /// Returns the ToS of control packets.

@@ -11,6 +11,7 @@ mod attempt;
 pub mod auth;
 mod bitmap;
 mod enrolment;
+pub mod failover;
 mod group;
 mod heartbeat;
 mod join;

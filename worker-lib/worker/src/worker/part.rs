@@ -9,10 +9,13 @@ use iswitch_protocol::Instant;
 use iswitch_protocol::wire::ControlBody;
 
 use super::attempt::{FIRST_RETRY, LAST_RETRY};
+use super::failover::{Patience, Visit};
+use super::heartbeat::Heartbeat;
+use super::join::JoinOptions;
 use super::link::Link;
 use super::outcome::accept;
 use super::protocol::{Failure, Finished, WorkerCounters};
-use super::session::Session;
+use super::session::{JoinProgress, Session};
 use super::superframe::{Frame, warm};
 use crate::aggregate::AggregateError;
 
@@ -39,6 +42,10 @@ pub(super) struct Part {
     warmed: usize,
     /// Time at which the round stalled, if the next call must repeat it; otherwise `None`.
     stalled_at: Option<Instant>,
+    /// Visit to the current switch, if the worker has several.
+    visit: Visit,
+    /// Whether the heartbeats of the membership at the current switch have been started.
+    has_heartbeats: bool,
 }
 
 impl Part {
@@ -61,6 +68,8 @@ impl Part {
             frame: Frame::default(),
             stalled_at: None,
             warmed: 0,
+            visit: Visit::of_newcomer(Instant::default()),
+            has_heartbeats: false,
         }
     }
 
@@ -95,6 +104,41 @@ impl Part {
         self.past_rejoins + self.session.rejoins()
     }
 
+    /// Moves to the switch of `options`, where the worker joins as the instance `instance`.
+    pub(super) fn move_to(&mut self, options: &JoinOptions, instance: u32) -> io::Result<()> {
+        if self.visit.ends_with_leave(self.session.join_progress(), self.rejoins()) {
+            self.leave_silently();
+        }
+        self.link.move_to(options)?;
+        self.switch = options.switch;
+        self.session.move_to(self.link.now(), instance);
+        self.visit = Visit::begin(self.link.now(), self.rejoins());
+        self.stalled_at = None;
+        self.has_heartbeats = false;
+        Ok(())
+    }
+
+    /// Stays at the current switch although the visit is over.
+    pub(super) fn stay(&mut self) {
+        self.visit.extend(self.link.now());
+    }
+
+    /// Starts the heartbeats of the membership, unless they have been started.
+    pub(super) fn keep_alive(&mut self, heartbeat: &Heartbeat, job: u32) {
+        let membership = self.session.membership().filter(|_| !self.has_heartbeats);
+        if let Some(membership) = membership.filter(|_| self.session.join_progress() == JoinProgress::Joined)
+        {
+            heartbeat.add(&self.link, job, membership.lease);
+            self.has_heartbeats = true;
+        }
+    }
+
+    /// Returns whether the worker moves to the next of its switches: this one is silent, or the job does not become
+    /// complete here.
+    pub(super) fn is_in_vain(&mut self, now: Instant, patience: Patience) -> bool {
+        self.visit.is_over(now, self.session.join_progress(), self.link.last_heard, patience)
+    }
+
     /// Begins the round, or continues it after an error, unless this part has finished it.
     pub(super) fn begin_round(&mut self, now: Instant) {
         match self.stalled_at.take() {
@@ -102,6 +146,11 @@ impl Part {
             Some(stalled_at) => self.excuse_silence(now.since(stalled_at)),
             None => self.link.last_heard = now,
         }
+        self.begin_round_again(now);
+    }
+
+    /// Begins the round without changing how long the switches have been silent, unless this part has finished it.
+    pub(super) fn begin_round_again(&mut self, now: Instant) {
         if self.done.is_none() {
             self.session.begin_round(now);
         }

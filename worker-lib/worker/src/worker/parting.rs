@@ -39,15 +39,36 @@ pub(super) struct Division {
     /// For each part, the address of the thread or switch that sums it.
     switches: Vec<SocketAddrV4>,
     are_threads: bool,
-    /// Random instance number that this process uses for its first membership of each part.
+    /// Random instance number that this process uses for its memberships at these switches, except for those that
+    /// follow a Leave.
     instance: u32,
+    /// Time to wait for further workers to join; see [`Role::stay`].
+    stay: Option<Duration>,
 }
 
 impl Division {
     /// Divides the vector among the threads of `options.switch`, which serve consecutive UDP ports.
     fn among_threads(options: JoinOptions, count: usize) -> Self {
         let switches = (0..count).map_while(|at| part::address(options.switch, at)).collect();
-        Self { options, switches, are_threads: true, instance: instance() }
+        Self { options, switches, are_threads: true, instance: instance(), stay: None }
+    }
+
+    /// Sets the time to wait for further workers to join; see [`Role::stay`].
+    pub(super) fn staying(self, stay: Option<Duration>) -> Self {
+        Self { stay, ..self }
+    }
+
+    /// Moves all parts to the threads of another switch. The worker joins there as another instance, so that the switch
+    /// can tell this visit from earlier ones (requirement M-14).
+    pub(super) fn move_to(&mut self, switch: SocketAddrV4) {
+        // If there is no such port, the first thread refuses the part, whose length differs from that of its own part.
+        let thread = |at| part::address(switch, at).unwrap_or(switch);
+        self.switches = (0..self.count()).map(thread).collect();
+        (self.options.switch, self.instance) = (switch, instance());
+    }
+
+    pub(super) fn instance(&self) -> u32 {
+        self.instance
     }
 
     /// Divides the vector among separate switches; if there are more switches than segments, the remaining switches are
@@ -56,7 +77,7 @@ impl Division {
         let segments = options.gradient_len.div_ceil(u32::from(options.segment_floats).max(1));
         let count = switches.len().min(segments.clamp(1, MAX_SEGMENTS) as usize);
         let switches = switches[..count].to_vec();
-        Self { options: options.clone(), switches, are_threads: false, instance: instance() }
+        Self { options: options.clone(), switches, are_threads: false, instance: instance(), stay: None }
     }
 
     pub(super) fn options(&self) -> &JoinOptions {
@@ -90,7 +111,8 @@ impl Division {
     fn role(&self, at: usize, instance: u32) -> Role {
         let (mode, parts) = (Mode::Synchronous, self.count());
         // Only the first thread announces the parts.
-        Role { mode, instance, parts, has_other_ports: self.are_threads && at == 0, heartbeats: false }
+        let has_other_ports = self.are_threads && at == 0;
+        Role { mode, instance, parts, has_other_ports, heartbeats: false, stay: self.stay }
     }
 
     /// Returns whether the vector is divided into several parts.
@@ -166,8 +188,9 @@ impl Division {
     fn part(&self, at: usize, link: Link, session: (Session, Vec<u8>), heartbeat: &Heartbeat) -> Part {
         let membership = *session.0.membership().expect("a worker that has joined is a member");
         tracing::debug!(part = at, member = membership.member, window = membership.window, "joined");
-        heartbeat.add(&link, self.options.job, membership.lease);
-        Part::new(link, session, self.switches[at], self.range(at))
+        let mut part = Part::new(link, session, self.switches[at], self.range(at));
+        part.keep_alive(heartbeat, self.options.job);
+        part
     }
 
     /// Gets all parts to the same vector. Leaves the parts that are behind the latest one, and rejoins each as soon as
@@ -319,7 +342,8 @@ pub(super) fn adapt(
         return Ok(Some(Division { options, ..division.clone() }));
     }
     if let Some(options) = options.with_partial_segments(error) {
-        return discover(link, options, keep_waiting).map(Some);
+        let found = discover(link, options, keep_waiting)?;
+        return Ok(Some(found.staying(division.stay)));
     }
     let JoinOptions { gradient_len, segment_floats, .. } = *options;
     let count = match error {
@@ -332,7 +356,7 @@ pub(super) fn adapt(
         _ => None,
     };
     let other = count.filter(|count| *count != division.count());
-    Ok(other.map(|count| Division::among_threads(options.clone(), count)))
+    Ok(other.map(|count| Division::among_threads(options.clone(), count).staying(division.stay)))
 }
 
 /// Replaces the length of a part in an error with the length of the whole vector, which is the one that the caller

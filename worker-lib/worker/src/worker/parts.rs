@@ -109,20 +109,33 @@ impl Parts {
         self.all.iter_mut().filter_map(|part| part.session.take_missed()).count() > 0
     }
 
-    /// Runs the round for all parts that have not finished it. Blocks as long as `keep_waiting` returns true.
+    /// Runs the round for all parts that have not finished it. Blocks as long as `keep_waiting` returns true. If the
+    /// worker has to move to another switch first, returns `None`.
     pub(super) fn run_round(
         &mut self,
-        options: &JoinOptions,
-        contribution: &[f32],
+        task: Task<'_>,
         keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<Finished, AggregateError> {
-        let begin = self.first().link.now();
-        self.all.iter_mut().for_each(|part| part.begin_round(begin));
-        let task = Task { options, contribution, begin };
+    ) -> Result<Option<Finished>, AggregateError> {
         match self.drive(task, keep_waiting) {
-            Ok(()) => Ok(self.take_finished()),
+            Ok(()) => Ok(Some(self.take_finished())),
+            Err(Stop::Moves) => {
+                self.all.iter_mut().for_each(|part| part.session.abandon_round());
+                Ok(None)
+            }
             Err(stop) => Err(self.stop(stop)),
         }
+    }
+
+    /// Begins the round in all parts that have not finished it.
+    pub(super) fn begin_round(&mut self) {
+        let now = self.first().link.now();
+        self.all.iter_mut().for_each(|part| part.begin_round(now));
+    }
+
+    /// Begins the round again after a move to another switch.
+    pub(super) fn begin_round_again(&mut self) {
+        let now = self.first().link.now();
+        self.all.iter_mut().for_each(|part| part.begin_round_again(now));
     }
 
     /// Drives all parts through the round, each lane in a separate thread; the first lane runs in the calling thread.
@@ -163,7 +176,8 @@ impl Parts {
                 let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
                 AggregateError::Stalled { round: self.round().get(), waited, missing, parent_lost }
             }
-            Stop::Interrupted => AggregateError::Interrupted,
+            // A move is not an error.
+            Stop::Moves | Stop::Interrupted => AggregateError::Interrupted,
             Stop::Io(error) => error.into(),
         }
     }

@@ -370,6 +370,14 @@ impl Session {
         id
     }
 
+    /// Moves to another switch: ends the membership without notice, and begins to join as the instance `instance`,
+    /// which must differ from those of all earlier memberships. The caller must not pass further packets of the
+    /// previous switch to this session.
+    pub fn move_to(&mut self, now: Instant, instance: u32) {
+        self.enrolment.set_instance(instance);
+        self.join(now);
+    }
+
     /// Returns the status in the Ack of the caller's request, or `None` if the Ack has not arrived.
     pub fn take_acknowledgement(&mut self) -> Option<Status> {
         let status = self.request?.1?;

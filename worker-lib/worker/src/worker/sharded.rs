@@ -35,13 +35,13 @@ pub struct ShardedWorker {
 impl ShardedWorker {
     /// Joins the job at each of the switches, as [`Worker::join`] does at one. All workers must name the switches in
     /// the same order. If there are more switches than segments, the remaining switches are not used. The options
-    /// `switch` and `shares_state` are ignored.
+    /// `switch`, `standbys` and `shares_state` are ignored.
     ///
     /// # Errors
     /// Returns the errors of [`Worker::join`], [`JoinError::NoSwitch`] if `switches` is empty, and
     /// [`JoinError::TooManySwitches`] if there are more than 16 switches.
     pub fn join(options: &JoinOptions, switches: &[SocketAddrV4]) -> Result<Self, JoinError> {
-        let options = JoinOptions { shares_state: false, ..options.clone() };
+        let options = JoinOptions { shares_state: false, standbys: Vec::new(), ..options.clone() };
         match switches.len() {
             0 => Err(JoinError::NoSwitch),
             count if count > MAX_PARTS => Err(JoinError::TooManySwitches { count }),

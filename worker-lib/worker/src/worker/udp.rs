@@ -1,13 +1,17 @@
 //! The blocking worker, which drives the protocol over a UDP socket.
 
-use std::net::SocketAddrV4;
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 use iswitch_protocol::wire::ControlBody;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::{ElementTypes, Round as WireRound};
 
+use super::failover::{self, Itinerary};
 use super::heartbeat::Heartbeat;
 use super::join::{JoinError, JoinOptions, Timeouts};
+use super::lane::Task;
 use super::link::Link;
 use super::outcome::forgotten_is_done;
 use super::part::Part;
@@ -29,6 +33,9 @@ const QUERIES_ADAPTED: u32 = 3;
 /// learns the number of parts when it joins. The calling thread drives the parts. If the machine has spare cores,
 /// further threads drive some of the parts for the duration of a call ([`JoinOptions::threads`]).
 ///
+/// If there are [standbys](JoinOptions::standbys) and the switch fails, the worker moves to the next switch and repeats
+/// the round there. It thereby misses no sum, and the caller notices only the delay.
+///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
 ///
@@ -47,7 +54,8 @@ pub struct Worker {
     /// Server from which newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
-    _heartbeat: Heartbeat,
+    itinerary: Itinerary,
+    heartbeat: Heartbeat,
 }
 
 impl Worker {
@@ -61,13 +69,18 @@ impl Worker {
     ///
     /// # Errors
     /// Returns the errors of [`Self::join`], and [`JoinError::Interrupted`] if `keep_waiting` returns false.
+    #[expect(clippy::needless_pass_by_value, reason = "as in the other functions that join")]
     pub fn join_while(
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Self, JoinError> {
-        let mut link = Link::open(&options)?;
-        let division = parting::discover(&mut link, options, keep_waiting)?;
-        Self::join_by(division, link, keep_waiting)
+        let (mut worker, itinerary) = failover::join_at_any(&options, |options, stay| {
+            let mut link = Link::open(&options)?;
+            let division = parting::discover(&mut link, options, keep_waiting)?.staying(stay);
+            Self::join_by(division, link, keep_waiting)
+        })?;
+        worker.follow(&options, itinerary);
+        Ok(worker)
     }
 
     /// Joins the job at each of several switches, each of which sums a part of the vector.
@@ -83,10 +96,23 @@ impl Worker {
     /// state that the other worker passed to [`Self::publish_state`] before the round at which this worker starts.
     ///
     /// A worker that has missed rounds must also use this function, after it has dropped its old [`Worker`].
+    ///
+    /// If there are [standbys](JoinOptions::standbys), no state can be fetched from a running job: a worker that joins
+    /// such a job interrupts the round before which the other workers would publish their state.
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
+        let ((mut worker, state), itinerary) = failover::join_at_any(&options, Self::join_at_one_with_state)?;
+        worker.follow(&options, itinerary);
+        Ok((worker, state))
+    }
+
+    /// Works like [`Self::join_with_state`], but tries only the switch `options.switch`.
+    fn join_at_one_with_state(
+        options: JoinOptions,
+        stay: Option<Duration>,
+    ) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         let mut link = Link::open(&options)?;
-        let mut division = parting::discover(&mut link, options, &mut || true)?;
+        let mut division = parting::discover(&mut link, options, &mut || true)?.staying(stay);
         let mut query = query_peer(&mut link, &division);
         for _ in 0..QUERIES_ADAPTED {
             if let Err(error) = &query
@@ -126,7 +152,42 @@ impl Worker {
         } else {
             Vec::new()
         };
-        Self { parts, division, sum, state, leaves_on_drop: true, _heartbeat: heartbeat }
+        let options = division.options();
+        let itinerary = Itinerary::new(options.switch, &[], options.failover_timeout);
+        Self { parts, division, sum, state, leaves_on_drop: true, itinerary, heartbeat }
+    }
+
+    /// Adopts the list of switches, at one of which the worker has joined, and the timeouts in the options.
+    fn follow(&mut self, options: &JoinOptions, itinerary: Itinerary) {
+        self.division.set_timeouts(options.timeouts());
+        self.itinerary = itinerary;
+    }
+
+    /// Returns the address of the switch that the worker uses at present.
+    pub fn switch(&self) -> SocketAddrV4 {
+        self.division.options().switch
+    }
+
+    /// Moves to the next switch, where the worker resumes with the sums that it has. If there is no route to any other
+    /// switch, the worker stays.
+    fn move_on(&mut self) -> io::Result<()> {
+        let from = self.switch();
+        let Some(to) = self.itinerary.advance_along_route(*self.division.options().local.ip()) else {
+            self.parts.iter_mut().for_each(Part::stay);
+            return Ok(());
+        };
+        tracing::warn!(%from, %to, "moving to the next switch");
+        self.division.move_to(to);
+        let instance = self.division.instance();
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            part.move_to(&self.division.options_of(at), instance)?;
+        }
+        let address = self.parts.first().link.address()?;
+        if self.state.as_ref().is_some_and(|server| server.address() != SocketAddr::V4(address)) {
+            // The next switch names this worker's new address to workers that join late.
+            self.state = Some(StateServer::start(address, self.division.options().job)?);
+        }
+        Ok(())
     }
 
     /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
@@ -277,9 +338,21 @@ impl Worker {
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Round, AggregateError> {
         self.bring_together(keep_waiting)?;
-        let options = self.division.options();
-        let Finished { round, fewest, most } = self.parts.run_round(options, contribution, keep_waiting)?;
-        Ok(Round { number: round.get(), contributors: fewest, uniform: fewest == most })
+        let begin = self.parts.first().link.now();
+        self.parts.begin_round();
+        loop {
+            let (options, patience) = (self.division.options(), self.itinerary.patience());
+            let outcome = self.parts.run_round(Task { options, contribution, begin, patience }, keep_waiting);
+            let job = options.job;
+            self.parts.iter_mut().for_each(|part| part.keep_alive(&self.heartbeat, job));
+            if let Some(Finished { round, fewest, most }) = outcome? {
+                self.itinerary.arrived();
+                return Ok(Round { number: round.get(), contributors: fewest, uniform: fewest == most });
+            }
+            self.move_on()?;
+            self.bring_together(keep_waiting)?;
+            self.parts.begin_round_again();
+        }
     }
 
     /// Gets all parts to the same vector, if the switches have readmitted this worker at different vectors.

@@ -4,6 +4,7 @@ mod any_length;
 mod authentication;
 mod c_interface;
 mod elements;
+mod failover;
 mod group_delivery;
 mod groups;
 mod late_join;

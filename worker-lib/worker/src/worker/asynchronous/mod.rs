@@ -348,6 +348,18 @@ impl AsyncProtocol {
             .or_else(|| sender.poll_transmit(now, requests, counters, buffer))
     }
 
+    /// Moves to another switch: ends the membership without notice, and begins to join as an instance that derives from
+    /// `instance` and must differ from those of all earlier memberships. A vector in progress is lost. The caller must
+    /// not pass further packets of the previous switch to this member.
+    pub fn move_to(&mut self, now: Instant, instance: u32) {
+        self.enrolment.set_instance(instance);
+        if self.order.take().is_some() {
+            // The next switch does not know the request.
+            self.order_outcome = Some(Status::UnknownMember);
+        }
+        self.forgotten(now);
+    }
+
     /// Writes a control packet into `buffer`. If `request` is zero, the packet requests no answer.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         self.enrolment.emit(request, body, buffer)

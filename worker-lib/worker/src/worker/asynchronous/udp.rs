@@ -15,8 +15,9 @@ use iswitch_socket::PollSet;
 use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
 use crate::aggregate::{AggregateError, check_finite, check_len};
 use crate::worker::enrolment::JoinProgress;
+use crate::worker::failover::{self, Itinerary, Visit};
 use crate::worker::join::{JoinError, JoinOptions};
-use crate::worker::joining::{Role, join};
+use crate::worker::joining::{Role, instance, join};
 use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
@@ -38,6 +39,9 @@ pub struct Admission {
 ///
 /// A separate thread (the stage "GA", gradient aggregation, of the paper's pipeline) sends and receives. When dropped,
 /// the worker leaves the job.
+///
+/// If there are [standbys](JoinOptions::standbys) and the switch fails, the worker moves to the next switch. A vector
+/// under way is then lost, as after a restart of the switch.
 ///
 /// ```no_run
 /// use iswitch::JoinOptions;
@@ -114,10 +118,13 @@ impl Shared {
 impl AsyncWorker {
     /// Joins a job in asynchronous mode and waits until all its workers have joined.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
-        let mut link = Link::open(&options)?;
-        // Asynchronous vectors are admitted whole, and therefore by one switch (requirement T-2).
-        let role = Role::of_one(Mode::Asynchronous, true);
-        let (protocol, buffer) = join::<AsyncProtocol>(&mut link, &options, role, &mut || true)?;
+        let ((link, protocol, buffer), itinerary) = failover::join_at_any(&options, |options, stay| {
+            let mut link = Link::open(&options)?;
+            // Asynchronous vectors are admitted whole, and therefore by one switch (requirement T-2).
+            let role = Role { stay, ..Role::of_one(Mode::Asynchronous, true) };
+            let (protocol, buffer) = join::<AsyncProtocol>(&mut link, &options, role, &mut || true)?;
+            Ok((link, protocol, buffer))
+        })?;
         let membership = *protocol.membership().expect("a worker that has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let (woken, wake) = UnixStream::pair()?;
@@ -134,9 +141,11 @@ impl AsyncWorker {
         let (gradient_len, elements) = (options.gradient_len as usize, options.elements);
         let network = Network {
             shared: Arc::clone(&shared),
+            options: JoinOptions { switch: itinerary.switch(), ..options },
+            itinerary,
+            visit: Visit::of_newcomer(link.now()),
             link,
             protocol,
-            options,
             buffer,
             woken,
             poll: PollSet::new(),
@@ -304,7 +313,11 @@ struct Network {
     shared: Arc<Shared>,
     link: Link,
     protocol: AsyncProtocol,
+    /// Options of the worker; `switch` is the switch that it uses at present.
     options: JoinOptions,
+    itinerary: Itinerary,
+    /// Visit to the current switch, if the worker has several.
+    visit: Visit,
     buffer: Vec<u8>,
     woken: UnixStream,
     poll: PollSet,
@@ -335,6 +348,7 @@ impl Network {
                 self.shared.close();
                 break;
             }
+            self.move_if_in_vain()?;
             if let Some(group) = self.link.follow(self.protocol.group()) {
                 self.protocol.subscribed(group);
             }
@@ -359,6 +373,35 @@ impl Network {
                 self.protocol.handle_timeout(now);
             }
         }
+        Ok(())
+    }
+
+    /// Moves to the next switch if the current one is silent, or if the job does not become complete there. The worker
+    /// resumes at the next switch with the sums that it has.
+    fn move_if_in_vain(&mut self) -> io::Result<()> {
+        let Some(patience) = self.itinerary.patience() else { return Ok(()) };
+        let (now, progress) = (self.link.now(), self.protocol.join_progress());
+        let rejoins = self.protocol.counters().rejoins;
+        if progress == JoinProgress::Joined {
+            self.itinerary.arrived();
+        }
+        if !self.visit.is_over(now, progress, self.link.last_heard, patience) {
+            return Ok(());
+        }
+        let Some(to) = self.itinerary.advance_along_route(*self.options.local.ip()) else {
+            self.visit.extend(now);
+            return Ok(());
+        };
+        if self.visit.ends_with_leave(progress, rejoins) {
+            let (class, stride) = self.protocol.emit(0, ControlBody::Leave, &mut self.buffer);
+            self.link.send(class, &self.buffer, stride)?;
+        }
+        tracing::warn!(from = %self.options.switch, %to, "moving to the next switch");
+        self.options.switch = to;
+        self.link.move_to(&self.options)?;
+        let now = self.link.now();
+        self.protocol.move_to(now, instance());
+        self.visit = Visit::begin(now, rejoins);
         Ok(())
     }
 
