@@ -318,12 +318,13 @@ impl LongRounds {
 struct Numbers {
     /// Number that the job gives to round 0 of this program.
     base: u32,
-    rejoins: u64,
+    /// Number of rejoins after the last round but one, and after the last round.
+    rejoins: [u64; 2],
 }
 
 impl Numbers {
     fn new(worker: &Worker) -> Self {
-        Self { base: worker.membership().start.get(), rejoins: worker.rejoins() }
+        Self { base: worker.membership().start.get(), rejoins: [worker.rejoins(); 2] }
     }
 
     /// Returns the number of rounds between the expected round and round `number` of the job.
@@ -331,15 +332,17 @@ impl Numbers {
         Round::new(number.wrapping_sub(self.base.wrapping_add(round))).get()
     }
 
-    /// Checks that each round follows the previous one, unless the switch has forgotten the worker in between.
+    /// Checks that each round follows the previous one, unless the worker has rejoined in this round or in the previous
+    /// one. In the previous one, the first part of the vector, which gives the round its number, may have been finished
+    /// before the other parts made the worker move to another switch.
     fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
-        let rejoins = worker.rejoins();
+        let [before, last] = self.rejoins;
         let gap = self.missed(number, round);
         anyhow::ensure!(
-            gap == 0 || rejoins > self.rejoins,
+            gap == 0 || worker.rejoins() > before,
             "round {round} is {gap} rounds later than expected"
         );
-        *self = Self { base: self.base.wrapping_add(gap), rejoins };
+        *self = Self { base: self.base.wrapping_add(gap), rejoins: [last, worker.rejoins()] };
         Ok(())
     }
 }
