@@ -34,6 +34,8 @@ pub enum Action {
     Restart,
     /// The daemon is killed and started again.
     Crash,
+    /// The switch that the job with two switches uses is killed, and started again once the job uses the other one.
+    FailOver,
     /// The daemon is stopped with SIGSTOP and continues after up to a second.
     Freeze,
     /// The disk is full while the flight recorder is dumped.

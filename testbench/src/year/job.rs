@@ -28,6 +28,8 @@ pub(super) struct Job {
 pub(super) struct Place<'a> {
     pub(super) workers: &'a [Namespace],
     pub(super) switch: SocketAddrV4,
+    /// Second switch of the workers, if they have one.
+    pub(super) standby: Option<SocketAddrV4>,
     pub(super) directory: &'a Path,
 }
 
@@ -65,9 +67,13 @@ impl Job {
     pub(super) fn end(&mut self) -> Result<(), String> {
         self.group.end();
         let results = self.finish()?;
-        let partial = total(&results, "partial_rounds");
-        if partial > 0 {
-            return Err(format!("job {} has {partial} rounds without all workers", self.number));
+        for (counter, what) in
+            [("partial_rounds", "without all workers"), ("missed_rounds", "that a worker missed")]
+        {
+            let rounds = total(&results, counter);
+            if rounds > 0 {
+                return Err(format!("job {} has {rounds} rounds {what}", self.number));
+            }
         }
         Ok(())
     }
@@ -124,9 +130,10 @@ fn millis(text: &str) -> Option<Duration> {
 
 fn start(number: usize, place: Place<'_>, long_rounds: &Path, key: Option<&Path>) -> Group {
     let key = key.map_or(String::new(), |key| format!("--tag-data --key-file {}", key.display()));
+    let standby = place.standby.map_or(String::new(), |standby| format!("--standby {standby}"));
     let arguments = format!(
         "--job {number} --job-name year-{number} --floats {FLOATS} --rounds 1000000000 --min-workers 1 \
-         --wait-if-halted --long-rounds {} {key}",
+         --wait-if-halted --long-rounds {} {key} {standby}",
         long_rounds.display()
     );
     Group::of(place.workers, place.switch, &arguments)

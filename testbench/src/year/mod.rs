@@ -3,6 +3,7 @@
 
 mod action;
 mod job;
+mod pair;
 mod site;
 pub mod table;
 
@@ -22,7 +23,7 @@ use site::Site;
 /// Settings of a year.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Number of jobs. Every second job has a key.
+    /// Number of jobs of the daemon. Every second job has a key. Beside them, one job has two switches of its own.
     pub jobs: usize,
     /// Number of workers of each job.
     pub workers: usize,
@@ -53,7 +54,7 @@ impl Plan {
 pub struct Pause {
     /// The action.
     pub action: Action,
-    /// Longest round of the job that the action was about, if it was about one and this job continued.
+    /// Longest round of the job that the action was about, if this job continued.
     pub target: Option<Duration>,
     /// Longest round of the other jobs, if there are any.
     pub others: Option<Duration>,

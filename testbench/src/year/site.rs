@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::job::{Job, Place};
+use super::pair::Pair;
 use super::{Action, Pause};
 
 /// Size of the file system that holds the dumps of the flight recorder.
@@ -32,9 +34,9 @@ const ROUNDS_AFTER: u32 = 3;
 /// Maximum number of jobs.
 pub(super) const MAX_JOBS: usize = 64;
 /// Interval at which the progress of jobs is read.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Lease of a member, in milliseconds. A removed job can start again after a lease.
-const LEASE_MS: u32 = 2000;
+pub(super) const LEASE_MS: u32 = 2000;
 /// Bytes written to the pipe of the log beforehand, so that few lines fill it.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
 /// Number of log lines that are written while nobody reads the log.
@@ -43,6 +45,7 @@ const UNREAD_LINES: usize = 100;
 pub(super) struct Site {
     /// Declared first, so that the workers end before their networks.
     jobs: Vec<Job>,
+    pair: Option<Pair>,
     daemon: Option<Daemon>,
     star: Star,
     directory: TempDir,
@@ -102,6 +105,7 @@ impl Site {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         let mut site = Self {
             jobs: vec![],
+            pair: None,
             daemon: None,
             star,
             directory: scratch::directory(),
@@ -119,6 +123,7 @@ impl Site {
             let job = Job::start(number, site.place(), key.as_deref());
             site.jobs.push(job);
         }
+        site.pair = Some(Pair::start(&site.star, &site.directory, MAX_JOBS));
         site
     }
 
@@ -128,7 +133,10 @@ impl Site {
             job.check_running()?;
             job.end()?;
         }
-        let rounds = self.jobs.iter().map(Job::rounds).sum();
+        let mut rounds = self.jobs.iter().map(Job::rounds).sum();
+        if let Some(pair) = self.pair.take() {
+            rounds += pair.end()?;
+        }
         self.daemon.take().map(Daemon::stop);
         let log = self.log.end();
         match log.lines().find(|line| line.contains("panicked")) {
@@ -142,7 +150,7 @@ impl Site {
     }
 
     fn place(&self) -> Place<'_> {
-        place(&self.star, self.daemon(), &self.directory)
+        place(&self.star, self.daemon().address(), &self.directory)
     }
 
     fn daemon(&self) -> &Daemon {
@@ -229,12 +237,15 @@ impl Site {
         let end = now();
         let longest = |job: &Job| job.longest_round(begin, end);
         let others = self.jobs.iter().enumerate().filter(|(number, _)| *number != target);
+        let of_pair = self.pair.as_ref().map(|pair| pair.longest_round(begin, end));
+        let of_target = || job_continues.then(|| longest(&self.jobs[target]));
         let pause = Pause {
             action,
-            target: job_continues.then(|| longest(&self.jobs[target])),
+            target: if action == Action::FailOver { of_pair } else { of_target() },
             others: others.map(|(_, job)| longest(job)).max(),
         };
         self.jobs.iter_mut().try_for_each(Job::check_running)?;
+        self.pair.iter_mut().try_for_each(Pair::check_running)?;
         Ok(pause)
     }
 
@@ -261,6 +272,10 @@ impl Site {
                 self.start_daemon();
             }
             Action::Crash => self.crash(),
+            Action::FailOver => {
+                let Self { pair, star, .. } = self;
+                pair.iter_mut().try_for_each(|pair| pair.fail_over(star))?;
+            }
             Action::Freeze => {
                 self.signal(Signal::STOP);
                 sleep(Duration::from_millis(rng.random_range(20..1000)));
@@ -358,7 +373,7 @@ impl Site {
     fn restart_job(&mut self, target: usize) {
         let key = self.key_file(target).exists().then(|| self.copy_of_key(target));
         let Self { jobs, daemon: Some(daemon), star, directory, .. } = self else { return };
-        jobs[target].restart(place(star, daemon, directory), key.as_deref());
+        jobs[target].restart(place(star, daemon.address(), directory), key.as_deref());
     }
 
     fn remove(&mut self, target: usize) -> Result<(), String> {
@@ -489,9 +504,9 @@ impl Site {
 }
 
 /// Returns the place of jobs: all workers but the last, which is behind the port that comes and goes.
-fn place<'a>(star: &'a Star, daemon: &Daemon, directory: &'a TempDir) -> Place<'a> {
+pub(super) fn place<'a>(star: &'a Star, switch: SocketAddrV4, directory: &'a TempDir) -> Place<'a> {
     let (_, workers) = star.workers.split_last().expect("a star has workers");
-    Place { workers, switch: daemon.address(), directory: directory.path() }
+    Place { workers, switch, standby: None, directory: directory.path() }
 }
 
 fn now() -> Duration {
