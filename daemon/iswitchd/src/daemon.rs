@@ -355,16 +355,20 @@ fn open_interfaces(
         clean_up(config.ingress_rule)?;
     }
     let packet = PacketOptions { threads: threads as u16, ..config.packet_options() };
+    let with_ids = || config.interfaces.iter().zip(ports_before..).map(|(spec, id)| (PortId(id as u8), spec));
+    let raw: Vec<_> = with_ids()
+        .filter(|(_, spec)| spec.xdp.is_none())
+        .map(|(id, spec)| (id, spec.interface.as_str()))
+        .collect();
+    let mut raw = PacketPort::open_all(&raw, config.classifier, &packet)?.into_iter();
     let mut opened: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
-    for (at, spec) in config.interfaces.iter().enumerate() {
-        let (id, name) = (PortId((ports_before + at) as u8), &spec.interface);
+    for (id, spec) in with_ids() {
         if let Some(modes) = spec.xdp {
             // The configuration permits AF_XDP only with a single thread.
-            opened[0].push(InterfacePort::Xdp(open_xdp(config, id, name, modes)?));
+            opened[0].push(InterfacePort::Xdp(open_xdp(config, id, &spec.interface, modes)?));
             continue;
         }
-        let ports = PacketPort::open_all(id, name, config.classifier, &packet)?;
-        for (thread, port) in opened.iter_mut().zip(ports) {
+        for (thread, port) in opened.iter_mut().zip(raw.next().into_iter().flatten()) {
             check_buffer(&port, config);
             thread.push(InterfacePort::Raw(port));
         }

@@ -321,7 +321,7 @@ impl Warden {
             if let Resource::Rule(rule) = resource
                 && rule.interface() == name
             {
-                rule.remove_orphan()?;
+                RuleScript::remove_orphans([&*rule])?;
                 *resource = Resource::Removed;
             }
         }
@@ -339,12 +339,12 @@ impl Warden {
     }
 
     fn clear_up(&self) {
-        for resource in &self.resources {
-            if let Resource::Rule(rule) = resource
-                && let Err(error) = rule.remove_orphan()
-            {
-                tracing::error!(%error, "cannot remove an ingress rule");
-            }
+        let rules = self.resources.iter().filter_map(|resource| match resource {
+            Resource::Rule(rule) => Some(rule),
+            Resource::Xdp(_) | Resource::Removed => None,
+        });
+        if let Err(error) = RuleScript::remove_orphans(rules) {
+            tracing::error!(%error, "cannot remove the ingress rules");
         }
         let Some(path) = &self.control_socket else { return };
         match control_socket::remove_stale(path) {

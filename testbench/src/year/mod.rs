@@ -54,10 +54,12 @@ impl Plan {
 pub struct Pause {
     /// The action.
     pub action: Action,
-    /// Longest round of the job that the action was about, if this job continued.
+    /// Longest round of the job that the action was about, if it was about one and this job continued.
     pub target: Option<Duration>,
-    /// Longest round of the other jobs, if there are any.
+    /// Longest round of the other jobs of the daemon, if there are any.
     pub others: Option<Duration>,
+    /// Longest round of the job with two switches.
+    pub pair: Option<Duration>,
 }
 
 /// Carries out a plan.

@@ -31,7 +31,7 @@ impl Pair {
     }
 
     /// Returns the switch at which the job makes progress, once it does.
-    fn active(&self) -> Result<usize, String> {
+    pub(super) fn active(&self) -> Result<usize, String> {
         let sums = || self.daemons.each_ref().map(|daemon| daemon.as_ref().map_or(0, Daemon::results));
         let (begin, before) = (Instant::now(), sums());
         loop {

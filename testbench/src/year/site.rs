@@ -233,16 +233,16 @@ impl Site {
         let begin = now();
         let job_continues = self.act(action, target, rng)?;
         self.wait_for_progress()?;
+        self.pair.iter().try_for_each(|pair| pair.active().map(drop))?;
         sleep(REST);
         let end = now();
         let longest = |job: &Job| job.longest_round(begin, end);
         let others = self.jobs.iter().enumerate().filter(|(number, _)| *number != target);
-        let of_pair = self.pair.as_ref().map(|pair| pair.longest_round(begin, end));
-        let of_target = || job_continues.then(|| longest(&self.jobs[target]));
         let pause = Pause {
             action,
-            target: if action == Action::FailOver { of_pair } else { of_target() },
+            target: job_continues.then(|| longest(&self.jobs[target])),
             others: others.map(|(_, job)| longest(job)).max(),
+            pair: self.pair.as_ref().map(|pair| pair.longest_round(begin, end)),
         };
         self.jobs.iter_mut().try_for_each(Job::check_running)?;
         self.pair.iter_mut().try_for_each(Pair::check_running)?;

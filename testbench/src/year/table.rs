@@ -28,15 +28,22 @@ impl Table {
 
     /// Returns the table as Markdown.
     pub fn text(&self) -> String {
-        let heads = ["action", "times", "longest round of the job, ms", "longest round of other jobs, ms"];
+        let heads = [
+            "action",
+            "times",
+            "longest round of the job, ms",
+            "other jobs, ms",
+            "job with two switches, ms",
+        ];
         let mut rows = Markdown::new(heads);
         for (action, pauses) in self.by_action() {
             let cell = |spread: Option<Spread>| spread.map_or("-".to_owned(), |spread| spread.text(0));
             rows.row([
                 action.name(),
                 &pauses.len().to_string(),
-                &cell(of_target(&pauses)),
-                &cell(of_others(&pauses)),
+                &cell(spread(&pauses, |pause| pause.target)),
+                &cell(spread(&pauses, |pause| pause.others)),
+                &cell(spread(&pauses, |pause| pause.pair)),
             ]);
         }
         let Plan { jobs, workers, seed, .. } = self.plan;
@@ -54,7 +61,9 @@ impl Table {
         let row = |(action, pauses): (Action, Vec<Pause>)| {
             json!({
                 "action": action.name(), "times": pauses.len(),
-                "job_ms": json_of(of_target(&pauses)), "other_jobs_ms": json_of(of_others(&pauses)),
+                "job_ms": json_of(spread(&pauses, |pause| pause.target)),
+                "other_jobs_ms": json_of(spread(&pauses, |pause| pause.others)),
+                "pair_ms": json_of(spread(&pauses, |pause| pause.pair)),
             })
         };
         let Plan { jobs, workers, seed, .. } = self.plan;
@@ -66,13 +75,9 @@ impl Table {
     }
 }
 
-fn of_target(pauses: &[Pause]) -> Option<Spread> {
-    let known: Vec<_> = pauses.iter().filter_map(|pause| pause.target).map(ms).collect();
-    (!known.is_empty()).then(|| Spread::of(known))
-}
-
-fn of_others(pauses: &[Pause]) -> Option<Spread> {
-    let known: Vec<_> = pauses.iter().filter_map(|pause| pause.others).map(ms).collect();
+/// Returns the spread of one of the pauses of several actions, in milliseconds, if any of them has it.
+fn spread(pauses: &[Pause], pause: impl Fn(&Pause) -> Option<Duration>) -> Option<Spread> {
+    let known: Vec<_> = pauses.iter().filter_map(pause).map(ms).collect();
     (!known.is_empty()).then(|| Spread::of(known))
 }
 

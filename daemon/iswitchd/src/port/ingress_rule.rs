@@ -57,14 +57,20 @@ impl RuleScript {
     }
 
     fn remove(&self) -> Result<(), RuleError> {
-        delete_table(&table_name(&self.interface))
+        delete_tables([table_name(&self.interface)])
     }
 
-    /// Removes the rule of a daemon that has terminated, unless another daemon now serves the interface.
-    pub fn remove_orphan(&self) -> Result<(), RuleError> {
+    /// Removes the rules of a daemon that has terminated in one transaction, except for interfaces that another daemon
+    /// now serves.
+    pub fn remove_orphans<'a>(scripts: impl IntoIterator<Item = &'a Self>) -> Result<(), RuleError> {
         // A killed process may hold its claim slightly longer than its other descriptors, so this function waits for
         // the claim.
-        InterfaceClaim::acquire(&self.interface).map_or(Ok(()), |_claim| self.remove())
+        let claim = |script: &Self| {
+            let claim = InterfaceClaim::acquire(&script.interface).ok()?;
+            Some((claim, table_name(&script.interface)))
+        };
+        let (_claims, tables): (Vec<_>, Vec<_>) = scripts.into_iter().filter_map(claim).unzip();
+        delete_tables(tables)
     }
 }
 
@@ -97,14 +103,21 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rule in one transaction, replacing a rule that a crashed daemon left behind.
+    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. A single transaction
+    /// installs all of them, because each transaction takes the kernel tens of milliseconds, during which jobs pause.
     ///
-    /// The rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
-    /// claim to the interface.
-    pub fn install(interface: &str, classifier: &Classifier, ports: u16) -> Result<Self, RuleError> {
-        let script = RuleScript::new(interface, classifier, ports);
-        script.install()?;
-        Ok(Self { script, keeper: None, is_left: false })
+    /// Each rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
+    /// claims to the interfaces.
+    pub fn install_all(
+        interfaces: &[&str],
+        classifier: &Classifier,
+        ports: u16,
+    ) -> Result<Vec<Self>, RuleError> {
+        let script = |interface: &&str| RuleScript::new(interface, classifier, ports);
+        let scripts: Vec<_> = interfaces.iter().map(script).collect();
+        let texts: Vec<_> = scripts.iter().map(|script| script.text.as_str()).collect();
+        nft_script(&texts.concat())?;
+        Ok(scripts.into_iter().map(|script| Self { script, keeper: None, is_left: false }).collect())
     }
 
     /// Returns the rule of a script that the monitor has installed. The monitor also reinstalls and removes it.
@@ -154,14 +167,10 @@ impl Drop for IngressRule {
 pub fn remove_orphans() -> Result<Vec<String>, RuleError> {
     let output = finish(nft().args(["list", "tables", "netdev"]).output())?;
     let listing = String::from_utf8_lossy(&output.stdout);
-    let mut removed = Vec::new();
-    for table in our_tables(&listing) {
-        // Holding the claim prevents a daemon that starts now from installing the table that is deleted here.
-        if let Ok(_claim) = InterfaceClaim::of_table(table) {
-            delete_table(table)?;
-            removed.push(table.to_owned());
-        }
-    }
+    // Holding the claim prevents a daemon that starts now from installing the table that is deleted here.
+    let claim = |table: &str| Some((InterfaceClaim::of_table(table).ok()?, table.to_owned()));
+    let (_claims, removed): (Vec<_>, Vec<_>) = our_tables(&listing).filter_map(claim).unzip();
+    delete_tables(removed.iter().cloned())?;
     Ok(removed)
 }
 
@@ -204,8 +213,11 @@ table netdev {table} {{
     )
 }
 
-fn delete_table(table: &str) -> Result<(), RuleError> {
-    nft_script(&format!("table netdev {table}\ndelete table netdev {table}\n"))
+/// Deletes tables, whether or not they exist, in one transaction.
+fn delete_tables(tables: impl IntoIterator<Item = String>) -> Result<(), RuleError> {
+    let delete = |table| format!("table netdev {table}\ndelete table netdev {table}\n");
+    let script: String = tables.into_iter().map(delete).collect();
+    if script.is_empty() { Ok(()) } else { nft_script(&script) }
 }
 
 fn nft() -> Command {

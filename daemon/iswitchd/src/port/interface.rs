@@ -33,11 +33,11 @@ pub enum PortError {
     /// Another process serves the interface.
     #[error("interface {0:?} is already served by another iswitchd")]
     Taken(String),
-    /// The ingress rule could not be installed.
-    #[error("interface {name:?}: {source}")]
-    Rule {
-        /// Name of the interface.
-        name: String,
+    /// The ingress rules could not be installed.
+    #[error("ingress rule of {names}: {source}")]
+    Rules {
+        /// Names of the interfaces.
+        names: String,
         /// Reason for the failure.
         source: RuleError,
     },

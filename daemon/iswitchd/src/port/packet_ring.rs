@@ -95,18 +95,22 @@ struct Parsed {
 }
 
 impl PacketPort {
-    /// Opens one port per thread on an interface. The threads serve consecutive UDP ports, starting with that of the
-    /// classifier. The first port claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for
-    /// the ingress rule.
+    /// Opens one port per thread on each interface. The threads serve consecutive UDP ports, starting with that of the
+    /// classifier. The first port of an interface claims it and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN`
+    /// for the ingress rules.
     pub fn open_all(
-        id: PortId,
-        name: &str,
+        interfaces: &[(PortId, &str)],
         classifier: Classifier,
         options: &PacketOptions,
-    ) -> Result<Vec<Self>, PortError> {
-        let mut ports = PacketSockets::open(name, classifier, options)?.into_ports(classifier, options)?;
-        ports.iter_mut().for_each(|port| port.set_id(id));
-        Ok(ports)
+    ) -> Result<Vec<Vec<Self>>, PortError> {
+        let names: Vec<_> = interfaces.iter().map(|(_, name)| *name).collect();
+        let all = PacketSockets::open_all(&names, classifier, options)?;
+        let into_ports = |(sockets, (id, _)): (PacketSockets, &(PortId, &str))| {
+            let mut ports = sockets.into_ports(classifier, options)?;
+            ports.iter_mut().for_each(|port| port.set_id(*id));
+            Ok(ports)
+        };
+        all.into_iter().zip(interfaces).map(into_ports).collect()
     }
 
     /// Creates the port of an open socket. Port 0 is a placeholder; see [`Self::set_id`].

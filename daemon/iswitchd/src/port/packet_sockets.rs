@@ -44,15 +44,53 @@ impl PacketSockets {
     /// # Errors
     /// Fails if the interface does not exist, is not Ethernet or is served by another process, or if a call fails.
     pub fn open(name: &str, classifier: Classifier, options: &PacketOptions) -> Result<Self, PortError> {
+        let mut sockets = Self::open_without_rule(name, classifier, options)?;
+        Self::install_rules(std::slice::from_mut(&mut sockets), classifier, options)?;
+        Ok(sockets)
+    }
+
+    /// Opens the sockets of several ports and installs their rules together.
+    ///
+    /// # Errors
+    /// Fails as [`Self::open`] does.
+    pub fn open_all(
+        names: &[&str],
+        classifier: Classifier,
+        options: &PacketOptions,
+    ) -> Result<Vec<Self>, PortError> {
+        let open = |name: &&str| Self::open_without_rule(name, classifier, options);
+        let mut all = names.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Self::install_rules(&mut all, classifier, options)?;
+        Ok(all)
+    }
+
+    fn open_without_rule(
+        name: &str,
+        classifier: Classifier,
+        options: &PacketOptions,
+    ) -> Result<Self, PortError> {
         let claim = claim_interface(name)?;
         let open = |at| {
             let of_thread = of_thread(classifier, at);
             PacketPort::open_socket(name, &of_thread, at == 0, options)
         };
         let sockets = (0..options.threads).map(open).collect::<Result<_, _>>()?;
-        let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier, options.threads));
-        let rule = rule.transpose().map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
-        Ok(Self { name: name.to_owned(), bridge: bridge_of(name), rule, sockets, claim })
+        Ok(Self { name: name.to_owned(), bridge: bridge_of(name), rule: None, sockets, claim })
+    }
+
+    fn install_rules(
+        all: &mut [Self],
+        classifier: Classifier,
+        options: &PacketOptions,
+    ) -> Result<(), PortError> {
+        if !options.ingress_rule || all.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = all.iter().map(|sockets| sockets.name.as_str()).collect();
+        let rules = IngressRule::install_all(&names, &classifier, options.threads);
+        let rules = rules.map_err(|source| PortError::Rules { names: names.join(", "), source })?;
+        all.iter_mut().zip(rules).for_each(|(sockets, rule)| sockets.rule = Some(rule));
+        Ok(())
     }
 
     /// Returns the ports of the sockets. The first one holds the claim and the rule.

@@ -223,6 +223,7 @@ impl WorkerProtocol {
         self.awaits = membership.standing == Standing::Awaits;
         self.current = None;
         self.outcome = None;
+        self.timer.forget_silences();
         match membership.standing {
             // Until it has received the sum, the member keeps the history of the members that lack it.
             Standing::Awaits => {}

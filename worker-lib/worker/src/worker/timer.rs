@@ -9,6 +9,12 @@ pub const MIN_TIMEOUT: Duration = Duration::from_millis(2);
 /// Longest pause between two Helps. It limits the time for which a round remains blocked after the network has
 /// recovered.
 const MAX_TIMEOUT: Duration = Duration::from_millis(250);
+/// Longest pause between two Helps to a switch that has only just become silent. A switch that restarts is back within
+/// a fraction of a second, and the round continues when the next Help reaches it.
+const MAX_TIMEOUT_OF_PROBE: Duration = Duration::from_millis(32);
+/// Number of times in a row that the timer expires without an answer before the switch is regarded as silent for
+/// longer.
+const PROBES: u32 = 32;
 /// Maximum number of times that [`RetryTimer::restart`] doubles the timeout that it derives from the measured round
 /// trips.
 const MAX_DOUBLINGS: u32 = 3;
@@ -25,8 +31,8 @@ pub(crate) struct RetryTimer {
     /// Number of silences since the last measurement of a round trip. Each of them ended before its Help was
     /// acknowledged.
     unmeasured: u32,
-    /// Whether the timer has expired since the last measurement of a round trip.
-    is_unanswered: bool,
+    /// Number of times that the timer has expired since the last measurement of a round trip.
+    unanswered: u32,
     /// Id of the latest question, whose round trip is being measured, and the time at which it was sent.
     question: Option<(u32, Instant)>,
     deadline: Instant,
@@ -39,7 +45,7 @@ impl Default for RetryTimer {
             deviation: Duration::ZERO,
             timeout: MIN_TIMEOUT,
             unmeasured: 0,
-            is_unanswered: false,
+            unanswered: 0,
             question: None,
             deadline: Instant::default(),
         }
@@ -53,22 +59,35 @@ impl RetryTimer {
     /// on the path. If the timeout were not increased, the latest Help would never be the one that an Ack answers, and
     /// no round trip would be measured. A single such silence may be due to a lost Ack and changes nothing.
     pub(crate) fn restart(&mut self, now: Instant) {
-        self.unmeasured += u32::from(core::mem::take(&mut self.is_unanswered));
+        self.unmeasured += u32::from(core::mem::take(&mut self.unanswered) > 0);
         let doublings = self.unmeasured.saturating_sub(1).min(MAX_DOUBLINGS);
-        // Round trips always vary, even if the measured deviation is close to zero.
-        let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
-        let timeout = (self.smoothed_round_trip + margin).max(MIN_TIMEOUT);
-        self.timeout = (timeout * (1 << doublings)).min(MAX_TIMEOUT);
+        self.timeout = (self.initial_timeout() * (1 << doublings)).min(MAX_TIMEOUT);
         self.deadline = now.plus(self.timeout);
     }
 
-    /// Returns whether the timer has expired. If it has, doubles the timeout.
+    /// Forgets the silences so far, because they were those of a switch that has restarted, and do not show that the
+    /// timeout is too short.
+    pub(crate) fn forget_silences(&mut self) {
+        (self.unmeasured, self.unanswered) = (0, 0);
+    }
+
+    /// Returns the timeout that is derived from the measured round trips.
+    fn initial_timeout(&self) -> Duration {
+        // Round trips always vary, even if the measured deviation is close to zero.
+        let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
+        (self.smoothed_round_trip + margin).max(MIN_TIMEOUT)
+    }
+
+    /// Returns whether the timer has expired. If it has, doubles the timeout, up to a limit. The limit is lower for a
+    /// switch that has recently answered, but not the last Help.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if now < self.deadline {
             return false;
         }
-        self.is_unanswered = true;
-        self.timeout = (self.timeout * 2).min(MAX_TIMEOUT);
+        self.unanswered += 1;
+        let is_probe = (2..PROBES).contains(&self.unanswered);
+        let longest = if is_probe { MAX_TIMEOUT_OF_PROBE.max(self.initial_timeout()) } else { MAX_TIMEOUT };
+        self.timeout = (self.timeout * 2).min(longest);
         self.deadline = now.plus(self.timeout);
         true
     }
@@ -90,7 +109,7 @@ impl RetryTimer {
 
     /// Processes a measured round trip: updates the exponential moving averages with the weights of RFC 6298.
     fn measure(&mut self, round_trip: Duration) {
-        self.is_unanswered = false;
+        self.unanswered = 0;
         self.unmeasured = 0;
         if self.smoothed_round_trip == Duration::ZERO {
             self.smoothed_round_trip = round_trip;
@@ -127,7 +146,22 @@ mod tests {
         let mut timer = RetryTimer::default();
         let mut now = Instant::default();
         timer.restart(now);
-        let waits: [Duration; 10] = fruitless_waits(&mut timer, &mut now);
+        let waits: [Duration; 40] = fruitless_waits(&mut timer, &mut now);
+        assert_eq!(waits[..5], [2, 4, 8, 16, 32].map(Duration::from_millis));
+        assert!(waits[5..32].iter().all(|wait| *wait == MAX_TIMEOUT_OF_PROBE), "{waits:?}");
+        assert_eq!(waits[39], MAX_TIMEOUT);
+    }
+
+    #[test]
+    fn timeouts_of_an_answering_switch_double_up_to_a_limit() {
+        let mut timer = RetryTimer::default();
+        let mut now = Instant::default();
+        timer.restart(now);
+        let waits: [Duration; 10] = std::array::from_fn(|_| {
+            let [wait] = fruitless_waits(&mut timer, &mut now);
+            timer.measure(Duration::from_millis(1));
+            wait
+        });
         assert_eq!(waits[..3], [2, 4, 8].map(Duration::from_millis));
         assert_eq!(waits[9], MAX_TIMEOUT);
     }
@@ -144,6 +178,9 @@ mod tests {
             first
         });
         assert_eq!(first_waits, [2, 2, 4, 8, 16, 16].map(Duration::from_millis));
+        timer.forget_silences();
+        timer.restart(now);
+        assert_eq!(timer.deadline().since(now), MIN_TIMEOUT);
         timer.measure(Duration::from_millis(1));
         timer.restart(now);
         // The deviation after the first round trip is half of that round trip.

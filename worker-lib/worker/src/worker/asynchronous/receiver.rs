@@ -111,6 +111,7 @@ impl Receiver {
         let segments = self.layout.segment_count();
         self.incoming.iter_mut().for_each(|incoming| incoming.clear(segments));
         self.helps.clear();
+        self.timer.forget_silences();
         self.timer.restart(now);
     }
 

@@ -82,6 +82,7 @@ impl Sender {
         self.current = None;
         self.number = first;
         (self.window, self.max_window) = (max_window, max_window);
+        self.timer.forget_silences();
     }
 
     pub(super) fn is_idle(&self) -> bool {
