@@ -21,8 +21,8 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have joined
-/// (M-14). The answer to the Join of the member `last` asks that member.
+/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have
+/// joined (M-14). The answer to the Join of the member `last` asks that member.
 pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
     let State { jobs, nonces, .. } = state;
     let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())

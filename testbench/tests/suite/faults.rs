@@ -363,8 +363,8 @@ fn killing_and_restarting_the_switch_costs_only_time() {
             job.daemon.wait_for_results();
         });
         assert_complete(&results);
-        // On a busy machine, the refusal of a packet that was sent before a Join may arrive after the answer to the Join,
-        // and the worker then joins once more.
+        // On a busy machine, the refusal of a packet that was sent before a Join may arrive after the answer to the
+        // Join, and the worker then joins once more.
         let restarts = (results.len() * RESTARTS) as u64;
         assert!((restarts..=2 * restarts).contains(&total(&results, "rejoins")), "{results:?}");
         report_recovery(&format!("the switch killed {RESTARTS} times, {floats} floats"), &results);

@@ -103,8 +103,8 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. A single transaction
-    /// installs all of them, because each transaction takes the kernel tens of milliseconds, during which jobs pause.
+    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. One transaction
+    /// installs all of them, because each takes the kernel tens of milliseconds, during which jobs pause.
     ///
     /// Each rule covers `ports` consecutive UDP ports, starting with that of the classifier. The caller must hold the
     /// claims to the interfaces.

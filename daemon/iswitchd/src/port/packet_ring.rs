@@ -96,8 +96,8 @@ struct Parsed {
 
 impl PacketPort {
     /// Opens one port per thread on each interface. The threads serve consecutive UDP ports, starting with that of the
-    /// classifier. The first port of an interface claims it and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN`
-    /// for the ingress rules.
+    /// classifier. The first port of an interface claims it and holds the rule. Needs `CAP_NET_RAW`, and
+    /// `CAP_NET_ADMIN` for the ingress rules.
     pub fn open_all(
         interfaces: &[(PortId, &str)],
         classifier: Classifier,

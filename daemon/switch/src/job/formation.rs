@@ -219,9 +219,9 @@ impl Job {
         }
     }
 
-    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes the
-    /// job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave, would
-    /// state sums that are no longer the latest ones of that worker.
+    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes
+    /// the job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave,
+    /// would state sums that are no longer the latest ones of that worker.
     pub(crate) fn is_attended(&self) -> bool {
         !self.roams() || self.members.are_shown()
     }
