@@ -5,8 +5,8 @@ from itertools import cycle
 
 import cocotb
 from bench import (
-    BROADCAST_MAC, CONTROL_TOS, NETWORK_PORTS, OFFSETS, PACE_10G, Host, contribution, payload, port_bit, power_up, result,
-    result_ports, single, stream, sums, tuser, worker_mac,
+    BROADCAST_MAC, CONTROL_TOS, NETWORK_PORTS, OFFSETS, PACE_10G, Host, contribution, help_for, payload, port_bit, power_up,
+    result, result_ports, single, stream, sums, tuser, worker_mac,
 )
 from cocotb.triggers import ClockCycles, Timer, with_timeout
 from cocotb.utils import get_sim_time
@@ -162,6 +162,18 @@ async def results_go_to_the_ports_of_members_only(dut):
     expected = result(payload(0, BASE, 2, sums(vectors)))
     for port in (0, 1):
         assert await there.receive(port) == (expected, tuser(expected, 0, result_ports(2)))
+    await there.settled()
+
+
+@cocotb.test()
+async def a_help_gets_the_result_at_its_own_port(dut):
+    """A worker that has lost a result gets it by Help, and no other worker gets a copy."""
+    there = await switch(dut, 366, budget=256)
+    expected = await contribute(there, 0, 366, random.Random(11))
+    for port in PORTS:
+        assert (await there.receive(port))[0] == expected
+    await there.send(2, help_for(2, BASE, 0, 1, 1))
+    assert (await there.receive(2))[0] == expected
     await there.settled()
 
 

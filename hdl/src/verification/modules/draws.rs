@@ -13,7 +13,8 @@ use rust_hdl::prelude::*;
 use crate::accelerator::classifier::Marks;
 use crate::accelerator::header_capture::RawHeader;
 use crate::accelerator::records::{
-    Burst, Decision, Entry, Filter, Header, Job, Key, RawSeg, ResultInfo, Template,
+    Burst, ControlBeat, Decision, Entry, Filter, Header, HelpRequest, Job, Key, Late, RawSeg, ResultInfo,
+    RoundsView, Template,
 };
 use crate::accelerator::scoreboard::Flags;
 use crate::accelerator::slot_table::Relation;
@@ -152,17 +153,21 @@ records! {
     Kind { sign, subtract, nan, infinite }
     RawSeg { s0, s1, s2, s3 }
     Header { data, control, malformed, known, member, seg, udp_len, value }
-    Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete }
-    Entry { open, done, wraps, tag, round, members, total, spare }
-    Decision { bypass, drop, forced, first, last, address, more, tail, copied }
+    Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete, repeats }
+    Entry { open, done, wraps, tag, round, members, total, bank, has_previous, previous_total }
+    Late { index, round, member }
+    RoundsView { next_round, unfinished0, unfinished1, needed0, needed1, participants0, participants1 }
+    ControlBeat { data, taken, last, member }
+    HelpRequest { index, round, last, member, wanted }
+    Decision { bypass, drop, forced, first, last, address, more, tail, copied, trusted, member }
     Burst { lanes, address, first, last }
     ResultInfo { seg, floats }
     Job { base, last_index, segment_floats, last_floats, id }
     Filter { enable, data_tos, control_tos, port, address0, address1 }
     Flags { first, last }
-    Relation { same, earlier, follows, begins, before_base }
+    Relation { same, earlier, follows, begins, before_base, precedes }
     Marks { udp, data_tos, control_tos, port, address, fragment, lengths }
-    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open }
+    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open, refused }
     RawHeader {
         ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, to_address0,
         to_address1, from_port, to_port, udp_len, seg, value, runt
