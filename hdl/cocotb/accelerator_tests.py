@@ -88,7 +88,7 @@ async def registers_follow_the_convention(dut):
     read = lambda name: there.host.read(OFFSETS[name])
     assert await read("ID") == IDENTITY["ID"]
     assert await read("VERSION") == IDENTITY["VERSION"]
-    assert await read("STATUS") == 0x100, "the accelerator is halted after reset"
+    assert await read("STATUS") == 0xFF000100, "after reset, the accelerator is halted, and all budgets are 0"
     for value in (0x12345678, 0xFFFF0000):
         await there.host.write(OFFSETS["FLIP"], value)
         await there.host.write(OFFSETS["DEBUG"], value)
@@ -270,7 +270,7 @@ async def a_reset_of_one_cycle_suffices(dut):
 async def results_are_repeated_to_the_member_that_asks(dut, floats, pauses):
     """A late contribution and a Help get the results of this round and of the one before, at the asker's port only."""
     there = await board(dut, pauses, pauses)
-    await there.host.configure(members=4, floats=floats, threshold=4, base=BASE, segments=3, budget=256)
+    await there.host.configure(members=4, floats=floats, threshold=4, base=BASE, segments=3)
     results = {}
     for at in range(BASE, BASE + 2):
         for index in range(3):

@@ -33,7 +33,8 @@
 
 /* r: bits 7..0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit 11:
    results wait, are being sent or have been requested again; bit 12: a value outside its range has been refused
-   since the counters were last cleared; bits 31..24: members that have spent their budget of repeated results */
+   since the counters were last cleared; bits 31..24: members that have spent their budget of repeated results (all
+   of them while REPEATS is 0) */
 #define ISWITCH_ACCEL_STATUS 0x01C
 
 /* rw: bit 0: take the job's frames; bit 1: halted; bits 15..8: rate of results in quarters of a byte per cycle (25

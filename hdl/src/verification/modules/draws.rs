@@ -134,6 +134,24 @@ impl<const N: usize> Draw for Bits<N> {
     }
 }
 
+/// Three of four beats can be the second or the third beat of a Help, because random bytes almost never form a Help.
+impl Draw for ControlBeat {
+    fn draw(draws: &mut Draws) -> Self {
+        let mut data = Halves::draw(draws);
+        if draws.random.random_range(0..4) > 0 {
+            // Second beat: action and version, no flags, round and index of 24 bits, and a short range.
+            data.h5 = 0x0106_u64.into();
+            data.h6 = 0_u64.into();
+            data.h12 = draws.random.random_range(0..0x100_u64).into();
+            data.h14 = draws.random.random_range(0..0x100_u64).into();
+            data.h15 = draws.random.random_range(0..200_u64).into();
+            // Third beat: the upper half of the length of the range.
+            data.h0 = 0_u64.into();
+        }
+        Self { data, taken: Draw::draw(draws), last: Draw::draw(draws), member: Draw::draw(draws) }
+    }
+}
+
 /// Implements `Draw` for records by drawing each field.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
@@ -157,7 +175,6 @@ records! {
     Entry { open, done, wraps, tag, round, members, total, bank, has_previous, previous_total }
     Late { index, round, member }
     RoundsView { next_round, unfinished0, unfinished1, needed0, needed1, participants0, participants1 }
-    ControlBeat { data, taken, last, member }
     HelpRequest { index, round, last, member, wanted }
     Decision { bypass, drop, forced, first, last, address, more, tail, copied, trusted, member }
     Burst { lanes, address, first, last }
