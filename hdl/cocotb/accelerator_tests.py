@@ -123,7 +123,8 @@ async def four_workers_make_one_result(dut, floats, pauses):
 
 @cocotb.test()
 async def refused_contributions_are_counted_not_summed(dut):
-    """Duplicates, unknown members, wrong lengths, late and stale contributions change no sum and leave no frame."""
+    """Duplicates, unknown members, wrong lengths, late and stale contributions change no sum and leave no frame. The late
+    contribution receives the result again."""
     there = await board(dut)
     await there.host.configure(members=4, floats=9, threshold=4, base=BASE)
     given = vectors(4, 9, 5)
@@ -140,7 +141,8 @@ async def refused_contributions_are_counted_not_summed(dut):
     await send(3, given[3])
     await send(1, wrong)
     expected = result(payload(0, BASE, 4, sums(given)))
-    assert (await there.receive())[0] == expected
+    assert await there.receive() == (expected, tuser(expected, 0, result_ports(4)))
+    assert await there.receive() == (expected, tuser(expected, 0, port_bit(1)))
     await there.nothing_more()
     events = {"DUPLICATE": 1, "UNKNOWN_MEMBER": 1, "LENGTH_MISMATCH": 1, "STALE_ROUND": 1, "EARLY_ROUND": 1, "LATE": 1,
               "SUMMED": 3, "COMPLETED": 1, "ORDINARY": 0}

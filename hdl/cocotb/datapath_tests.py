@@ -210,7 +210,7 @@ async def paced_results_fit_into_the_output_queues(dut, pace):
 @cocotb.parametrize(kind=["stranger", "duplicate", "wrong_length", "late", "control"])
 async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
     """Three ports send tagged frames of minimum length at line rate, the fourth sends ordinary frames. The ordinary
-    frames enter and leave at line rate."""
+    frames enter and leave at line rate, even while the late contributions receive results."""
     there = await switch(dut, floats=1, members=3)
     frame = flood(kind)
     if kind == "duplicate":
@@ -232,6 +232,7 @@ async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
             assert kind == "control", "the frames of the flood leave only if they are control packets"
     cycles = (get_sim_time("ns") - begin) / CYCLE_NS
     assert cycles < SHORT_FRAME_CYCLES * count + 100, f"{cycles} cycles"
+    assert (await there.host.counter("REPEATED") > 0) == (kind == "late")
 
 
 def flood(kind):

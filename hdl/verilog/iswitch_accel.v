@@ -853,6 +853,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     wire  ingress$ready;
     wire  [102:0] ingress$header;
     wire  ingress$header_valid;
+    wire  ingress$no_header;
     reg  ingress$header_pop;
     wire  [416:0] ingress$oldest;
     wire  ingress$oldest_valid;
@@ -889,6 +890,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
     wire  requests$skips;
     wire  requests$busy;
     reg  requests$free;
+    reg  requests$quiet;
     wire  [87:0] requests$key;
     wire  requests$valid;
     wire  requests$idle;
@@ -1061,6 +1063,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .ready(ingress$ready),
         .header(ingress$header),
         .header_valid(ingress$header_valid),
+        .no_header(ingress$no_header),
         .header_pop(ingress$header_pop),
         .oldest(ingress$oldest),
         .oldest_valid(ingress$oldest_valid),
@@ -1101,6 +1104,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         .skips(requests$skips),
         .busy(requests$busy),
         .free(requests$free),
+        .quiet(requests$quiet),
         .key(requests$key),
         .valid(requests$valid),
         .idle(requests$idle),
@@ -1343,6 +1347,7 @@ module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,cle
         skips = requests$skips;
         requests$free = output_module$free;
         requests$advance = counter$force_next;
+        requests$quiet = ingress$no_header;
         table_value = counter$table_value;
         counter$table_word = table_word;
         counter$select_slot = select_slot;
@@ -15666,7 +15671,7 @@ module iswitch_accel$datapath$decisions$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$decisions$write_at
-module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,asker,asker_port,flit,valid,ready,header,header_valid,header_pop,oldest,oldest_valid,pop);
+module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,asker,asker_port,flit,valid,ready,header,header_valid,no_header,header_pop,oldest,oldest_valid,pop);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -15684,6 +15689,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     output reg  ready;
     output reg  [102:0] header;
     output reg  header_valid;
+    output reg  no_header;
     input wire  header_pop;
     output reg  [416:0] oldest;
     output reg  oldest_valid;
@@ -15890,6 +15896,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         headers$pop = header_pop;
         header = headers$data_out;
         header_valid = headers$valid;
+        no_header = headers$empty;
     end
 endmodule // iswitch_accel$datapath$ingress
 module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,valid,empty,pop,room);
@@ -19997,7 +20004,7 @@ module iswitch_accel$datapath$places$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$places$write_at
-module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_finish,finish_round,finish_first,data,finishing,late,late_push,control,budget,earns,exhausted,skips,busy,free,key,valid,idle,advance);
+module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_finish,finish_round,finish_first,data,finishing,late,late_push,control,budget,earns,exhausted,skips,busy,free,quiet,key,valid,idle,advance);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -20018,6 +20025,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
     output reg  skips;
     output reg  busy;
     input wire  free;
+    input wire  quiet;
     output reg  [87:0] key;
     output reg  valid;
     output reg  idle;
@@ -20062,6 +20070,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
     reg  gate$clock;
     reg  gate$reset;
     reg  gate$free;
+    reg  gate$quiet;
     reg  gate$withdraw;
     reg  [87:0] gate$finish_key;
     reg  gate$finish_valid;
@@ -20122,6 +20131,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
         .clock(gate$clock),
         .reset(gate$reset),
         .free(gate$free),
+        .quiet(gate$quiet),
         .withdraw(gate$withdraw),
         .finish_key(gate$finish_key),
         .finish_valid(gate$finish_valid),
@@ -20171,6 +20181,7 @@ module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_fin
         exhausted = budgets$exhausted;
         gate$free = free;
         gate$withdraw = start_finish;
+        gate$quiet = quiet;
         gate$finish_key = walker$key;
         gate$finish_valid = walker$walking;
         gate$repeat_key = repeater$key;
@@ -20628,11 +20639,12 @@ module iswitch_accel$datapath$requests$budgets$written(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$requests$budgets$written
-module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key,finish_valid,finish_taken,repeat_key,repeat_valid,repeat_taken,key,valid,idle,advance);
+module iswitch_accel$datapath$requests$gate(clock,reset,free,quiet,withdraw,finish_key,finish_valid,finish_taken,repeat_key,repeat_valid,repeat_taken,key,valid,idle,advance);
     // Module arguments
     input wire  clock;
     input wire  reset;
     input wire  free;
+    input wire  quiet;
     input wire  withdraw;
     input wire  [87:0] finish_key;
     input wire  finish_valid;
@@ -20659,6 +20671,7 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
     reg  pause$clock;
     // Local signals
     reg  waits;
+    reg  repeat_waits;
     // Sub module instances
     iswitch_accel$datapath$requests$gate$offers offers(
         .d(offers$d),
@@ -20698,11 +20711,12 @@ module iswitch_accel$datapath$requests$gate(clock,reset,free,withdraw,finish_key
         idle = rests$q;
         finish_taken = advance & ~repeats$q;
         repeat_taken = advance & repeats$q;
-        waits = finish_valid | repeat_valid;
+        repeat_waits = repeat_valid & quiet;
+        waits = finish_valid | repeat_waits;
         if (offers$q) begin
             waits = finish_valid;
             if (repeats$q) begin
-                waits = repeat_valid;
+                waits = repeat_waits;
             end
         end
         else begin

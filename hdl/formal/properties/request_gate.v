@@ -1,4 +1,5 @@
-// The gate offers one request at a time, only while the output is free, and the host's requests first.
+// The gate offers one request at a time, only while the output is free, and the host's requests first. Requests for results
+// are offered only while no frame waits.
 
 // Names of internal signals.
 wire f_offers_repeat = repeats$q;
@@ -7,6 +8,7 @@ reg f_up = 0;
 reg f_valid_before = 0;
 reg f_advance_before = 0;
 reg f_free_before = 0;
+reg f_quiet_before = 0;
 reg f_withdraw_before = 0;
 reg f_finish_before = 0;
 reg f_repeat_before = 0;
@@ -16,6 +18,7 @@ always @(posedge clock) begin
     f_valid_before <= valid;
     f_advance_before <= advance;
     f_free_before <= free;
+    f_quiet_before <= quiet;
     f_withdraw_before <= withdraw;
     f_finish_before <= finish_valid;
     f_repeat_before <= repeat_valid;
@@ -32,6 +35,7 @@ always @(posedge clock) begin
     offers_the_key_of_its_source: assert (!valid || key == (f_offers_repeat ? repeat_key : finish_key));
     offers_only_valid_requests: assert (!f_up || !valid || (f_offers_repeat ? f_repeat_before : f_finish_before));
     offers_only_while_free: assert (!f_up || !valid || f_free_before);
+    repeats_only_while_no_frame_waits: assert (!f_up || !(valid && f_offers_repeat) || f_quiet_before);
     the_host_comes_first: assert (!f_up || !(valid && !f_valid_before && f_finish_before) || !f_offers_repeat);
     keeps_its_choice: assert (!(valid && f_valid_before) || f_offers_repeat == $past(f_offers_repeat));
     withdraws: assert (!f_up || !valid || !f_withdraw_before);

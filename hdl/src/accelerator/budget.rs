@@ -40,8 +40,8 @@ pub struct Budget {
     income: DFF<Bits<4>>,
     earned: DFF<Bits<4>>,
     ticks: DFF<Bits<20>>,
-    /// Count of the member that had its turn in the previous cycle, to be compared with the budget, and the one-hot code
-    /// of this member.
+    /// Count of the member that had its turn in the previous cycle, to be compared with the budget, and the one-hot
+    /// code of this member.
     written: DFF<Bits<16>>,
     checks: DFF<Bits<8>>,
     is_exhausted: DFF<Bits<8>>,

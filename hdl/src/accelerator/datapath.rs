@@ -114,6 +114,7 @@ impl Logic for Datapath {
         self.requests.earns.next = self.counter.result_push.val() & !self.counter.repeats.val();
         self.skips.next = self.requests.skips.val(); self.requests.free.next = self.output_module.free.val();
         self.requests.advance.next = self.counter.force_next.val();
+        self.requests.quiet.next = self.ingress.no_header.val();
         self.table_value.next = self.counter.table_value.val(); self.counter.table_word.next = self.table_word.val();
         self.counter.select_slot.next = self.select_slot.val();
         self.counter.slot.next = self.data.val().get_bits::<8>(0);

@@ -32,6 +32,8 @@ pub struct Ingress {
     pub ready: Signal<Out, Bit>,
     pub header: Signal<Out, Header>,
     pub header_valid: Signal<Out, Bit>,
+    /// Complement of `header_valid`, from another register.
+    pub no_header: Signal<Out, Bit>,
     pub header_pop: Signal<In, Bit>,
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
@@ -100,5 +102,6 @@ impl Logic for Ingress {
         self.headers.pop.next = self.header_pop.val();
         self.header.next = self.headers.data_out.val();
         self.header_valid.next = self.headers.valid.val();
+        self.no_header.next = self.headers.empty.val();
     }
 }

@@ -7,13 +7,16 @@ use super::records::Key;
 /// Offers one request at a time to the Seg counter. Requests of the host take precedence.
 ///
 /// While the output is not free, no request is offered, because its sum would have to wait for the output and would
-/// stall the frames behind it.
+/// stall the frames behind it. A request for a result is offered only while no frame waits for a decision, because even
+/// frames that are not accepted leave little time between their decisions if they are short.
 #[derive(LogicBlock, Default)]
 pub struct RequestGate {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     /// High while the output could send a new result immediately.
     pub free: Signal<In, Bit>,
+    /// High while no frame waits for a decision.
+    pub quiet: Signal<In, Bit>,
     /// High in the cycle before the request of the host changes. The current request is then no longer offered.
     pub withdraw: Signal<In, Bit>,
     pub finish_key: Signal<In, Key>,
@@ -36,6 +39,7 @@ pub struct RequestGate {
     pause: DFF<Bits<4>>,
     /// Whether the offered request is still valid or, if none is offered, whether any request is valid.
     waits: Signal<Local, Bit>,
+    repeat_waits: Signal<Local, Bit>,
 }
 
 impl Logic for RequestGate {
@@ -50,11 +54,12 @@ impl Logic for RequestGate {
         self.idle.next = self.rests.q.val();
         self.finish_taken.next = self.advance.val() & !self.repeats.q.val();
         self.repeat_taken.next = self.advance.val() & self.repeats.q.val();
-        self.waits.next = self.finish_valid.val() | self.repeat_valid.val();
+        self.repeat_waits.next = self.repeat_valid.val() & self.quiet.val();
+        self.waits.next = self.finish_valid.val() | self.repeat_waits.val();
         if self.offers.q.val() {
             self.waits.next = self.finish_valid.val();
             if self.repeats.q.val() {
-                self.waits.next = self.repeat_valid.val();
+                self.waits.next = self.repeat_waits.val();
             }
         } else {
             self.repeats.d.next = !self.finish_valid.val();

@@ -41,6 +41,8 @@ pub struct Requests {
     pub busy: Signal<Out, Bit>,
     /// High while the output could send a new result immediately.
     pub free: Signal<In, Bit>,
+    /// High while no frame waits for a decision.
+    pub quiet: Signal<In, Bit>,
     /// Request, valid while `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
@@ -78,6 +80,7 @@ impl Logic for Requests {
         self.budgets.member.next = self.repeater.key.val().member; self.budgets.earns.next = self.earns.val();
         self.exhausted.next = self.budgets.exhausted.val();
         self.gate.free.next = self.free.val(); self.gate.withdraw.next = self.start_finish.val();
+        self.gate.quiet.next = self.quiet.val();
         self.gate.finish_key.next = self.walker.key.val(); self.gate.finish_valid.next = self.walker.walking.val();
         self.gate.repeat_key.next = self.repeater.key.val(); self.gate.repeat_valid.next = self.repeater.valid.val();
         self.gate.advance.next = self.advance.val(); self.key.next = self.gate.key.val();

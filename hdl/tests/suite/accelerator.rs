@@ -206,15 +206,25 @@ fn segment(index: u32, round: Round, len: usize) -> (Vec<Command>, Vec<u8>) {
     (commands, result_frame(&contribution(seg(index, round, 4), &sum)))
 }
 
-/// Returns a Help of a worker for the segments of the bitmap.
-fn help(number: u8, job: u32, round: Round, first: u32, bitmap: &[u8]) -> Command {
+/// Returns the payload of a Help for the segments of the bitmap.
+fn help_payload(job: u32, round: Round, first: u32, bitmap: &[u8]) -> Vec<u8> {
     let range = RangeRepr { round, first, count: 8 * bitmap.len() as u32 };
     let body = ControlBody::Help(SegmentSetRepr { range, bitmap });
     let repr = ControlRepr { job, request: 1, body };
     let mut bytes = vec![0; repr.buffer_len()];
     repr.emit(&mut bytes);
-    let bytes = member_frame(worker(number), Class::Control, &bytes);
+    bytes
+}
+
+/// Sends the payload of a Help from a worker.
+fn send_help(number: u8, payload: &[u8]) -> Command {
+    let bytes = member_frame(worker(number), Class::Control, payload);
     Command::Send(Frame { bytes, source: 1 << (2 * (number % 4)), destination: 0 })
+}
+
+/// Sends a Help of a worker for the segments of the bitmap.
+fn help(number: u8, job: u32, round: Round, first: u32, bitmap: &[u8]) -> Command {
+    send_help(number, &help_payload(job, round, first, bitmap))
 }
 
 /// Runs the commands, and returns the results that go to a single member, with their ports.
@@ -282,12 +292,14 @@ fn a_help_gets_the_finished_segments_that_it_names() {
     assert_eq!(repeats(&mut device, &[help(2, 4, BASE, 1, &[0x15])]), [], "another job");
     assert_eq!(repeats(&mut device, &[help(2, 3, BASE, 10, &[0x15])]), [], "a range beyond the vector");
     assert_eq!(repeats(&mut device, &[help(9, 3, BASE, 1, &[0x15])]), [], "not a member");
-    let Command::Send(mut frame) = help(2, 3, BASE, 1, &[0x15]) else { panic!("a frame") };
-    frame.bytes.push(0);
-    let Command::Send(longer) = help(2, 3, BASE, 1, &[0x15, 0]) else { panic!("a frame") };
-    // The lengths in the headers leave no room for the bitmap of 16 segments.
-    frame.bytes[42..].copy_from_slice(&longer.bytes[42..]);
-    assert_eq!(repeats(&mut device, &[Command::Send(frame)]), [], "a bitmap that is too short");
+    // The bitmap of 16 segments follows the header and the range, which take 24 bytes.
+    let payload = help_payload(3, BASE, 1, &[0x15, 0]);
+    assert_eq!(repeats(&mut device, &[send_help(2, &payload[..25])]), [], "a bitmap that is cut off");
+    assert_eq!(
+        repeats(&mut device, &[send_help(2, &payload[..26])]).len(),
+        2,
+        "a whole bitmap without padding"
+    );
     assert_eq!(
         repeats(&mut device, &[Command::Write(offset::CONTROL, 3), help(2, 3, BASE, 1, &[0x15])]),
         [],

@@ -132,10 +132,10 @@ pub const MODULES: &[Module] = modules! {
     "repeater" = Repeater::default(), [clock] { reset, late, late_push, help, help_push, exhausted, taken }
     "requests" = Requests::default(), [clock] {
         reset, clearing, job, halted, start_finish, finish_round, finish_first, data, late, late_push, control,
-        budget, earns, free, advance
+        budget, earns, free, quiet, advance
     }
     "request_gate" = RequestGate::default(), [clock] {
-        reset, free, withdraw, finish_key, finish_valid, repeat_key, repeat_valid, advance
+        reset, free, quiet, withdraw, finish_key, finish_valid, repeat_key, repeat_valid, advance
     }
     "address_generator" = AddressGenerator::default(), [clock] { is_large, index }
     "axi_lite" = AxiLite::default(), [clock] {
