@@ -67,7 +67,8 @@ pub struct Datapath {
     counter: SegCounter,
     decisions: Fifo<Decision, 4, 4>,
     results: Fifo<ResultInfo, 4, 4>,
-    /// Header template for each entry of `results`, as configured when the segment was completed.
+    /// Header template for each entry of `results`, as configured when the segment was completed. A repeated result
+    /// goes only to the member that requests it.
     templates: Fifo<Template, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
@@ -154,7 +155,6 @@ impl Logic for Datapath {
         self.output_module.template.next = self.templates.data_out.val();
         self.templates.data_in.next = self.template.val();
         self.templates.data_in.next.ports = self.template.val().ports | self.ingress.ports.val();
-        // A repeated result goes only to the member that requests it.
         if self.counter.repeats.val() { self.templates.data_in.next.ports = self.ingress.asker_port.val(); }
         self.templates.push.next = self.counter.result_push.val();
         self.templates.pop.next = self.output_module.info_pop.val(); self.output_module.pace.next = self.pace.val();
