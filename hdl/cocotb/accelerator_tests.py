@@ -5,8 +5,8 @@ from itertools import cycle
 
 import cocotb
 from bench import (
-    CONTROL_TOS, DATA_TOS, HOST_PORT, IDENTITY, OFFSETS, Host, contribution, payload, port_bit, power_up, result, result_ports,
-    single, stream, sums, tuser,
+    CONTROL_TOS, DATA_TOS, HOST_PORT, IDENTITY, OFFSETS, Host, contribution, help_for, payload, port_bit, power_up, result,
+    result_ports, single, stream, sums, tuser,
 )
 from cocotb.triggers import ClockCycles, FallingEdge, with_timeout
 from cocotbext.axi import AxiStreamFrame, AxiStreamSink, AxiStreamSource
@@ -88,7 +88,7 @@ async def registers_follow_the_convention(dut):
     read = lambda name: there.host.read(OFFSETS[name])
     assert await read("ID") == IDENTITY["ID"]
     assert await read("VERSION") == IDENTITY["VERSION"]
-    assert await read("STATUS") == 0x100, "the accelerator is halted after reset"
+    assert await read("STATUS") == 0xFF000100, "after reset, the accelerator is halted, and all budgets are 0"
     for value in (0x12345678, 0xFFFF0000):
         await there.host.write(OFFSETS["FLIP"], value)
         await there.host.write(OFFSETS["DEBUG"], value)
@@ -123,7 +123,8 @@ async def four_workers_make_one_result(dut, floats, pauses):
 
 @cocotb.test()
 async def refused_contributions_are_counted_not_summed(dut):
-    """Duplicates, unknown members, wrong lengths, late and stale contributions change no sum and leave no frame."""
+    """Duplicates, unknown members, wrong lengths, late and stale contributions change no sum and leave no frame. The late
+    contribution receives the result again."""
     there = await board(dut)
     await there.host.configure(members=4, floats=9, threshold=4, base=BASE)
     given = vectors(4, 9, 5)
@@ -140,7 +141,8 @@ async def refused_contributions_are_counted_not_summed(dut):
     await send(3, given[3])
     await send(1, wrong)
     expected = result(payload(0, BASE, 4, sums(given)))
-    assert (await there.receive())[0] == expected
+    assert await there.receive() == (expected, tuser(expected, 0, result_ports(4)))
+    assert await there.receive() == (expected, tuser(expected, 0, port_bit(1)))
     await there.nothing_more()
     events = {"DUPLICATE": 1, "UNKNOWN_MEMBER": 1, "LENGTH_MISMATCH": 1, "STALE_ROUND": 1, "EARLY_ROUND": 1, "LATE": 1,
               "SUMMED": 3, "COMPLETED": 1, "ORDINARY": 0}
@@ -263,3 +265,80 @@ async def a_reset_of_one_cycle_suffices(dut):
         assert there.sink.empty(), "nothing is left from before the reset"
         await there.send(frame, port=2)
         assert await there.receive() == (frame, tuser(frame, port_bit(2)))
+
+
+@cocotb.test()
+@cocotb.parametrize(floats=[1, 11, 366], pauses=PAUSES)
+async def results_are_repeated_to_the_member_that_asks(dut, floats, pauses):
+    """A late contribution and a Help get the results of this round and of the one before, at the asker's port only."""
+    there = await board(dut, pauses, pauses)
+    await there.host.configure(members=4, floats=floats, threshold=4, base=BASE, segments=3)
+    results = {}
+    for at in range(BASE, BASE + 2):
+        for index in range(3):
+            given = vectors(4, floats, 100 * at + index)
+            for number, vector in enumerate(given):
+                await there.send(contribution(number, payload(index, at, 1, vector)), port=number)
+            results[index, at] = result(payload(index, at, 4, sums(given)))
+            assert await there.receive() == (results[index, at], tuser(results[index, at], 0, result_ports(4)))
+    late = vectors(1, floats, 1)[0]
+    for index, at, number in ((1, BASE + 1, 2), (0, BASE, 3)):
+        await there.send(contribution(number, payload(index, at, 1, late)), port=number)
+        expected = results[index, at]
+        assert await there.receive() == (expected, tuser(expected, 0, port_bit(number)))
+    # A Help passes to the host, and its results follow in ascending order.
+    for at, bitmap in ((BASE, 0b101), (BASE + 1, 0b110)):
+        asked = help_for(1, at, 0, 3, bitmap)
+        await there.send(asked, port=1)
+        assert await there.receive() == (asked, tuser(asked, port_bit(1), HOST_PORT))
+        for index in range(3):
+            if bitmap >> index & 1:
+                expected = results[index, at]
+                assert await there.receive() == (expected, tuser(expected, 0, port_bit(1)))
+    await there.nothing_more()
+    assert await there.host.counter("REPEATED") == 6
+    assert await there.host.counter("LATE") == 2
+
+
+@cocotb.test()
+async def a_spent_budget_ends_the_repeats(dut):
+    """A member gets no more repeated results than its budget; the requests beyond it are counted."""
+    there = await board(dut)
+    await there.host.configure(members=2, floats=3, threshold=2, base=BASE, budget=2)
+    given = vectors(2, 3, 1)
+    for number, vector in enumerate(given):
+        await there.send(contribution(number, payload(0, BASE, 1, vector)))
+    expected = result(payload(0, BASE, 2, sums(given)))
+    assert (await there.receive())[0] == expected
+    await ClockCycles(dut.axis_aclk, 50)
+    for _ in range(5):
+        await there.send(contribution(0, payload(0, BASE, 1, given[0])))
+        await ClockCycles(dut.axis_aclk, 100)
+    for _ in range(2):
+        assert await there.receive() == (expected, tuser(expected, 0, port_bit(0)))
+    await there.nothing_more()
+    assert await there.host.read(OFFSETS["SKIPPED"]) == 3
+    assert await there.host.read(OFFSETS["STATUS"]) >> 24 == 1
+
+
+@cocotb.test()
+async def the_tables_show_slots_and_rounds(dut):
+    """The host reads who has contributed to a segment, and the state of the rounds."""
+    there = await board(dut)
+    await there.host.configure(members=4, floats=3, threshold=4, base=BASE, segments=2)
+    given = vectors(4, 3, 1)
+    for number in (0, 1, 2, 3):
+        await there.send(contribution(number, payload(0, BASE, 1, given[number])))
+    await there.receive()
+    for number in (1, 3):
+        await there.send(contribution(number, payload(1, BASE, 1, given[number])))
+    await ClockCycles(dut.axis_aclk, 100)
+    read = lambda name: there.host.read(OFFSETS[name])
+    await there.host.write(OFFSETS["SLOT"], 1)
+    assert await read("SLOT_STATE") & ~8 == 0b1 | 0b1010 << 8 | 2 << 16
+    assert (await read("SLOT_ROUND"), await read("SLOT_SEGMENT")) == (BASE, 1)
+    await there.host.write(OFFSETS["SLOT"], 0)
+    assert await read("SLOT_STATE") & ~8 == 0b10 | 0b1111 << 8 | 4 << 16
+    assert await read("ROUND_NEXT") == BASE + 1
+    assert await read("ROUND_ODD") == 1, "round 7 is odd, and one of its segments is not finished"
+    assert await read("ROUND_RULES") >> 16 == 4 | 0b1111 << 8

@@ -101,6 +101,14 @@ def result(data):
     return padded(Ether(src=SWITCH_MAC, dst=BROADCAST_MAC) / ip / udp / data)
 
 
+def help_for(number, round_number, first, count, bitmap, job=3):
+    """Returns the frame of a worker's Help for the segments whose bits are set in the number `bitmap` (section 3)."""
+    action, version, flags, request = 6, 1, 0, 1
+    head = struct.pack("<BBHII", action, version, flags, job, request)
+    data = head + struct.pack("<III", round_number, first, count) + bitmap.to_bytes((count + 7) // 8, "little")
+    return contribution(number, data, tos=CONTROL_TOS)
+
+
 def single(value):
     """Rounds to binary32. After a single addition in binary64, the result equals that of an addition in binary32."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
@@ -144,8 +152,8 @@ class Host:
         """Returns the counter of an event. The names are those in records.rs."""
         return await self.read(OFFSETS["COUNTERS"] + 4 * EVENTS[event])
 
-    async def configure(self, members, floats, threshold, base=7, segments=1, job=3, pace=PACE_10G):
-        """Starts a job with the same writes, in the same order, as `JobSetup::writes`."""
+    async def configure(self, members, floats, threshold, base=7, segments=1, job=3, pace=PACE_10G, budget=None):
+        """Starts a job with the same writes, in the same order, as `JobSetup::writes`. The default budget is also the same."""
         head = result(b"\0" * 8)
         word = lambda at: struct.unpack_from("<I", head, at)[0]
         half = lambda at: struct.unpack_from("<H", head, at)[0]
@@ -170,6 +178,7 @@ class Host:
                 await self.write(at + 4, swapped(4000) | 1 << 16 | port_bit(row % 4) << 24)
             else:
                 await self.write(at + 4, 0)
+        await self.write(OFFSETS["REPEATS"], max(256, 8 * segments) if budget is None else budget)
         await self.write(OFFSETS["RESET"], 1 << 4)
         await self.write(OFFSETS["CONTROL"], 0b01 | pace << 8)
         while await self.read(OFFSETS["STATUS"]) & 1 << 9:

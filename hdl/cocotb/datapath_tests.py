@@ -5,8 +5,8 @@ from itertools import cycle
 
 import cocotb
 from bench import (
-    BROADCAST_MAC, CONTROL_TOS, NETWORK_PORTS, OFFSETS, PACE_10G, Host, contribution, payload, port_bit, power_up, result,
-    result_ports, single, stream, sums, tuser, worker_mac,
+    BROADCAST_MAC, CONTROL_TOS, NETWORK_PORTS, OFFSETS, PACE_10G, Host, contribution, help_for, payload, port_bit, power_up,
+    result, result_ports, single, stream, sums, tuser, worker_mac,
 )
 from cocotb.triggers import ClockCycles, Timer, with_timeout
 from cocotb.utils import get_sim_time
@@ -166,6 +166,22 @@ async def results_go_to_the_ports_of_members_only(dut):
 
 
 @cocotb.test()
+async def a_help_gets_the_result_at_its_own_port(dut):
+    """A worker that has lost a result gets it by Help, and no other worker gets a copy of the result."""
+    there = await switch(dut, 366)
+    expected = await contribute(there, 0, 366, random.Random(11))
+    for port in PORTS:
+        assert (await there.receive(port))[0] == expected
+    asked = help_for(2, BASE, 0, 1, 1)
+    await there.send(2, asked)
+    assert (await there.receive(2))[0] == expected
+    # The lookup floods the Help, because the MAC address of the host is unknown to it.
+    for port in (0, 1, 3):
+        assert (await there.receive(port))[0] == asked
+    await there.settled()
+
+
+@cocotb.test()
 @cocotb.parametrize(pace=[PACE_10G, 0])
 async def paced_results_fit_into_the_output_queues(dut, pace):
     """The host finishes eight segments at once. If results are paced, none of them is lost; otherwise, the queues
@@ -194,7 +210,7 @@ async def paced_results_fit_into_the_output_queues(dut, pace):
 @cocotb.parametrize(kind=["stranger", "duplicate", "wrong_length", "late", "control"])
 async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
     """Three ports send tagged frames of minimum length at line rate, the fourth sends ordinary frames. The ordinary
-    frames enter and leave at line rate."""
+    frames enter and leave at line rate, even while the late contributions receive results."""
     there = await switch(dut, floats=1, members=3)
     frame = flood(kind)
     if kind == "duplicate":
@@ -216,6 +232,7 @@ async def a_flood_of_short_frames_does_not_delay_other_traffic(dut, kind):
             assert kind == "control", "the frames of the flood leave only if they are control packets"
     cycles = (get_sim_time("ns") - begin) / CYCLE_NS
     assert cycles < SHORT_FRAME_CYCLES * count + 100, f"{cycles} cycles"
+    assert (await there.host.counter("REPEATED") > 0) == (kind == "late")
 
 
 def flood(kind):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 QUEUES = {
     path: f"datapath/{path}"
     for path in ("ingress/beats", "ingress/lasts", "ingress/headers", "decisions", "results", "templates", "bursts",
-                 "places", "sums", "leaving")
+                 "places", "sums", "leaving", "requests/repeater/lates", "requests/repeater/helps")
 }
 
 
@@ -52,8 +52,8 @@ def queues_in(top, name, says, depth, paths, cut):
 
 
 SCOREBOARD = "datapath/accumulator/scoreboard"
-LOOP = tuple(f"datapath/accumulator/{part}" for part in ("adders", "buffer", "first_zero", "write_zero"))
-PARTS = ("ingress", "control", "walker", "counter", "decisions", "results", "templates", "separator", "bursts", "places",
+LOOP = tuple(f"datapath/accumulator/{part}" for part in ("adders", "buffer", "first_zero"))
+PARTS = ("ingress", "control", "requests", "counter", "decisions", "results", "templates", "separator", "bursts", "places",
          "accumulator", "sums", "output_module", "merge", "leaving")
 
 
@@ -74,7 +74,7 @@ STEP = {
     f"{COUNTER}/lookup/slots": ("slot_table.v",),
 }
 OUTPUT = "datapath/output_module"
-WORDS = (f"{COUNTER}/lookup/slots/words",)
+WORDS = (f"{COUNTER}/lookup/slots/words", f"{COUNTER}/lookup/slots/copy")
 SUMS = queues_in(
     "datapath", "credit", "the sums queue never overflows: the scoreboard's credit suffices", 14, ("sums",),
     (*all_but("accumulator", "sums", "output_module"), *LOOP),
@@ -96,6 +96,14 @@ DECIDED = queues_in(
      f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header"),
 )
 DECIDED.properties.update({COUNTER: ("counter_steps.v",), "datapath": ("decided.v",)})
+
+REPEATER = queues_in(
+    "datapath/requests/repeater", "repeater", "each request for a result is taken or discarded once; no queue overflows", 5,
+    ("requests/repeater/lates", "requests/repeater/helps"), (),
+)
+REPEATER.properties["datapath/requests/repeater"] = ("repeater.v",)
+GATE = "datapath/requests/gate"
+BUDGET = "datapath/requests/budgets"
 
 PROOFS = [
     proof("scoreboard", "no burst is issued while its address is in flight, nor without credit; bounded wait",
@@ -128,6 +136,14 @@ PROOFS = [
     proof("merge", "packets are not interleaved, lost or invented; a result waits for at most one packet",
           "datapath/merge", 3, "merge.v", "merge_fair.v"),
     proof("merge-reached", "a result between two ordinary packets", "datapath/merge", 12, "merge.v", mode="cover"),
+    REPEATER,
+    proof("request-gate", "one request at a time, only while the output is free; requests of the host first, results while no frame waits", GATE, 3,
+          "request_gate.v"),
+    proof("request-gate-reached", "the host's request, then a repeated result", GATE, 40, "request_gate.v", mode="cover"),
+    proof("budget", "each request counts once; no member spends more than its budget", BUDGET, 4, "budget.v",
+          cut=(f"{BUDGET}/spent",)),
+    proof("budget-reached", "a budget is spent, then restored by a result", BUDGET, 44, "budget.v", mode="cover",
+          cut=(f"{BUDGET}/spent",)),
     proof("axi-lite", "one response for each request, held until it is accepted", "axi", 5, "axi_lite.v"),
     proof("axi-lite-reached", "a read after a write", "axi", 12, "axi_lite.v", mode="cover"),
 ]
@@ -161,4 +177,14 @@ FAULTS = [
           r"weighed\$d\[\(64'h2\)\+:\(1\)\] = entry\[\(64'h0\)\+:\(1\)\] &", "weighed$d[(64'h2)+:(1)] = 1'b0 &"),
     fault("counter-total", "a total that does not fit is summed", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
           r"= new_total\[32'h10\] \| &new_total\[\(32'h0\)\+:\(16\)\]", "= 1'b0"),
+    fault("counter-bank", "the segments that use a slot share one bank", "seg-counter", 12, f"{COUNTER}/lookup/verdict",
+          r"held_bank\$d = entry.*;", "held_bank$d = 1'b0;"),
+    fault("gate-pause", "a request is offered before the output reflects the last one", "request-gate", 24, GATE,
+          r"pause\$d = 32'hf;", "pause$d = 32'h3;"),
+    fault("gate-quiet", "a result is repeated while frames wait", "request-gate", 24, GATE,
+          r"repeat_waits = repeat_valid & quiet;", "repeat_waits = repeat_valid;"),
+    fault("budget-request", "a request is not counted", "budget", 24, BUDGET,
+          r"has_spent\$d = \|\(pending\$q & own\);", "has_spent$d = 1'b0;"),
+    fault("repeater-over", "a request is offered although the budget is spent", "repeater", 24, REPEATER.top,
+          r"valid = checked\$q & ~over\$q;", "valid = checked$q;"),
 ]

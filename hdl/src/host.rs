@@ -2,7 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, UDP_HEADER_LEN_BYTES};
+use iswitch_protocol::limits::{
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MIN_REPEATS, REPEATS_PER_RESULT,
+    UDP_HEADER_LEN_BYTES,
+};
 use iswitch_protocol::wire::{Class, Classifier, FrameAddresses};
 use iswitch_protocol::{Round, Seg, VectorLayout};
 
@@ -76,6 +79,12 @@ impl JobSetup {
         self.members.iter().fold(HOST_PORT, |ports, member| ports | member.port)
     }
 
+    /// Returns the number of results that each member may request again (requirement F-3), at most 65,535.
+    pub fn budget(&self) -> u32 {
+        let most = REPEATS_PER_RESULT * u64::from(self.layout.segment_count());
+        u32::from(u16::try_from(most.max(MIN_REPEATS)).unwrap_or(u16::MAX))
+    }
+
     /// Returns the register writes, in the order in which the host must perform them. The last two discard old sums and
     /// start the job. Until then, the accelerator drops the job's contributions, so that none of them passes as
     /// ordinary traffic. Results of an earlier job that have not been sent yet keep the header of that job.
@@ -110,6 +119,7 @@ impl JobSetup {
             let flags = 1 << 16 | u32::from(member.is_switch) << 17 | u32::from(member.port) << 24;
             writes.push((at + 4, port | flags));
         }
+        writes.push((offset::REPEATS, self.budget()));
         writes.push((offset::RESET, 1 << 4));
         writes.push((offset::CONTROL, TAKES | u32::from(self.pace) << 8));
         Ok(writes)

@@ -33,11 +33,11 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     output reg  S_AXI_RVALID;
     input wire  S_AXI_RREADY;
     // Constant declarations
-    localparam  is_packed = 1'b0;
+    localparam  is_large = 1'b0;
     // Stub signals
     reg  datapath$clock;
     reg  datapath$reset;
-    reg  datapath$is_packed;
+    reg  datapath$is_large;
     reg  [64:0] datapath$filter;
     reg  [97:0] datapath$job;
     reg  [223:0] datapath$template;
@@ -52,11 +52,17 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     wire  datapath$finishing;
     wire  datapath$busy;
     reg  [7:0] datapath$pace;
+    reg  [15:0] datapath$budget;
+    reg  datapath$select_slot;
+    reg  [2:0] datapath$table_word;
+    wire  [31:0] datapath$table_value;
+    wire  [7:0] datapath$exhausted;
+    wire  datapath$skips;
     reg  [5:0] datapath$word;
     reg  [31:0] datapath$data;
     wire  [7:0] datapath$threshold;
     wire  datapath$halted;
-    wire  [3:0] datapath$event_code;
+    wire  [4:0] datapath$event_code;
     wire  datapath$event_valid;
     wire  datapath$hazard;
     reg  [416:0] datapath$flit_in;
@@ -77,6 +83,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  registers$frame_in;
     reg  registers$frame_out;
     reg  registers$hazard;
+    reg  registers$skip;
+    reg  [31:0] registers$table_value;
     wire  [64:0] registers$filter;
     wire  [97:0] registers$job;
     wire  [223:0] registers$template;
@@ -88,14 +96,16 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     wire  registers$clears_sums;
     wire  registers$clears_counters;
     wire  registers$sets_member;
+    wire  registers$selects_slot;
     wire  [7:0] registers$pace;
+    wire  [15:0] registers$budget;
     wire  registers$refused;
     wire  registers$clearing;
     reg  counters$clock;
     reg  counters$reset;
-    reg  [3:0] counters$event_code;
+    reg  [4:0] counters$event_code;
     reg  counters$event_valid;
-    reg  [3:0] counters$selected;
+    reg  [4:0] counters$selected;
     wire  [31:0] counters$value;
     reg  axi$clock;
     reg  axi$reset;
@@ -128,12 +138,13 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
     reg  [31:0] clearing;
     reg  [31:0] finishing;
     reg  [31:0] busy;
+    reg  [31:0] exhausted;
     reg  [31:0] refused;
     // Sub module instances
     iswitch_accel$datapath datapath(
         .clock(datapath$clock),
         .reset(datapath$reset),
-        .is_packed(datapath$is_packed),
+        .is_large(datapath$is_large),
         .filter(datapath$filter),
         .job(datapath$job),
         .template(datapath$template),
@@ -148,6 +159,12 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         .finishing(datapath$finishing),
         .busy(datapath$busy),
         .pace(datapath$pace),
+        .budget(datapath$budget),
+        .select_slot(datapath$select_slot),
+        .table_word(datapath$table_word),
+        .table_value(datapath$table_value),
+        .exhausted(datapath$exhausted),
+        .skips(datapath$skips),
         .word(datapath$word),
         .data(datapath$data),
         .threshold(datapath$threshold),
@@ -175,6 +192,8 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         .frame_in(registers$frame_in),
         .frame_out(registers$frame_out),
         .hazard(registers$hazard),
+        .skip(registers$skip),
+        .table_value(registers$table_value),
         .filter(registers$filter),
         .job(registers$job),
         .template(registers$template),
@@ -186,7 +205,9 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         .clears_sums(registers$clears_sums),
         .clears_counters(registers$clears_counters),
         .sets_member(registers$sets_member),
+        .selects_slot(registers$selects_slot),
         .pace(registers$pace),
+        .budget(registers$budget),
         .refused(registers$refused),
         .clearing(registers$clearing)
     );
@@ -240,7 +261,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         axi$reset = reset$q;
         axi$hold = registers$clearing;
         counters$reset = reset$q | registers$clears_counters;
-        datapath$is_packed = is_packed;
+        datapath$is_large = is_large;
         datapath$flit_in[(64'h0)+:(256)] = s_axis_tdata;
         datapath$flit_in[(64'h100)+:(32)] = s_axis_tkeep;
         datapath$flit_in[(64'h120)+:(128)] = s_axis_tuser;
@@ -280,6 +301,7 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         finishing = 32'h0;
         busy = 32'h0;
         refused = 32'h0;
+        exhausted = ((datapath$exhausted) & 32'hffffffff) << 32'h18;
         if (datapath$halted) begin
             halted = 32'h100;
         end
@@ -295,14 +317,19 @@ module iswitch_accel(axis_aclk,axis_resetn,s_axis_tdata,s_axis_tkeep,s_axis_tuse
         if (registers$refused) begin
             refused = 32'h1000;
         end
-        registers$status = flags | halted | clearing | finishing | busy | refused;
+        registers$status = flags | halted | clearing | finishing | busy | refused | exhausted;
         registers$counter = counters$value;
-        counters$selected = axi$read_word[(32'h0)+:(4)];
+        counters$selected = axi$read_word[(32'h0)+:(5)];
         counters$event_code = datapath$event_code;
         counters$event_valid = datapath$event_valid;
         registers$frame_in = s_axis_tvalid & datapath$ready_in & s_axis_tlast;
         registers$frame_out = datapath$valid_out & m_axis_tready & datapath$flit_out[(64'h1a0)+:(1)];
         registers$hazard = datapath$hazard;
+        registers$skip = datapath$skips;
+        datapath$select_slot = registers$selects_slot;
+        datapath$table_word = axi$read_word[(32'h0)+:(3)];
+        registers$table_value = datapath$table_value;
+        datapath$budget = registers$budget;
         datapath$filter = registers$filter;
         datapath$pace = registers$pace;
         datapath$job = registers$job;
@@ -578,25 +605,25 @@ module iswitch_accel$counters(clock,reset,event_code,event_valid,selected,value)
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [3:0] event_code;
+    input wire  [4:0] event_code;
     input wire  event_valid;
-    input wire  [3:0] selected;
+    input wire  [4:0] selected;
     output reg  [31:0] value;
     // Stub signals
     reg  counted$clock;
-    reg  [3:0] counted$write_address;
+    reg  [4:0] counted$write_address;
     reg  [31:0] counted$write_data;
     reg  counted$write_enable;
-    reg  [3:0] counted$read_address;
+    reg  [4:0] counted$read_address;
     wire  [31:0] counted$read_data;
     reg  shown$clock;
-    reg  [3:0] shown$write_address;
+    reg  [4:0] shown$write_address;
     reg  [31:0] shown$write_data;
     reg  shown$write_enable;
-    reg  [3:0] shown$read_address;
+    reg  [4:0] shown$read_address;
     wire  [31:0] shown$read_data;
-    reg  [3:0] code$d;
-    wire  [3:0] code$q;
+    reg  [4:0] code$d;
+    wire  [4:0] code$q;
     reg  code$clock;
     reg  raise$d;
     wire  raise$q;
@@ -604,11 +631,11 @@ module iswitch_accel$counters(clock,reset,event_code,event_valid,selected,value)
     reg  sweeping$d;
     wire  sweeping$q;
     reg  sweeping$clock;
-    reg  [3:0] at$d;
-    wire  [3:0] at$q;
+    reg  [4:0] at$d;
+    wire  [4:0] at$q;
     reg  at$clock;
     // Local signals
-    reg  [3:0] address;
+    reg  [4:0] address;
     reg  [31:0] word;
     reg  write;
     // Sub module instances
@@ -691,12 +718,12 @@ module iswitch_accel$counters(clock,reset,event_code,event_valid,selected,value)
 endmodule // iswitch_accel$counters
 module iswitch_accel$counters$at(d,q,clock);
     // Module arguments
-    input wire  [3:0] d;
-    output reg  [3:0] q;
+    input wire  [4:0] d;
+    output reg  [4:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 4'h0;
+       q = 5'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -704,12 +731,12 @@ module iswitch_accel$counters$at(d,q,clock);
 endmodule // iswitch_accel$counters$at
 module iswitch_accel$counters$code(d,q,clock);
     // Module arguments
-    input wire  [3:0] d;
-    output reg  [3:0] q;
+    input wire  [4:0] d;
+    output reg  [4:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 4'h0;
+       q = 5'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -718,15 +745,15 @@ endmodule // iswitch_accel$counters$code
 module iswitch_accel$counters$counted(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
-    input wire  [3:0] write_address;
+    input wire  [4:0] write_address;
     input wire  [31:0] write_data;
     input wire  write_enable;
-    input wire  [3:0] read_address;
+    input wire  [4:0] read_address;
     output reg  [31:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [31:0] words[15:0];
+    (* ram_style = "distributed" *) reg [31:0] words[31:0];
     integer i;
-    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$counters$counted
@@ -746,15 +773,15 @@ endmodule // iswitch_accel$counters$raise
 module iswitch_accel$counters$shown(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
-    input wire  [3:0] write_address;
+    input wire  [4:0] write_address;
     input wire  [31:0] write_data;
     input wire  write_enable;
-    input wire  [3:0] read_address;
+    input wire  [4:0] read_address;
     output reg  [31:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [31:0] words[15:0];
+    (* ram_style = "distributed" *) reg [31:0] words[31:0];
     integer i;
-    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
     always @(*) read_data = words[read_address];
 endmodule // iswitch_accel$counters$shown
@@ -771,11 +798,11 @@ module iswitch_accel$counters$sweeping(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$counters$sweeping
-module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,clearing,set_threshold,set_halted,set_member,start_finish,finish_round,finish_first,finishing,busy,pace,word,data,threshold,halted,event_code,event_valid,hazard,flit_in,valid_in,ready_in,flit_out,valid_out,ready_out);
+module iswitch_accel$datapath(clock,reset,is_large,filter,job,template,clear,clearing,set_threshold,set_halted,set_member,start_finish,finish_round,finish_first,finishing,busy,pace,budget,select_slot,table_word,table_value,exhausted,skips,word,data,threshold,halted,event_code,event_valid,hazard,flit_in,valid_in,ready_in,flit_out,valid_out,ready_out);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  is_packed;
+    input wire  is_large;
     input wire  [64:0] filter;
     input wire  [97:0] job;
     input wire  [223:0] template;
@@ -790,11 +817,17 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     output reg  finishing;
     output reg  busy;
     input wire  [7:0] pace;
+    input wire  [15:0] budget;
+    input wire  select_slot;
+    input wire  [2:0] table_word;
+    output reg  [31:0] table_value;
+    output reg  [7:0] exhausted;
+    output reg  skips;
     input wire  [5:0] word;
     input wire  [31:0] data;
     output reg  [7:0] threshold;
     output reg  halted;
-    output reg  [3:0] event_code;
+    output reg  [4:0] event_code;
     output reg  event_valid;
     output reg  hazard;
     input wire  [416:0] flit_in;
@@ -813,11 +846,14 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  [7:0] ingress$members;
     wire  [7:0] ingress$ports;
     wire  [7:0] ingress$switches;
+    reg  [2:0] ingress$asker;
+    wire  [7:0] ingress$asker_port;
     reg  [416:0] ingress$flit;
     reg  ingress$valid;
     wire  ingress$ready;
     wire  [102:0] ingress$header;
     wire  ingress$header_valid;
+    wire  ingress$no_header;
     reg  ingress$header_pop;
     wire  [416:0] ingress$oldest;
     wire  ingress$oldest_valid;
@@ -835,21 +871,33 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  control$halted_in;
     wire  [7:0] control$threshold;
     wire  control$halted;
-    reg  walker$clock;
-    reg  walker$reset;
-    reg  walker$start;
-    reg  [23:0] walker$round;
-    reg  [23:0] walker$first;
-    reg  [10:0] walker$count;
-    reg  walker$only_complete;
-    reg  walker$free;
-    wire  walker$walking;
-    wire  [86:0] walker$key;
-    wire  walker$valid;
-    reg  walker$advance;
+    reg  requests$clock;
+    reg  requests$reset;
+    reg  requests$clearing;
+    reg  [97:0] requests$job;
+    reg  requests$halted;
+    reg  requests$start_finish;
+    reg  [23:0] requests$finish_round;
+    reg  [23:0] requests$finish_first;
+    reg  [31:0] requests$data;
+    wire  requests$finishing;
+    reg  [50:0] requests$late;
+    reg  requests$late_push;
+    reg  [260:0] requests$control;
+    reg  [15:0] requests$budget;
+    reg  requests$earns;
+    wire  [7:0] requests$exhausted;
+    wire  requests$skips;
+    wire  requests$busy;
+    reg  requests$free;
+    reg  requests$quiet;
+    wire  [87:0] requests$key;
+    wire  requests$valid;
+    wire  requests$idle;
+    reg  requests$advance;
     reg  counter$clock;
     reg  counter$reset;
-    reg  counter$is_packed;
+    reg  counter$is_large;
     reg  counter$clear;
     wire  counter$clearing;
     reg  [97:0] counter$job;
@@ -861,22 +909,31 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     reg  [102:0] counter$header;
     reg  counter$header_valid;
     wire  counter$header_pop;
-    reg  [86:0] counter$force_key;
+    reg  [87:0] counter$force_key;
     reg  counter$force_valid;
+    reg  counter$force_idle;
     wire  counter$force_next;
     reg  counter$room;
-    wire  [28:0] counter$decision;
+    wire  [33:0] counter$decision;
     wire  counter$decision_push;
     wire  [72:0] counter$result;
     wire  counter$result_push;
-    wire  [3:0] counter$event_code;
+    wire  [2:0] counter$asker;
+    wire  counter$repeats;
+    wire  [50:0] counter$late;
+    wire  counter$late_push;
+    wire  [4:0] counter$event_code;
     wire  counter$event_valid;
+    reg  counter$select_slot;
+    reg  [7:0] counter$slot;
+    reg  [2:0] counter$table_word;
+    wire  [31:0] counter$table_value;
     wire  counter$control;
     reg  decisions$clock;
     reg  decisions$reset;
-    reg  [28:0] decisions$data_in;
+    reg  [33:0] decisions$data_in;
     reg  decisions$push;
-    wire  [28:0] decisions$data_out;
+    wire  [33:0] decisions$data_out;
     wire  decisions$valid;
     wire  decisions$empty;
     reg  decisions$pop;
@@ -901,7 +958,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  templates$room;
     reg  separator$clock;
     reg  separator$reset;
-    reg  [28:0] separator$decision;
+    reg  [33:0] separator$decision;
     reg  separator$decision_valid;
     wire  separator$decision_pop;
     reg  [416:0] separator$flit;
@@ -910,30 +967,31 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     wire  separator$bypass_valid;
     reg  separator$bypass_ready;
     wire  separator$bypass_copied;
-    wire  [271:0] separator$burst;
+    wire  [260:0] separator$control;
+    wire  [272:0] separator$burst;
     wire  separator$burst_push;
     reg  separator$burst_room;
     reg  bursts$clock;
     reg  bursts$reset;
-    reg  [271:0] bursts$data_in;
+    reg  [272:0] bursts$data_in;
     reg  bursts$push;
-    wire  [271:0] bursts$data_out;
+    wire  [272:0] bursts$data_out;
     wire  bursts$valid;
     wire  bursts$empty;
     reg  bursts$pop;
     wire  bursts$room;
     reg  places$clock;
     reg  places$reset;
-    reg  [13:0] places$data_in;
+    reg  [14:0] places$data_in;
     reg  places$push;
-    wire  [13:0] places$data_out;
+    wire  [14:0] places$data_out;
     wire  places$valid;
     wire  places$empty;
     reg  places$pop;
     wire  places$room;
     reg  accumulator$clock;
     reg  accumulator$reset;
-    reg  [271:0] accumulator$burst;
+    reg  [272:0] accumulator$burst;
     reg  accumulator$burst_valid;
     wire  accumulator$burst_pop;
     reg  accumulator$credit;
@@ -998,11 +1056,14 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .members(ingress$members),
         .ports(ingress$ports),
         .switches(ingress$switches),
+        .asker(ingress$asker),
+        .asker_port(ingress$asker_port),
         .flit(ingress$flit),
         .valid(ingress$valid),
         .ready(ingress$ready),
         .header(ingress$header),
         .header_valid(ingress$header_valid),
+        .no_header(ingress$no_header),
         .header_pop(ingress$header_pop),
         .oldest(ingress$oldest),
         .oldest_valid(ingress$oldest_valid),
@@ -1023,24 +1084,36 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .threshold(control$threshold),
         .halted(control$halted)
     );
-    iswitch_accel$datapath$walker walker(
-        .clock(walker$clock),
-        .reset(walker$reset),
-        .start(walker$start),
-        .round(walker$round),
-        .first(walker$first),
-        .count(walker$count),
-        .only_complete(walker$only_complete),
-        .free(walker$free),
-        .walking(walker$walking),
-        .key(walker$key),
-        .valid(walker$valid),
-        .advance(walker$advance)
+    iswitch_accel$datapath$requests requests(
+        .clock(requests$clock),
+        .reset(requests$reset),
+        .clearing(requests$clearing),
+        .job(requests$job),
+        .halted(requests$halted),
+        .start_finish(requests$start_finish),
+        .finish_round(requests$finish_round),
+        .finish_first(requests$finish_first),
+        .data(requests$data),
+        .finishing(requests$finishing),
+        .late(requests$late),
+        .late_push(requests$late_push),
+        .control(requests$control),
+        .budget(requests$budget),
+        .earns(requests$earns),
+        .exhausted(requests$exhausted),
+        .skips(requests$skips),
+        .busy(requests$busy),
+        .free(requests$free),
+        .quiet(requests$quiet),
+        .key(requests$key),
+        .valid(requests$valid),
+        .idle(requests$idle),
+        .advance(requests$advance)
     );
     iswitch_accel$datapath$counter counter(
         .clock(counter$clock),
         .reset(counter$reset),
-        .is_packed(counter$is_packed),
+        .is_large(counter$is_large),
         .clear(counter$clear),
         .clearing(counter$clearing),
         .job(counter$job),
@@ -1054,14 +1127,23 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .header_pop(counter$header_pop),
         .force_key(counter$force_key),
         .force_valid(counter$force_valid),
+        .force_idle(counter$force_idle),
         .force_next(counter$force_next),
         .room(counter$room),
         .decision(counter$decision),
         .decision_push(counter$decision_push),
         .result(counter$result),
         .result_push(counter$result_push),
+        .asker(counter$asker),
+        .repeats(counter$repeats),
+        .late(counter$late),
+        .late_push(counter$late_push),
         .event_code(counter$event_code),
         .event_valid(counter$event_valid),
+        .select_slot(counter$select_slot),
+        .slot(counter$slot),
+        .table_word(counter$table_word),
+        .table_value(counter$table_value),
         .control(counter$control)
     );
     iswitch_accel$datapath$decisions decisions(
@@ -1109,6 +1191,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         .bypass_valid(separator$bypass_valid),
         .bypass_ready(separator$bypass_ready),
         .bypass_copied(separator$bypass_copied),
+        .control(separator$control),
         .burst(separator$burst),
         .burst_push(separator$burst_push),
         .burst_room(separator$burst_room)
@@ -1205,7 +1288,7 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
     always @(*) begin
         ingress$clock = clock;
         control$clock = clock;
-        walker$clock = clock;
+        requests$clock = clock;
         counter$clock = clock;
         decisions$clock = clock;
         results$clock = clock;
@@ -1220,10 +1303,9 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         leaving$clock = clock;
         ingress$reset = reset;
         control$reset = reset;
-        walker$reset = reset;
-        counter$reset = reset;
         decisions$reset = reset;
         results$reset = reset;
+        counter$reset = reset;
         templates$reset = reset;
         separator$reset = reset;
         bursts$reset = reset;
@@ -1241,22 +1323,36 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         ingress$data = data;
         control$job = job;
         control$header = ingress$header;
-        control$strobe = counter$control;
         control$set_threshold = set_threshold;
         control$threshold_in = data[(32'h0)+:(8)];
         control$set_halted = set_halted;
         control$halted_in = data[32'h1];
         threshold = control$threshold;
         halted = control$halted;
-        walker$start = start_finish;
-        walker$round = finish_round;
-        walker$first = finish_first;
-        walker$count = data[(32'h0)+:(11)];
-        walker$only_complete = data[32'h1f];
-        walker$advance = counter$force_next;
-        finishing = walker$walking;
-        walker$free = output_module$free;
-        counter$is_packed = is_packed;
+        requests$reset = reset;
+        requests$clearing = counter$clearing;
+        requests$job = job;
+        requests$halted = control$halted;
+        requests$start_finish = start_finish;
+        requests$finish_round = finish_round;
+        requests$finish_first = finish_first;
+        requests$data = data;
+        finishing = requests$finishing;
+        requests$late = counter$late;
+        requests$late_push = counter$late_push;
+        requests$control = separator$control;
+        requests$budget = budget;
+        exhausted = requests$exhausted;
+        requests$earns = counter$result_push & ~counter$repeats;
+        skips = requests$skips;
+        requests$free = output_module$free;
+        requests$advance = counter$force_next;
+        requests$quiet = ingress$no_header;
+        table_value = counter$table_value;
+        counter$table_word = table_word;
+        counter$select_slot = select_slot;
+        counter$slot = data[(32'h0)+:(8)];
+        counter$is_large = is_large;
         counter$job = job;
         counter$clear = clear;
         clearing = counter$clearing;
@@ -1269,8 +1365,11 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         counter$header = ingress$header;
         counter$header_valid = ingress$header_valid;
         ingress$header_pop = counter$header_pop;
-        counter$force_key = walker$key;
-        counter$force_valid = walker$valid;
+        control$strobe = counter$control;
+        counter$force_key = requests$key;
+        counter$force_idle = requests$idle;
+        counter$force_valid = requests$valid;
+        ingress$asker = counter$asker;
         counter$room = decisions$room & results$room;
         event_code = counter$event_code;
         event_valid = counter$event_valid;
@@ -1281,19 +1380,19 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         separator$decision = decisions$data_out;
         separator$decision_valid = decisions$valid;
         decisions$pop = separator$decision_pop;
-        separator$flit = ingress$oldest;
         separator$flit_valid = ingress$oldest_valid;
+        separator$flit = ingress$oldest;
         ingress$pop = separator$flit_pop;
         separator$bypass_ready = merge$ordinary_ready;
         separator$burst_room = bursts$room;
         bursts$data_in = separator$burst;
         bursts$push = separator$burst_push;
         places$reset = reset;
-        places$data_in = separator$burst[(64'h100)+:(14)];
+        places$data_in = separator$burst[(64'h100)+:(15)];
         places$push = separator$burst_push;
         places$pop = accumulator$burst_pop;
         accumulator$burst = bursts$data_out;
-        accumulator$burst[(64'h100)+:(14)] = places$data_out;
+        accumulator$burst[(64'h100)+:(15)] = places$data_out;
         accumulator$burst_valid = bursts$valid;
         bursts$pop = accumulator$burst_pop;
         accumulator$credit = sums$room;
@@ -1303,10 +1402,13 @@ module iswitch_accel$datapath(clock,reset,is_packed,filter,job,template,clear,cl
         output_module$template = templates$data_out;
         templates$data_in = template;
         templates$data_in[(64'hc8)+:(8)] = template[(64'hc8)+:(8)] | ingress$ports;
+        if (counter$repeats) begin
+            templates$data_in[(64'hc8)+:(8)] = ingress$asker_port;
+        end
         templates$push = counter$result_push;
         templates$pop = output_module$info_pop;
         output_module$pace = pace;
-        busy = output_module$busy;
+        busy = output_module$busy | requests$busy;
         output_module$info = results$data_out;
         output_module$info_valid = results$valid;
         results$pop = output_module$info_pop;
@@ -1333,7 +1435,7 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [271:0] burst;
+    input wire  [272:0] burst;
     input wire  burst_valid;
     output reg  burst_pop;
     input wire  credit;
@@ -1342,22 +1444,22 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
     output reg  hazard;
     // Stub signals
     reg  buffer$clock;
-    reg  [13:0] buffer$write_address;
+    reg  [14:0] buffer$write_address;
     reg  [255:0] buffer$write_data;
     reg  buffer$write_enable;
-    reg  [13:0] buffer$read_address;
+    reg  [14:0] buffer$read_address;
     wire  [255:0] buffer$read_data;
     reg  scoreboard$clock;
     reg  scoreboard$reset;
     reg  scoreboard$valid;
-    reg  [13:0] scoreboard$address;
+    reg  [14:0] scoreboard$address;
     reg  [1:0] scoreboard$flags;
     wire  scoreboard$load;
     reg  scoreboard$credit;
-    wire  [13:0] scoreboard$read_address;
+    wire  [14:0] scoreboard$read_address;
     wire  scoreboard$first;
     wire  scoreboard$write;
-    wire  [13:0] scoreboard$write_address;
+    wire  [14:0] scoreboard$write_address;
     wire  scoreboard$last;
     wire  scoreboard$hazard;
     reg  adders$clock;
@@ -1367,9 +1469,6 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
     reg  [255:0] first_zero$lanes;
     reg  first_zero$zero;
     wire  [255:0] first_zero$out;
-    reg  [255:0] write_zero$lanes;
-    reg  write_zero$zero;
-    wire  [255:0] write_zero$out;
     reg  [255:0] issued$d;
     wire  [255:0] issued$q;
     reg  issued$clock;
@@ -1417,11 +1516,6 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
         .zero(first_zero$zero),
         .out(first_zero$out)
     );
-    iswitch_accel$datapath$accumulator$write_zero write_zero(
-        .lanes(write_zero$lanes),
-        .zero(write_zero$zero),
-        .out(write_zero$out)
-    );
     iswitch_accel$datapath$accumulator$issued issued(
         .d(issued$d),
         .q(issued$q),
@@ -1457,9 +1551,9 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
         adders$clock = clock;
         scoreboard$reset = reset;
         scoreboard$valid = burst_valid;
-        scoreboard$address = burst[(64'h100)+:(14)];
-        scoreboard$flags[(64'h0)+:(1)] = burst[(64'h10e)+:(1)];
-        scoreboard$flags[(64'h1)+:(1)] = burst[(64'h10f)+:(1)];
+        scoreboard$address = burst[(64'h100)+:(15)];
+        scoreboard$flags[(64'h0)+:(1)] = burst[(64'h10f)+:(1)];
+        scoreboard$flags[(64'h1)+:(1)] = burst[(64'h110)+:(1)];
         scoreboard$credit = credit;
         burst_pop = scoreboard$load;
         hazard = scoreboard$hazard;
@@ -1474,10 +1568,8 @@ module iswitch_accel$datapath$accumulator(clock,reset,burst,burst_valid,burst_po
         read$d = first_zero$out;
         adders$a = read$q;
         adders$b = delayed$q;
-        write_zero$lanes = adders$sum;
-        write_zero$zero = scoreboard$last;
         buffer$write_address = scoreboard$write_address;
-        buffer$write_data = write_zero$out;
+        buffer$write_data = adders$sum;
         buffer$write_enable = scoreboard$write;
         sum = adders$sum;
         sum_push = scoreboard$write & scoreboard$last;
@@ -11010,16 +11102,16 @@ endmodule // iswitch_accel$datapath$accumulator$adders$lane$7$unpack$significand
 module iswitch_accel$datapath$accumulator$buffer(clock,write_address,write_data,write_enable,read_address,read_data);
     // Module arguments
     input wire  clock;
-    input wire  [13:0] write_address;
+    input wire  [14:0] write_address;
     input wire  [255:0] write_data;
     input wire  write_enable;
-    input wire  [13:0] read_address;
+    input wire  [14:0] read_address;
     output reg  [255:0] read_data;
     // Update code (custom)
-    (* ram_style = "block" *) reg [255:0] words[8191:0];
+    (* ram_style = "block" *) reg [255:0] words[11775:0];
     integer i;
     initial begin
-       for (i = 0; i <= 8191; i = i + 1) words[i] = 0;
+       for (i = 0; i <= 11775; i = i + 1) words[i] = 0;
        read_data = 0;
     end
     always @(posedge clock) begin
@@ -11091,22 +11183,22 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     input wire  clock;
     input wire  reset;
     input wire  valid;
-    input wire  [13:0] address;
+    input wire  [14:0] address;
     input wire  [1:0] flags;
     output reg  load;
     input wire  credit;
-    output reg  [13:0] read_address;
+    output reg  [14:0] read_address;
     output reg  first;
     output reg  write;
-    output reg  [13:0] write_address;
+    output reg  [14:0] write_address;
     output reg  last;
     output reg  hazard;
     // Stub signals
     reg  waiting$d;
     wire  waiting$q;
     reg  waiting$clock;
-    reg  [13:0] waiting_address$d;
-    wire  [13:0] waiting_address$q;
+    reg  [14:0] waiting_address$d;
+    wire  [14:0] waiting_address$q;
     reg  waiting_address$clock;
     reg  [1:0] waiting_flags$d;
     wire  [1:0] waiting_flags$q;
@@ -11165,32 +11257,32 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
     reg  flying$8$d;
     wire  flying$8$q;
     reg  flying$8$clock;
-    reg  [13:0] addresses$0$d;
-    wire  [13:0] addresses$0$q;
+    reg  [14:0] addresses$0$d;
+    wire  [14:0] addresses$0$q;
     reg  addresses$0$clock;
-    reg  [13:0] addresses$1$d;
-    wire  [13:0] addresses$1$q;
+    reg  [14:0] addresses$1$d;
+    wire  [14:0] addresses$1$q;
     reg  addresses$1$clock;
-    reg  [13:0] addresses$2$d;
-    wire  [13:0] addresses$2$q;
+    reg  [14:0] addresses$2$d;
+    wire  [14:0] addresses$2$q;
     reg  addresses$2$clock;
-    reg  [13:0] addresses$3$d;
-    wire  [13:0] addresses$3$q;
+    reg  [14:0] addresses$3$d;
+    wire  [14:0] addresses$3$q;
     reg  addresses$3$clock;
-    reg  [13:0] addresses$4$d;
-    wire  [13:0] addresses$4$q;
+    reg  [14:0] addresses$4$d;
+    wire  [14:0] addresses$4$q;
     reg  addresses$4$clock;
-    reg  [13:0] addresses$5$d;
-    wire  [13:0] addresses$5$q;
+    reg  [14:0] addresses$5$d;
+    wire  [14:0] addresses$5$q;
     reg  addresses$5$clock;
-    reg  [13:0] addresses$6$d;
-    wire  [13:0] addresses$6$q;
+    reg  [14:0] addresses$6$d;
+    wire  [14:0] addresses$6$q;
     reg  addresses$6$clock;
-    reg  [13:0] addresses$7$d;
-    wire  [13:0] addresses$7$q;
+    reg  [14:0] addresses$7$d;
+    wire  [14:0] addresses$7$q;
     reg  addresses$7$clock;
-    reg  [13:0] addresses$8$d;
-    wire  [13:0] addresses$8$q;
+    reg  [14:0] addresses$8$d;
+    wire  [14:0] addresses$8$q;
     reg  addresses$8$clock;
     reg  [1:0] kinds$0$d;
     wire  [1:0] kinds$0$q;
@@ -11575,12 +11667,12 @@ module iswitch_accel$datapath$accumulator$scoreboard(clock,reset,valid,address,f
 endmodule // iswitch_accel$datapath$accumulator$scoreboard
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$0(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11588,12 +11680,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$0(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$0
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$1(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11601,12 +11693,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$1(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$1
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$2(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11614,12 +11706,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$2(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$2
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$3(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11627,12 +11719,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$3(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$3
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$4(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11640,12 +11732,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$4(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$4
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$5(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11653,12 +11745,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$5(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$5
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$6(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11666,12 +11758,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$6(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$6
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$7(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -11679,12 +11771,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$addresses$7(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$addresses$7
 module iswitch_accel$datapath$accumulator$scoreboard$addresses$8(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -12069,12 +12161,12 @@ module iswitch_accel$datapath$accumulator$scoreboard$waiting(d,q,clock);
 endmodule // iswitch_accel$datapath$accumulator$scoreboard$waiting
 module iswitch_accel$datapath$accumulator$scoreboard$waiting_address(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -12106,33 +12198,13 @@ module iswitch_accel$datapath$accumulator$waited(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$accumulator$waited
-module iswitch_accel$datapath$accumulator$write_zero(lanes,zero,out);
-    // Module arguments
-    input wire  [255:0] lanes;
-    input wire  zero;
-    output reg  [255:0] out;
-    // Update code
-    always @(*) begin
-        out = lanes;
-        if (zero) begin
-            out[(64'h0)+:(32)] = 32'h0;
-            out[(64'h20)+:(32)] = 32'h0;
-            out[(64'h40)+:(32)] = 32'h0;
-            out[(64'h60)+:(32)] = 32'h0;
-            out[(64'h80)+:(32)] = 32'h0;
-            out[(64'ha0)+:(32)] = 32'h0;
-            out[(64'hc0)+:(32)] = 32'h0;
-            out[(64'he0)+:(32)] = 32'h0;
-        end
-    end
-endmodule // iswitch_accel$datapath$accumulator$write_zero
 module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [271:0] data_in;
+    input wire  [272:0] data_in;
     input wire  push;
-    output reg  [271:0] data_out;
+    output reg  [272:0] data_out;
     output reg  valid;
     output reg  empty;
     input wire  pop;
@@ -12142,10 +12214,10 @@ module iswitch_accel$datapath$bursts(clock,reset,data_in,push,data_out,valid,emp
     // Stub signals
     reg  ram$clock;
     reg  [4:0] ram$write_address;
-    reg  [271:0] ram$write_data;
+    reg  [272:0] ram$write_data;
     reg  ram$write_enable;
     reg  [4:0] ram$read_address;
-    wire  [271:0] ram$read_data;
+    wire  [272:0] ram$read_data;
     reg  [4:0] write_at$d;
     wire  [4:0] write_at$q;
     reg  write_at$clock;
@@ -12317,12 +12389,12 @@ module iswitch_accel$datapath$bursts$ram(clock,write_address,write_data,write_en
     // Module arguments
     input wire  clock;
     input wire  [4:0] write_address;
-    input wire  [271:0] write_data;
+    input wire  [272:0] write_data;
     input wire  write_enable;
     input wire  [4:0] read_address;
-    output reg  [271:0] read_data;
+    output reg  [272:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [271:0] words[31:0];
+    (* ram_style = "distributed" *) reg [272:0] words[31:0];
     integer i;
     initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
@@ -12527,11 +12599,11 @@ module iswitch_accel$datapath$control$threshold_now(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$control$threshold_now
-module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,threshold,fix_threshold,halted,members,switches,header,header_valid,header_pop,force_key,force_valid,force_next,room,decision,decision_push,result,result_push,event_code,event_valid,control);
+module iswitch_accel$datapath$counter(clock,reset,is_large,clear,clearing,job,threshold,fix_threshold,halted,members,switches,header,header_valid,header_pop,force_key,force_valid,force_idle,force_next,room,decision,decision_push,result,result_push,asker,repeats,late,late_push,event_code,event_valid,select_slot,slot,table_word,table_value,control);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  is_packed;
+    input wire  is_large;
     input wire  clear;
     output reg  clearing;
     input wire  [97:0] job;
@@ -12543,16 +12615,25 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     input wire  [102:0] header;
     input wire  header_valid;
     output reg  header_pop;
-    input wire  [86:0] force_key;
+    input wire  [87:0] force_key;
     input wire  force_valid;
+    input wire  force_idle;
     output reg  force_next;
     input wire  room;
-    output reg  [28:0] decision;
+    output reg  [33:0] decision;
     output reg  decision_push;
     output reg  [72:0] result;
     output reg  result_push;
-    output reg  [3:0] event_code;
+    output reg  [2:0] asker;
+    output reg  repeats;
+    output reg  [50:0] late;
+    output reg  late_push;
+    output reg  [4:0] event_code;
     output reg  event_valid;
+    input wire  select_slot;
+    input wire  [7:0] slot;
+    input wire  [2:0] table_word;
+    output reg  [31:0] table_value;
     output reg  control;
     // Enums
     localparam CounterState$Weigh = 0;
@@ -12576,11 +12657,11 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     reg  clears$d;
     wire  clears$q;
     reg  clears$clock;
-    reg  [86:0] reading$d;
-    wire  [86:0] reading$q;
+    reg  [87:0] reading$d;
+    wire  [87:0] reading$q;
     reg  reading$clock;
-    reg  [86:0] deciding$d;
-    wire  [86:0] deciding$q;
+    reg  [87:0] deciding$d;
+    wire  [87:0] deciding$q;
     reg  deciding$clock;
     reg  has_reading$d;
     wire  has_reading$q;
@@ -12604,26 +12685,33 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     wire  [7:0] sweep$q;
     reg  sweep$clock;
     reg  [102:0] decoder$header;
-    wire  [86:0] decoder$key;
+    wire  [87:0] decoder$key;
     reg  lookup$clock;
-    reg  lookup$is_packed;
+    reg  lookup$is_large;
     reg  [97:0] lookup$job;
     reg  [7:0] lookup$threshold;
     reg  lookup$fix_threshold;
     reg  lookup$halted;
     reg  [7:0] lookup$members;
     reg  [7:0] lookup$switches;
-    reg  [86:0] lookup$reading;
-    reg  [86:0] lookup$deciding;
+    reg  [87:0] lookup$reading;
+    reg  [87:0] lookup$deciding;
     reg  lookup$commit;
     reg  lookup$sweeping;
     reg  [7:0] lookup$sweep;
     wire  lookup$accept;
-    wire  [3:0] lookup$event_code;
-    wire  [28:0] lookup$decision;
+    wire  [4:0] lookup$event_code;
+    wire  lookup$late;
+    wire  [33:0] lookup$decision;
     wire  [72:0] lookup$result;
+    reg  lookup$select_slot;
+    reg  [7:0] lookup$slot;
+    reg  [2:0] lookup$table_word;
+    wire  [31:0] lookup$table_value;
     reg  bypass$copied;
-    wire  [28:0] bypass$decision;
+    reg  bypass$trusted;
+    reg  [2:0] bypass$member;
+    wire  [33:0] bypass$decision;
     // Local signals
     reg  may_take;
     reg  takes_force;
@@ -12709,7 +12797,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
     );
     iswitch_accel$datapath$counter$lookup lookup(
         .clock(lookup$clock),
-        .is_packed(lookup$is_packed),
+        .is_large(lookup$is_large),
         .job(lookup$job),
         .threshold(lookup$threshold),
         .fix_threshold(lookup$fix_threshold),
@@ -12723,11 +12811,18 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         .sweep(lookup$sweep),
         .accept(lookup$accept),
         .event_code(lookup$event_code),
+        .late(lookup$late),
         .decision(lookup$decision),
-        .result(lookup$result)
+        .result(lookup$result),
+        .select_slot(lookup$select_slot),
+        .slot(lookup$slot),
+        .table_word(lookup$table_word),
+        .table_value(lookup$table_value)
     );
     iswitch_accel$datapath$counter$bypass bypass(
         .copied(bypass$copied),
+        .trusted(bypass$trusted),
+        .member(bypass$member),
         .decision(bypass$decision)
     );
     // Update code
@@ -12762,7 +12857,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         decides$d = decides$q;
         lookup$clock = clock;
         decoder$header = header;
-        lookup$is_packed = is_packed;
+        lookup$is_large = is_large;
         lookup$job = job;
         lookup$threshold = threshold;
         lookup$fix_threshold = fix_threshold;
@@ -12773,6 +12868,10 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         lookup$deciding = deciding$q;
         lookup$commit = decides$q & ~decides_ordinary$q;
         lookup$sweeping = clears$q;
+        lookup$select_slot = select_slot;
+        lookup$slot = slot;
+        lookup$table_word = table_word;
+        table_value = lookup$table_value;
         lookup$sweep = sweep$q;
         may_take = takes$q & ~asked$q & room;
         takes_force = may_take & force_valid;
@@ -12781,7 +12880,7 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         header_pop = takes_header;
         if (~keeps_key$q) begin
             reading$d = decoder$key;
-            if (force_valid) begin
+            if (~force_idle) begin
                 reading$d = force_key;
             end
             reads_ordinary$d = ~header[(64'h0)+:(1)] & ~force_valid;
@@ -12796,6 +12895,8 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
         accepts = decides$q & ~decides_ordinary$q & lookup$accept;
         concludes = decides$q & (lookup$accept | ~deciding$q[(64'h55)+:(1)] | decides_ordinary$q);
         bypass$copied = control;
+        bypass$member = header[(64'h4)+:(3)];
+        bypass$trusted = control & header[(64'h3)+:(1)] & ~header[(64'h2)+:(1)];
         decision = bypass$decision;
         event_code = 32'h0;
         if (control) begin
@@ -12806,7 +12907,13 @@ module iswitch_accel$datapath$counter(clock,reset,is_packed,clear,clearing,job,t
             event_code = lookup$event_code;
         end
         decision_push = passes | concludes;
-        event_valid = passes | concludes;
+        event_valid = passes | concludes | (decides$q & ~decides_ordinary$q & deciding$q[(64'h57)+:(1)]);
+        asker = deciding$q[(64'h50)+:(3)];
+        repeats = deciding$q[(64'h57)+:(1)];
+        late[(64'h0)+:(24)] = deciding$q[(64'h0)+:(24)];
+        late[(64'h18)+:(24)] = deciding$q[(64'h18)+:(24)];
+        late[(64'h30)+:(3)] = deciding$q[(64'h50)+:(3)];
+        late_push = decides$q & ~decides_ordinary$q & lookup$late;
         result = lookup$result;
         result_push = accepts & lookup$decision[(64'h4)+:(1)];
         clearing = asked$q;
@@ -12884,10 +12991,12 @@ module iswitch_accel$datapath$counter$asked(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$asked
-module iswitch_accel$datapath$counter$bypass(copied,decision);
+module iswitch_accel$datapath$counter$bypass(copied,trusted,member,decision);
     // Module arguments
     input wire  copied;
-    output reg  [28:0] decision;
+    input wire  trusted;
+    input wire  [2:0] member;
+    output reg  [33:0] decision;
     // Update code
     always @(*) begin
         decision[(64'h0)+:(1)] = 1'b1;
@@ -12895,10 +13004,12 @@ module iswitch_accel$datapath$counter$bypass(copied,decision);
         decision[(64'h2)+:(1)] = 1'b0;
         decision[(64'h3)+:(1)] = 1'b0;
         decision[(64'h4)+:(1)] = 1'b0;
-        decision[(64'h5)+:(14)] = 32'h0;
-        decision[(64'h13)+:(6)] = 32'h0;
-        decision[(64'h19)+:(3)] = 32'h0;
-        decision[(64'h1c)+:(1)] = copied;
+        decision[(64'h5)+:(15)] = 32'h0;
+        decision[(64'h14)+:(6)] = 32'h0;
+        decision[(64'h1a)+:(3)] = 32'h0;
+        decision[(64'h1d)+:(1)] = copied;
+        decision[(64'h1e)+:(1)] = trusted;
+        decision[(64'h1f)+:(3)] = member;
     end
 endmodule // iswitch_accel$datapath$counter$bypass
 module iswitch_accel$datapath$counter$clears(d,q,clock);
@@ -12955,12 +13066,12 @@ module iswitch_accel$datapath$counter$decides_ordinary(d,q,clock);
 endmodule // iswitch_accel$datapath$counter$decides_ordinary
 module iswitch_accel$datapath$counter$deciding(d,q,clock);
     // Module arguments
-    input wire  [86:0] d;
-    output reg  [86:0] q;
+    input wire  [87:0] d;
+    output reg  [87:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 87'h0;
+       q = 88'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -12969,7 +13080,7 @@ endmodule // iswitch_accel$datapath$counter$deciding
 module iswitch_accel$datapath$counter$decoder(header,key);
     // Module arguments
     input wire  [102:0] header;
-    output reg  [86:0] key;
+    output reg  [87:0] key;
     // Local signals
     reg  [63:0] raw;
     reg  [15:0] middle;
@@ -12998,6 +13109,7 @@ module iswitch_accel$datapath$counter$decoder(header,key);
         key[(64'h54)+:(1)] = header[(64'h2)+:(1)];
         key[(64'h55)+:(1)] = 1'b0;
         key[(64'h56)+:(1)] = 1'b0;
+        key[(64'h57)+:(1)] = 1'b0;
     end
 endmodule // iswitch_accel$datapath$counter$decoder
 module iswitch_accel$datapath$counter$has_deciding(d,q,clock);
@@ -13039,25 +13151,30 @@ module iswitch_accel$datapath$counter$keeps_key(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$keeps_key
-module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_threshold,halted,members,switches,reading,deciding,commit,sweeping,sweep,accept,event_code,decision,result);
+module iswitch_accel$datapath$counter$lookup(clock,is_large,job,threshold,fix_threshold,halted,members,switches,reading,deciding,commit,sweeping,sweep,accept,event_code,late,decision,result,select_slot,slot,table_word,table_value);
     // Module arguments
     input wire  clock;
-    input wire  is_packed;
+    input wire  is_large;
     input wire  [97:0] job;
     input wire  [7:0] threshold;
     input wire  fix_threshold;
     input wire  halted;
     input wire  [7:0] members;
     input wire  [7:0] switches;
-    input wire  [86:0] reading;
-    input wire  [86:0] deciding;
+    input wire  [87:0] reading;
+    input wire  [87:0] deciding;
     input wire  commit;
     input wire  sweeping;
     input wire  [7:0] sweep;
     output reg  accept;
-    output reg  [3:0] event_code;
-    output reg  [28:0] decision;
+    output reg  [4:0] event_code;
+    output reg  late;
+    output reg  [33:0] decision;
     output reg  [72:0] result;
+    input wire  select_slot;
+    input wire  [7:0] slot;
+    input wire  [2:0] table_word;
+    output reg  [31:0] table_value;
     // Stub signals
     reg  limits$clock;
     reg  [97:0] limits$job;
@@ -13067,7 +13184,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     wire  limits$wrong_length;
     wire  [8:0] limits$floats;
     reg  addresses$clock;
-    reg  addresses$is_packed;
+    reg  addresses$is_large;
     reg  [23:0] addresses$index;
     wire  [7:0] addresses$slot;
     wire  [13:0] addresses$address;
@@ -13080,41 +13197,50 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     reg  [23:0] rounds$round;
     wire  rounds$opens;
     wire  rounds$has_place;
+    wire  rounds$is_past;
     wire  [7:0] rounds$needed;
     wire  [7:0] rounds$participants;
     reg  rounds$decided_parity;
     reg  rounds$open;
     reg  rounds$finish;
+    wire  [105:0] rounds$view;
     reg  slots$clock;
-    reg  slots$is_packed;
+    reg  slots$is_large;
     reg  [97:0] slots$job;
     reg  [7:0] slots$slot;
     reg  [23:0] slots$index;
     reg  [23:0] slots$round;
-    wire  [71:0] slots$entry;
-    wire  [4:0] slots$relation;
+    wire  [85:0] slots$entry;
+    wire  [5:0] slots$relation;
     wire  slots$wraps;
     reg  slots$write;
     reg  [7:0] slots$write_slot;
-    reg  [71:0] slots$write_entry;
+    reg  [85:0] slots$write_entry;
+    reg  [7:0] slots$peeks;
+    wire  [85:0] slots$peeked;
     reg  verdict$clock;
-    reg  [86:0] verdict$key;
-    reg  [71:0] verdict$entry;
-    reg  [4:0] verdict$relation;
+    reg  [87:0] verdict$key;
+    reg  [85:0] verdict$entry;
+    reg  [5:0] verdict$relation;
     reg  verdict$halted;
     reg  verdict$out_of_range;
     reg  verdict$wrong_length;
     reg  verdict$has_place;
+    reg  verdict$is_past;
     reg  [7:0] verdict$needed;
     reg  [7:0] verdict$participants;
     reg  [7:0] verdict$switches;
     wire  verdict$accept;
     wire  verdict$first;
     wire  verdict$last;
-    wire  [3:0] verdict$event_code;
+    wire  [4:0] verdict$event_code;
+    wire  verdict$late;
     wire  [7:0] verdict$members;
     wire  [15:0] verdict$total;
-    reg  [86:0] outcome$key;
+    wire  verdict$bank;
+    wire  verdict$has_previous;
+    wire  [15:0] verdict$previous_total;
+    reg  [87:0] outcome$key;
     reg  outcome$accept;
     reg  outcome$first;
     reg  outcome$last;
@@ -13123,10 +13249,21 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     reg  outcome$wraps;
     reg  [8:0] outcome$floats;
     reg  [13:0] outcome$address;
-    wire  [71:0] outcome$entry;
-    wire  [71:0] outcome$empty;
-    wire  [28:0] outcome$decision;
+    reg  outcome$bank;
+    reg  outcome$has_previous;
+    reg  [15:0] outcome$previous_total;
+    wire  [85:0] outcome$entry;
+    wire  [85:0] outcome$empty;
+    wire  [33:0] outcome$decision;
     wire  [72:0] outcome$result;
+    reg  tables$clock;
+    reg  tables$select;
+    reg  [7:0] tables$slot;
+    wire  [7:0] tables$peeks;
+    reg  [85:0] tables$entry;
+    reg  [105:0] tables$rounds;
+    reg  [2:0] tables$word;
+    wire  [31:0] tables$value;
     reg  may_open$d;
     wire  may_open$q;
     reg  may_open$clock;
@@ -13142,6 +13279,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     // Local signals
     reg  [23:0] index;
     reg  [23:0] round;
+    reg  changes;
     // Sub module instances
     iswitch_accel$datapath$counter$lookup$limits limits(
         .clock(limits$clock),
@@ -13154,7 +13292,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
     );
     iswitch_accel$datapath$counter$lookup$addresses addresses(
         .clock(addresses$clock),
-        .is_packed(addresses$is_packed),
+        .is_large(addresses$is_large),
         .index(addresses$index),
         .slot(addresses$slot),
         .address(addresses$address)
@@ -13169,15 +13307,17 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .round(rounds$round),
         .opens(rounds$opens),
         .has_place(rounds$has_place),
+        .is_past(rounds$is_past),
         .needed(rounds$needed),
         .participants(rounds$participants),
         .decided_parity(rounds$decided_parity),
         .open(rounds$open),
-        .finish(rounds$finish)
+        .finish(rounds$finish),
+        .view(rounds$view)
     );
     iswitch_accel$datapath$counter$lookup$slots slots(
         .clock(slots$clock),
-        .is_packed(slots$is_packed),
+        .is_large(slots$is_large),
         .job(slots$job),
         .slot(slots$slot),
         .index(slots$index),
@@ -13187,7 +13327,9 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .wraps(slots$wraps),
         .write(slots$write),
         .write_slot(slots$write_slot),
-        .write_entry(slots$write_entry)
+        .write_entry(slots$write_entry),
+        .peeks(slots$peeks),
+        .peeked(slots$peeked)
     );
     iswitch_accel$datapath$counter$lookup$verdict verdict(
         .clock(verdict$clock),
@@ -13198,6 +13340,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .out_of_range(verdict$out_of_range),
         .wrong_length(verdict$wrong_length),
         .has_place(verdict$has_place),
+        .is_past(verdict$is_past),
         .needed(verdict$needed),
         .participants(verdict$participants),
         .switches(verdict$switches),
@@ -13205,8 +13348,12 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .first(verdict$first),
         .last(verdict$last),
         .event_code(verdict$event_code),
+        .late(verdict$late),
         .members(verdict$members),
-        .total(verdict$total)
+        .total(verdict$total),
+        .bank(verdict$bank),
+        .has_previous(verdict$has_previous),
+        .previous_total(verdict$previous_total)
     );
     iswitch_accel$datapath$counter$lookup$outcome outcome(
         .key(outcome$key),
@@ -13218,10 +13365,23 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         .wraps(outcome$wraps),
         .floats(outcome$floats),
         .address(outcome$address),
+        .bank(outcome$bank),
+        .has_previous(outcome$has_previous),
+        .previous_total(outcome$previous_total),
         .entry(outcome$entry),
         .empty(outcome$empty),
         .decision(outcome$decision),
         .result(outcome$result)
+    );
+    iswitch_accel$datapath$counter$lookup$tables tables(
+        .clock(tables$clock),
+        .select(tables$select),
+        .slot(tables$slot),
+        .peeks(tables$peeks),
+        .entry(tables$entry),
+        .rounds(tables$rounds),
+        .word(tables$word),
+        .value(tables$value)
     );
     iswitch_accel$datapath$counter$lookup$may_open may_open(
         .d(may_open$d),
@@ -13258,10 +13418,11 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         rounds$clock = clock;
         slots$clock = clock;
         verdict$clock = clock;
+        tables$clock = clock;
         limits$job = job;
         limits$index = reading[(64'h0)+:(24)];
         limits$udp_len = reading[(64'h40)+:(16)];
-        addresses$is_packed = is_packed;
+        addresses$is_large = is_large;
         addresses$index = reading[(64'h0)+:(24)];
         rounds$clear = sweeping;
         rounds$job = job;
@@ -13269,7 +13430,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         rounds$fix_threshold = fix_threshold;
         rounds$members = members;
         rounds$round = reading[(64'h18)+:(24)];
-        slots$is_packed = is_packed;
+        slots$is_large = is_large;
         slots$job = job;
         slots$slot = addresses$slot;
         slots$index = reading[(64'h0)+:(24)];
@@ -13281,6 +13442,7 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         verdict$out_of_range = limits$out_of_range;
         verdict$wrong_length = limits$wrong_length;
         verdict$has_place = rounds$has_place;
+        verdict$is_past = rounds$is_past;
         verdict$needed = rounds$needed;
         verdict$participants = rounds$participants;
         verdict$switches = switches;
@@ -13293,11 +13455,15 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
         outcome$wraps = slots$wraps;
         outcome$floats = limits$floats;
         outcome$address = addresses$address;
+        outcome$bank = verdict$bank;
+        outcome$has_previous = verdict$has_previous;
+        outcome$previous_total = verdict$previous_total;
         index = deciding[(64'h0)+:(24)];
         round = deciding[(64'h18)+:(24)];
-        slots$write = commit & verdict$accept;
+        changes = commit & verdict$accept & ~deciding[(64'h57)+:(1)];
+        slots$write = changes;
         slots$write_slot = ((index[(32'h0)+:(7)]) & 8'hff);
-        if (is_packed) begin
+        if (is_large) begin
             slots$write_slot = index[(32'h0)+:(8)];
         end
         slots$write_entry = outcome$entry;
@@ -13307,22 +13473,30 @@ module iswitch_accel$datapath$counter$lookup(clock,is_packed,job,threshold,fix_t
             slots$write_entry = outcome$empty;
         end
         may_open$d = rounds$opens;
-        opening$d = commit & verdict$accept & may_open$q;
-        finishing$d = commit & verdict$accept & verdict$last;
+        opening$d = changes & may_open$q;
+        finishing$d = changes & verdict$last;
         parity$d = round[32'h0];
         rounds$decided_parity = parity$q;
         rounds$open = opening$q;
         rounds$finish = finishing$q;
+        tables$select = select_slot;
+        tables$slot = slot;
+        tables$word = table_word;
+        tables$entry = slots$peeked;
+        tables$rounds = rounds$view;
+        slots$peeks = tables$peeks;
+        table_value = tables$value;
         accept = verdict$accept;
         event_code = verdict$event_code;
+        late = verdict$late;
         decision = outcome$decision;
         result = outcome$result;
     end
 endmodule // iswitch_accel$datapath$counter$lookup
-module iswitch_accel$datapath$counter$lookup$addresses(clock,is_packed,index,slot,address);
+module iswitch_accel$datapath$counter$lookup$addresses(clock,is_large,index,slot,address);
     // Module arguments
     input wire  clock;
-    input wire  is_packed;
+    input wire  is_large;
     input wire  [23:0] index;
     output reg  [7:0] slot;
     output reg  [13:0] address;
@@ -13367,7 +13541,7 @@ module iswitch_accel$datapath$counter$lookup$addresses(clock,is_packed,index,slo
         held_slot$d = held_slot$q;
         out_address$d = out_address$q;
         chosen = ((index[(32'h0)+:(7)]) & 8'hff);
-        if (is_packed) begin
+        if (is_large) begin
             chosen = index[(32'h0)+:(8)];
         end
         slot = chosen;
@@ -13377,10 +13551,7 @@ module iswitch_accel$datapath$counter$lookup$addresses(clock,is_packed,index,slo
         held_slot$d = chosen;
         by_48 = triple$q << 32'h4;
         by_2 = ((held_slot$q) & 14'h3fff) << 32'h1;
-        out_address$d = ((held_slot$q) & 14'h3fff) << 32'h6;
-        if (is_packed) begin
-            out_address$d = by_48 - by_2;
-        end
+        out_address$d = by_48 - by_2;
         address = out_address$q;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$addresses
@@ -13610,9 +13781,9 @@ module iswitch_accel$datapath$counter$lookup$opening(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$opening
-module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,members,total,wraps,floats,address,entry,empty,decision,result);
+module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,members,total,wraps,floats,address,bank,has_previous,previous_total,entry,empty,decision,result);
     // Module arguments
-    input wire  [86:0] key;
+    input wire  [87:0] key;
     input wire  accept;
     input wire  first;
     input wire  last;
@@ -13621,18 +13792,23 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
     input wire  wraps;
     input wire  [8:0] floats;
     input wire  [13:0] address;
-    output reg  [71:0] entry;
-    output reg  [71:0] empty;
-    output reg  [28:0] decision;
+    input wire  bank;
+    input wire  has_previous;
+    input wire  [15:0] previous_total;
+    output reg  [85:0] entry;
+    output reg  [85:0] empty;
+    output reg  [33:0] decision;
     output reg  [72:0] result;
     // Local signals
     reg  [23:0] index;
     reg  [23:0] round;
     reg  [15:0] round_low;
+    reg  [14:0] places;
     reg  [63:0] raw;
     reg  [8:0] before_last;
     // Update code
     always @(*) begin
+        places = ((address) & 15'h7fff) << 32'h1;
         index = key[(64'h0)+:(24)];
         round = key[(64'h18)+:(24)];
         entry[(64'h0)+:(1)] = ~last;
@@ -13642,7 +13818,9 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
         entry[(64'h14)+:(24)] = round;
         entry[(64'h2c)+:(8)] = members;
         entry[(64'h34)+:(16)] = total;
-        entry[(64'h44)+:(4)] = 32'h0;
+        entry[(64'h44)+:(1)] = bank;
+        entry[(64'h45)+:(1)] = has_previous;
+        entry[(64'h46)+:(16)] = previous_total;
         empty[(64'h0)+:(1)] = 1'b0;
         empty[(64'h1)+:(1)] = 1'b0;
         empty[(64'h2)+:(1)] = 1'b0;
@@ -13650,17 +13828,24 @@ module iswitch_accel$datapath$counter$lookup$outcome(key,accept,first,last,membe
         empty[(64'h14)+:(24)] = 32'h0;
         empty[(64'h2c)+:(8)] = 32'h0;
         empty[(64'h34)+:(16)] = 32'h0;
-        empty[(64'h44)+:(4)] = 32'h0;
+        empty[(64'h44)+:(1)] = 1'b0;
+        empty[(64'h45)+:(1)] = 1'b0;
+        empty[(64'h46)+:(16)] = 32'h0;
         before_last = floats - 32'h1;
         decision[(64'h0)+:(1)] = 1'b0;
         decision[(64'h1)+:(1)] = ~accept;
         decision[(64'h2)+:(1)] = key[(64'h55)+:(1)];
         decision[(64'h3)+:(1)] = first;
         decision[(64'h4)+:(1)] = last;
-        decision[(64'h5)+:(14)] = address;
-        decision[(64'h13)+:(6)] = before_last[(32'h3)+:(6)];
-        decision[(64'h19)+:(3)] = floats[(32'h0)+:(3)];
-        decision[(64'h1c)+:(1)] = 1'b0;
+        decision[(64'h5)+:(15)] = places;
+        if (bank) begin
+            decision[(64'h5)+:(15)] = places + 32'h1;
+        end
+        decision[(64'h14)+:(6)] = before_last[(32'h3)+:(6)];
+        decision[(64'h1a)+:(3)] = floats[(32'h0)+:(3)];
+        decision[(64'h1d)+:(1)] = 1'b0;
+        decision[(64'h1e)+:(1)] = 1'b0;
+        decision[(64'h1f)+:(3)] = 32'h0;
         raw[(64'h0)+:(16)] = index[(32'h0)+:(16)];
         round_low = ((round[(32'h0)+:(8)]) & 16'hffff) << 32'h8;
         raw[(64'h10)+:(16)] = ((index[(32'h10)+:(8)]) & 16'hffff) | round_low;
@@ -13686,7 +13871,7 @@ module iswitch_accel$datapath$counter$lookup$parity(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$parity
-module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,needed,participants,decided_parity,open,finish);
+module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,members,fix_threshold,round,opens,has_place,is_past,needed,participants,decided_parity,open,finish,view);
     // Module arguments
     input wire  clock;
     input wire  clear;
@@ -13697,11 +13882,13 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     input wire  [23:0] round;
     output reg  opens;
     output reg  has_place;
+    output reg  is_past;
     output reg  [7:0] needed;
     output reg  [7:0] participants;
     input wire  decided_parity;
     input wire  open;
     input wire  finish;
+    output reg  [105:0] view;
     // Stub signals
     reg  [23:0] next_round$d;
     wire  [23:0] next_round$q;
@@ -13730,6 +13917,9 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     reg  is_free$d;
     wire  is_free$q;
     reg  is_free$clock;
+    reg  past$d;
+    wire  past$q;
+    reg  past$clock;
     reg  [7:0] out_needed$d;
     wire  [7:0] out_needed$q;
     reg  out_needed$clock;
@@ -13738,6 +13928,7 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
     reg  out_participants$clock;
     // Local signals
     reg  [24:0] segments;
+    reg  [23:0] behind;
     reg  parity;
     reg  there$0;
     reg  there$1;
@@ -13791,6 +13982,11 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         .q(is_free$q),
         .clock(is_free$clock)
     );
+    iswitch_accel$datapath$counter$lookup$rounds$past past(
+        .d(past$d),
+        .q(past$q),
+        .clock(past$clock)
+    );
     iswitch_accel$datapath$counter$lookup$rounds$out_needed out_needed(
         .d(out_needed$d),
         .q(out_needed$q),
@@ -13806,11 +14002,13 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         next_round$clock = clock;
         is_next$clock = clock;
         is_free$clock = clock;
+        past$clock = clock;
         out_needed$clock = clock;
         out_participants$clock = clock;
         next_round$d = next_round$q;
         is_next$d = is_next$q;
         is_free$d = is_free$q;
+        past$d = past$q;
         out_needed$d = out_needed$q;
         out_participants$d = out_participants$q;
         segments = ((job[(64'h18)+:(24)]) & 25'h1ffffff) + 32'h1;
@@ -13820,6 +14018,8 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         decided$0 = ~decided_parity;
         decided$1 = decided_parity;
         is_next$d = round == next_round$q;
+        behind = next_round$q - round;
+        past$d = ~behind[32'h17] & (|behind[(32'h2)+:(22)] | &behind[(32'h0)+:(2)]);
         is_free$d = 1'b0;
         out_needed$d = threshold;
         out_participants$d = members;
@@ -13885,7 +14085,15 @@ module iswitch_accel$datapath$counter$lookup$rounds(clock,clear,job,threshold,me
         if (clear) begin
             next_round$d = job[(64'h0)+:(24)];
         end
+        view[(64'h0)+:(24)] = next_round$q;
+        view[(64'h18)+:(25)] = unfinished$0$q;
+        view[(64'h31)+:(25)] = unfinished$1$q;
+        view[(64'h4a)+:(8)] = needs$0$q;
+        view[(64'h52)+:(8)] = needs$1$q;
+        view[(64'h5a)+:(8)] = takes_part$0$q;
+        view[(64'h62)+:(8)] = takes_part$1$q;
         opens = is_next$q;
+        is_past = past$q;
         has_place = is_free$q | ~is_next$q;
         needed = out_needed$q;
         participants = out_participants$q;
@@ -13982,6 +14190,19 @@ module iswitch_accel$datapath$counter$lookup$rounds$out_participants(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$rounds$out_participants
+module iswitch_accel$datapath$counter$lookup$rounds$past(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$rounds$past
 module iswitch_accel$datapath$counter$lookup$rounds$takes_part$0(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -14034,44 +14255,58 @@ module iswitch_accel$datapath$counter$lookup$rounds$unfinished$1(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$rounds$unfinished$1
-module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,index,round,entry,relation,wraps,write,write_slot,write_entry);
+module iswitch_accel$datapath$counter$lookup$slots(clock,is_large,job,slot,index,round,entry,relation,wraps,write,write_slot,write_entry,peeks,peeked);
     // Module arguments
     input wire  clock;
-    input wire  is_packed;
+    input wire  is_large;
     input wire  [97:0] job;
     input wire  [7:0] slot;
     input wire  [23:0] index;
     input wire  [23:0] round;
-    output reg  [71:0] entry;
-    output reg  [4:0] relation;
+    output reg  [85:0] entry;
+    output reg  [5:0] relation;
     output reg  wraps;
     input wire  write;
     input wire  [7:0] write_slot;
-    input wire  [71:0] write_entry;
+    input wire  [85:0] write_entry;
+    input wire  [7:0] peeks;
+    output reg  [85:0] peeked;
     // Stub signals
     reg  words$clock;
     reg  [7:0] words$write_address;
-    reg  [71:0] words$write_data;
+    reg  [85:0] words$write_data;
     reg  words$write_enable;
     reg  [7:0] words$read_address;
-    wire  [71:0] words$read_data;
+    wire  [85:0] words$read_data;
+    reg  copy$clock;
+    reg  [7:0] copy$write_address;
+    reg  [85:0] copy$write_data;
+    reg  copy$write_enable;
+    reg  [7:0] copy$read_address;
+    wire  [85:0] copy$read_data;
     reg  [16:0] tag_before$d;
     wire  [16:0] tag_before$q;
     reg  tag_before$clock;
     reg  [23:0] round_before$d;
     wire  [23:0] round_before$q;
     reg  round_before$clock;
+    reg  [17:0] tag_after$d;
+    wire  [17:0] tag_after$q;
+    reg  tag_after$clock;
+    reg  [23:0] round_after$d;
+    wire  [23:0] round_after$q;
+    reg  round_after$clock;
     reg  at_base$d;
     wire  at_base$q;
     reg  at_base$clock;
     reg  below_base$d;
     wire  below_base$q;
     reg  below_base$clock;
-    reg  [71:0] held_entry$d;
-    wire  [71:0] held_entry$q;
+    reg  [85:0] held_entry$d;
+    wire  [85:0] held_entry$q;
     reg  held_entry$clock;
-    reg  [4:0] held$d;
-    wire  [4:0] held$q;
+    reg  [5:0] held$d;
+    wire  [5:0] held$q;
     reg  held$clock;
     reg  early_wraps$d;
     wire  early_wraps$q;
@@ -14080,10 +14315,11 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
     wire  held_wraps$q;
     reg  held_wraps$clock;
     // Local signals
-    reg  [71:0] found;
+    reg  [85:0] found;
     reg  [16:0] tag;
     reg  [16:0] old_tag;
     reg  [16:0] step;
+    reg  old_is_first;
     reg  [23:0] old_round;
     reg  [23:0] distance;
     reg  [23:0] since_base;
@@ -14104,6 +14340,14 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         .read_address(words$read_address),
         .read_data(words$read_data)
     );
+    iswitch_accel$datapath$counter$lookup$slots$copy copy(
+        .clock(copy$clock),
+        .write_address(copy$write_address),
+        .write_data(copy$write_data),
+        .write_enable(copy$write_enable),
+        .read_address(copy$read_address),
+        .read_data(copy$read_data)
+    );
     iswitch_accel$datapath$counter$lookup$slots$tag_before tag_before(
         .d(tag_before$d),
         .q(tag_before$q),
@@ -14113,6 +14357,16 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         .d(round_before$d),
         .q(round_before$q),
         .clock(round_before$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$tag_after tag_after(
+        .d(tag_after$d),
+        .q(tag_after$q),
+        .clock(tag_after$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$slots$round_after round_after(
+        .d(round_after$d),
+        .q(round_after$q),
+        .clock(round_after$clock)
     );
     iswitch_accel$datapath$counter$lookup$slots$at_base at_base(
         .d(at_base$d),
@@ -14160,33 +14414,48 @@ module iswitch_accel$datapath$counter$lookup$slots(clock,is_packed,job,slot,inde
         held$d = held$q;
         early_wraps$clock = clock;
         held_wraps$clock = clock;
+        tag_after$clock = clock;
+        round_after$clock = clock;
         early_wraps$d = early_wraps$q;
         held_wraps$d = held_wraps$q;
+        tag_after$d = tag_after$q;
+        round_after$d = round_after$q;
         words$clock = clock;
+        copy$clock = clock;
         words$read_address = slot;
         words$write_address = write_slot;
         words$write_data = write_entry;
         words$write_enable = write;
+        copy$read_address = peeks;
+        copy$write_address = write_slot;
+        copy$write_data = write_entry;
+        copy$write_enable = write;
+        peeked = copy$read_data;
         found = words$read_data;
-        step = 32'h1;
-        slots = 32'h80;
-        first_tag = ~|index[(32'h7)+:(17)];
-        if (is_packed) begin
-            step = 32'h2;
-            slots = 32'h100;
-            first_tag = ~|index[(32'h8)+:(16)];
-        end
         tag = index[(32'h7)+:(17)];
         old_tag = found[(64'h3)+:(17)];
         old_round = found[(64'h14)+:(24)];
+        step = 32'h1;
+        slots = 32'h80;
+        first_tag = ~|index[(32'h7)+:(17)];
+        old_is_first = ~|old_tag;
+        if (is_large) begin
+            step = 32'h2;
+            slots = 32'h100;
+            first_tag = ~|index[(32'h8)+:(16)];
+            old_is_first = ~|old_tag[(32'h1)+:(16)];
+        end
         tag_before$d = tag - step;
         round_before$d = round - 32'h1;
+        tag_after$d = ((tag) & 18'h3ffff) + ((step) & 18'h3ffff);
+        round_after$d = round + 32'h1;
         distance = round - old_round;
         since_base = round - job[(64'h0)+:(24)];
         same_round = round == old_round;
         same_tag = tag == old_tag;
         next_in_round = same_round & (tag_before$q == old_tag);
         next_round = (round_before$q == old_round) & first_tag & found[(64'h2)+:(1)];
+        held$d[(64'h5)+:(1)] = (same_round & (tag_after$q == ((old_tag) & 18'h3ffff))) | ((round_after$q == old_round) & old_is_first & early_wraps$q);
         held$d[(64'h0)+:(1)] = same_round & same_tag;
         held$d[(64'h1)+:(1)] = distance[32'h17] | (same_round & (tag < old_tag));
         held$d[(64'h2)+:(1)] = next_in_round | next_round;
@@ -14230,6 +14499,26 @@ module iswitch_accel$datapath$counter$lookup$slots$below_base(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$below_base
+module iswitch_accel$datapath$counter$lookup$slots$copy(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [7:0] write_address;
+    input wire  [85:0] write_data;
+    input wire  write_enable;
+    input wire  [7:0] read_address;
+    output reg  [85:0] read_data;
+    // Update code (custom)
+    (* ram_style = "block" *) reg [85:0] words[255:0];
+    integer i;
+    initial begin
+       for (i = 0; i <= 255; i = i + 1) words[i] = 0;
+       read_data = 0;
+    end
+    always @(posedge clock) begin
+       read_data <= words[read_address];
+       if (write_enable) words[write_address] <= write_data;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$copy
 module iswitch_accel$datapath$counter$lookup$slots$early_wraps(d,q,clock);
     // Module arguments
     input wire  d;
@@ -14245,12 +14534,12 @@ module iswitch_accel$datapath$counter$lookup$slots$early_wraps(d,q,clock);
 endmodule // iswitch_accel$datapath$counter$lookup$slots$early_wraps
 module iswitch_accel$datapath$counter$lookup$slots$held(d,q,clock);
     // Module arguments
-    input wire  [4:0] d;
-    output reg  [4:0] q;
+    input wire  [5:0] d;
+    output reg  [5:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 5'h0;
+       q = 6'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -14258,12 +14547,12 @@ module iswitch_accel$datapath$counter$lookup$slots$held(d,q,clock);
 endmodule // iswitch_accel$datapath$counter$lookup$slots$held
 module iswitch_accel$datapath$counter$lookup$slots$held_entry(d,q,clock);
     // Module arguments
-    input wire  [71:0] d;
-    output reg  [71:0] q;
+    input wire  [85:0] d;
+    output reg  [85:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 72'h0;
+       q = 86'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -14282,6 +14571,19 @@ module iswitch_accel$datapath$counter$lookup$slots$held_wraps(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$held_wraps
+module iswitch_accel$datapath$counter$lookup$slots$round_after(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$round_after
 module iswitch_accel$datapath$counter$lookup$slots$round_before(d,q,clock);
     // Module arguments
     input wire  [23:0] d;
@@ -14295,6 +14597,19 @@ module iswitch_accel$datapath$counter$lookup$slots$round_before(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$round_before
+module iswitch_accel$datapath$counter$lookup$slots$tag_after(d,q,clock);
+    // Module arguments
+    input wire  [17:0] d;
+    output reg  [17:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 18'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$slots$tag_after
 module iswitch_accel$datapath$counter$lookup$slots$tag_before(d,q,clock);
     // Module arguments
     input wire  [16:0] d;
@@ -14312,12 +14627,12 @@ module iswitch_accel$datapath$counter$lookup$slots$words(clock,write_address,wri
     // Module arguments
     input wire  clock;
     input wire  [7:0] write_address;
-    input wire  [71:0] write_data;
+    input wire  [85:0] write_data;
     input wire  write_enable;
     input wire  [7:0] read_address;
-    output reg  [71:0] read_data;
+    output reg  [85:0] read_data;
     // Update code (custom)
-    (* ram_style = "block" *) reg [71:0] words[255:0];
+    (* ram_style = "block" *) reg [85:0] words[255:0];
     integer i;
     initial begin
        for (i = 0; i <= 255; i = i + 1) words[i] = 0;
@@ -14328,30 +14643,249 @@ module iswitch_accel$datapath$counter$lookup$slots$words(clock,write_address,wri
        if (write_enable) words[write_address] <= write_data;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$slots$words
-module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,halted,out_of_range,wrong_length,has_place,needed,participants,switches,accept,first,last,event_code,members,total);
+module iswitch_accel$datapath$counter$lookup$tables(clock,select,slot,peeks,entry,rounds,word,value);
     // Module arguments
     input wire  clock;
-    input wire  [86:0] key;
-    input wire  [71:0] entry;
-    input wire  [4:0] relation;
+    input wire  select;
+    input wire  [7:0] slot;
+    output reg  [7:0] peeks;
+    input wire  [85:0] entry;
+    input wire  [105:0] rounds;
+    input wire  [2:0] word;
+    output reg  [31:0] value;
+    // Stub signals
+    reg  [7:0] chosen$d;
+    wire  [7:0] chosen$q;
+    reg  chosen$clock;
+    reg  selected$d;
+    wire  selected$q;
+    reg  selected$clock;
+    reg  reads$d;
+    wire  reads$q;
+    reg  reads$clock;
+    reg  [85:0] held$d;
+    wire  [85:0] held$q;
+    reg  held$clock;
+    reg  [7:0] held_slot$d;
+    wire  [7:0] held_slot$q;
+    reg  held_slot$clock;
+    reg  [31:0] shown$d;
+    wire  [31:0] shown$q;
+    reg  shown$clock;
+    // Local signals
+    reg  [31:0] state;
+    reg  [31:0] segment;
+    reg  [31:0] rules;
+    reg  [31:0] flags$0;
+    reg  [31:0] flags$1;
+    reg  [31:0] flags$2;
+    reg  [31:0] flags$3;
+    // Sub module instances
+    iswitch_accel$datapath$counter$lookup$tables$chosen chosen(
+        .d(chosen$d),
+        .q(chosen$q),
+        .clock(chosen$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$selected selected(
+        .d(selected$d),
+        .q(selected$q),
+        .clock(selected$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$reads reads(
+        .d(reads$d),
+        .q(reads$q),
+        .clock(reads$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$held_slot held_slot(
+        .d(held_slot$d),
+        .q(held_slot$q),
+        .clock(held_slot$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$tables$shown shown(
+        .d(shown$d),
+        .q(shown$q),
+        .clock(shown$clock)
+    );
+    // Update code
+    always @(*) begin
+        chosen$clock = clock;
+        selected$clock = clock;
+        reads$clock = clock;
+        held$clock = clock;
+        held_slot$clock = clock;
+        shown$clock = clock;
+        chosen$d = chosen$q;
+        selected$d = selected$q;
+        reads$d = reads$q;
+        held$d = held$q;
+        held_slot$d = held_slot$q;
+        shown$d = shown$q;
+        selected$d = select;
+        reads$d = selected$q;
+        if (select) begin
+            chosen$d = slot;
+        end
+        peeks = chosen$q;
+        if (reads$q) begin
+            held$d = entry;
+            held_slot$d = chosen$q;
+        end
+        flags$0 = 32'h0;
+        flags$1 = 32'h0;
+        flags$2 = 32'h0;
+        flags$3 = 32'h0;
+        if (held$q[(64'h0)+:(1)]) begin
+            flags$0 = 32'h1;
+        end
+        if (held$q[(64'h1)+:(1)]) begin
+            flags$1 = 32'h2;
+        end
+        if (held$q[(64'h45)+:(1)]) begin
+            flags$2 = 32'h4;
+        end
+        if (held$q[(64'h44)+:(1)]) begin
+            flags$3 = 32'h8;
+        end
+        state = flags$0 | flags$1 | flags$2 | flags$3 | (((held$q[(64'h2c)+:(8)]) & 32'hffffffff) << 32'h8) | (((held$q[(64'h34)+:(16)]) & 32'hffffffff) << 32'h10);
+        segment = (((held$q[(64'h3)+:(17)]) & 32'hffffffff) << 32'h7) | ((held_slot$q[(32'h0)+:(7)]) & 32'hffffffff);
+        rules = ((rounds[(64'h4a)+:(8)]) & 32'hffffffff) | (((rounds[(64'h5a)+:(8)]) & 32'hffffffff) << 32'h8) | (((rounds[(64'h52)+:(8)]) & 32'hffffffff) << 32'h10) | (((rounds[(64'h62)+:(8)]) & 32'hffffffff) << 32'h18);
+        shown$d = state;
+        if (word == 32'h1) begin
+            shown$d = ((held$q[(64'h14)+:(24)]) & 32'hffffffff);
+        end
+        if (word == 32'h2) begin
+            shown$d = segment;
+        end
+        if (word == 32'h3) begin
+            shown$d = ((held$q[(64'h46)+:(16)]) & 32'hffffffff);
+        end
+        if (word == 32'h4) begin
+            shown$d = ((rounds[(64'h0)+:(24)]) & 32'hffffffff);
+        end
+        if (word == 32'h5) begin
+            shown$d = ((rounds[(64'h18)+:(25)]) & 32'hffffffff);
+        end
+        if (word == 32'h6) begin
+            shown$d = ((rounds[(64'h31)+:(25)]) & 32'hffffffff);
+        end
+        if (word == 32'h7) begin
+            shown$d = rules;
+        end
+        value = shown$q;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables
+module iswitch_accel$datapath$counter$lookup$tables$chosen(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$chosen
+module iswitch_accel$datapath$counter$lookup$tables$held(d,q,clock);
+    // Module arguments
+    input wire  [85:0] d;
+    output reg  [85:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 86'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$held
+module iswitch_accel$datapath$counter$lookup$tables$held_slot(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$held_slot
+module iswitch_accel$datapath$counter$lookup$tables$reads(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$reads
+module iswitch_accel$datapath$counter$lookup$tables$selected(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$selected
+module iswitch_accel$datapath$counter$lookup$tables$shown(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$tables$shown
+module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,halted,out_of_range,wrong_length,has_place,is_past,needed,participants,switches,accept,first,last,event_code,late,members,total,bank,has_previous,previous_total);
+    // Module arguments
+    input wire  clock;
+    input wire  [87:0] key;
+    input wire  [85:0] entry;
+    input wire  [5:0] relation;
     input wire  halted;
     input wire  out_of_range;
     input wire  wrong_length;
     input wire  has_place;
+    input wire  is_past;
     input wire  [7:0] needed;
     input wire  [7:0] participants;
     input wire  [7:0] switches;
     output reg  accept;
     output reg  first;
     output reg  last;
-    output reg  [3:0] event_code;
+    output reg  [4:0] event_code;
+    output reg  late;
     output reg  [7:0] members;
     output reg  [15:0] total;
+    output reg  bank;
+    output reg  has_previous;
+    output reg  [15:0] previous_total;
     // Stub signals
     reg  [7:0] count$bits;
     wire  [3:0] count$count;
-    reg  [6:0] weighed$d;
-    wire  [6:0] weighed$q;
+    reg  [7:0] weighed$d;
+    wire  [7:0] weighed$q;
     reg  weighed$clock;
     reg  [7:0] held_members$d;
     wire  [7:0] held_members$q;
@@ -14359,15 +14893,27 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
     reg  [15:0] held_total$d;
     wire  [15:0] held_total$q;
     reg  held_total$clock;
+    reg  held_bank$d;
+    wire  held_bank$q;
+    reg  held_bank$clock;
+    reg  held_has_previous$d;
+    wire  held_has_previous$q;
+    reg  held_has_previous$clock;
+    reg  [15:0] held_previous_total$d;
+    wire  [15:0] held_previous_total$q;
+    reg  held_previous_total$clock;
     reg  fails$d;
     wire  fails$q;
     reg  fails$clock;
-    reg  [3:0] code$d;
-    wire  [3:0] code$q;
+    reg  [4:0] code$d;
+    wire  [4:0] code$q;
     reg  code$clock;
     reg  is_last$d;
     wire  is_last$q;
     reg  is_last$clock;
+    reg  is_late$d;
+    wire  is_late$q;
+    reg  is_late$clock;
     // Local signals
     reg  [7:0] own;
     reg  [3:0] ones;
@@ -14414,6 +14960,21 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         .q(held_total$q),
         .clock(held_total$clock)
     );
+    iswitch_accel$datapath$counter$lookup$verdict$held_bank held_bank(
+        .d(held_bank$d),
+        .q(held_bank$q),
+        .clock(held_bank$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$held_has_previous held_has_previous(
+        .d(held_has_previous$d),
+        .q(held_has_previous$q),
+        .clock(held_has_previous$clock)
+    );
+    iswitch_accel$datapath$counter$lookup$verdict$held_previous_total held_previous_total(
+        .d(held_previous_total$d),
+        .q(held_previous_total$q),
+        .clock(held_previous_total$clock)
+    );
     iswitch_accel$datapath$counter$lookup$verdict$fails fails(
         .d(fails$d),
         .q(fails$q),
@@ -14429,6 +14990,11 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         .q(is_last$q),
         .clock(is_last$clock)
     );
+    iswitch_accel$datapath$counter$lookup$verdict$is_late is_late(
+        .d(is_late$d),
+        .q(is_late$q),
+        .clock(is_late$clock)
+    );
     // Update code
     always @(*) begin
         weighed$clock = clock;
@@ -14437,12 +15003,20 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         fails$clock = clock;
         code$clock = clock;
         is_last$clock = clock;
+        is_late$clock = clock;
         weighed$d = weighed$q;
         held_members$d = held_members$q;
         held_total$d = held_total$q;
         fails$d = fails$q;
         code$d = code$q;
         is_last$d = is_last$q;
+        is_late$d = is_late$q;
+        held_bank$clock = clock;
+        held_has_previous$clock = clock;
+        held_previous_total$clock = clock;
+        held_bank$d = held_bank$q;
+        held_has_previous$d = held_has_previous$q;
+        held_previous_total$d = held_previous_total$q;
         own = 32'h0;
         if ((key[(64'h50)+:(3)] == 0) & ~key[(64'h55)+:(1)]) begin
             own = (64'h1 << 0);
@@ -14477,6 +15051,19 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
             held_members$d = own | entry[(64'h2c)+:(8)];
             old_total = ((entry[(64'h34)+:(16)]) & 17'h1ffff);
         end
+        if (key[(64'h57)+:(1)]) begin
+            old_total = ((entry[(64'h46)+:(16)]) & 17'h1ffff);
+            if (relation[(64'h0)+:(1)]) begin
+                old_total = ((entry[(64'h34)+:(16)]) & 17'h1ffff);
+            end
+        end
+        held_bank$d = entry[(64'h44)+:(1)] ^ ~relation[(64'h0)+:(1)];
+        held_has_previous$d = entry[(64'h1)+:(1)];
+        held_previous_total$d = entry[(64'h34)+:(16)];
+        if (entry[(64'h0)+:(1)]) begin
+            held_has_previous$d = entry[(64'h45)+:(1)];
+            held_previous_total$d = entry[(64'h46)+:(16)];
+        end
         new_total = old_total + ((key[(64'h30)+:(16)]) & 17'h1ffff);
         held_total$d = new_total[(32'h0)+:(16)];
         weighed$d[(64'h2)+:(1)] = entry[(64'h0)+:(1)] & |(entry[(64'h2c)+:(8)] & own);
@@ -14484,8 +15071,9 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         if (~|(switches & own) & (key[(64'h30)+:(16)] != 32'h1)) begin
             weighed$d[(64'h3)+:(1)] = 1'b1;
         end
-        weighed$d[(64'h5)+:(1)] = entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)];
+        weighed$d[(64'h5)+:(1)] = (entry[(64'h1)+:(1)] & relation[(64'h0)+:(1)]) | (~empty & entry[(64'h45)+:(1)] & relation[(64'h5)+:(1)]);
         weighed$d[(64'h4)+:(1)] = (~empty & relation[(64'h1)+:(1)]) | (empty & relation[(64'h4)+:(1)]);
+        weighed$d[(64'h7)+:(1)] = is_past & key[(64'h56)+:(1)];
         weighed$d[(64'h6)+:(1)] = entry[(64'h0)+:(1)] & relation[(64'h0)+:(1)];
         count$bits = held_members$q & participants;
         ones = count$count;
@@ -14533,6 +15121,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
             enough = 1'b1;
         end
         fails$d = 1'b1;
+        is_late$d = 1'b0;
         code$d = 32'he;
         if (~key[(64'h53)+:(1)]) begin
             code$d = 32'h5;
@@ -14551,6 +15140,7 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
         end
         else if (weighed$q[(64'h5)+:(1)]) begin
             code$d = 32'hc;
+            is_late$d = 1'b1;
         end
         else if (weighed$q[(64'h4)+:(1)]) begin
             code$d = 32'hd;
@@ -14580,23 +15170,36 @@ module iswitch_accel$datapath$counter$lookup$verdict(clock,key,entry,relation,ha
             code$d = 32'h4;
             fails$d = ~closes;
             is_last$d = 1'b1;
+            is_late$d = 1'b0;
+        end
+        if (key[(64'h57)+:(1)]) begin
+            code$d = 32'h11;
+            fails$d = 1'b1;
+            if (weighed$q[(64'h5)+:(1)] & ~weighed$q[(64'h7)+:(1)] & ~halted) begin
+                code$d = 32'h10;
+                fails$d = 1'b0;
+            end
         end
         event_code = code$q;
         accept = ~fails$q;
         last = is_last$q;
-        first = ~weighed$q[(64'h6)+:(1)];
+        first = ~weighed$q[(64'h6)+:(1)] & ~key[(64'h57)+:(1)];
+        late = is_late$q;
         members = held_members$q;
         total = held_total$q;
+        bank = held_bank$q;
+        has_previous = held_has_previous$q;
+        previous_total = held_previous_total$q;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict
 module iswitch_accel$datapath$counter$lookup$verdict$code(d,q,clock);
     // Module arguments
-    input wire  [3:0] d;
-    output reg  [3:0] q;
+    input wire  [4:0] d;
+    output reg  [4:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 4'h0;
+       q = 5'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -14665,6 +15268,32 @@ module iswitch_accel$datapath$counter$lookup$verdict$fails(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$fails
+module iswitch_accel$datapath$counter$lookup$verdict$held_bank(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_bank
+module iswitch_accel$datapath$counter$lookup$verdict$held_has_previous(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_has_previous
 module iswitch_accel$datapath$counter$lookup$verdict$held_members(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -14678,6 +15307,19 @@ module iswitch_accel$datapath$counter$lookup$verdict$held_members(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_members
+module iswitch_accel$datapath$counter$lookup$verdict$held_previous_total(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$held_previous_total
 module iswitch_accel$datapath$counter$lookup$verdict$held_total(d,q,clock);
     // Module arguments
     input wire  [15:0] d;
@@ -14704,14 +15346,27 @@ module iswitch_accel$datapath$counter$lookup$verdict$is_last(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$is_last
-module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
+module iswitch_accel$datapath$counter$lookup$verdict$is_late(d,q,clock);
     // Module arguments
-    input wire  [6:0] d;
-    output reg  [6:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 7'h0;
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$counter$lookup$verdict$is_late
+module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -14719,12 +15374,12 @@ module iswitch_accel$datapath$counter$lookup$verdict$weighed(d,q,clock);
 endmodule // iswitch_accel$datapath$counter$lookup$verdict$weighed
 module iswitch_accel$datapath$counter$reading(d,q,clock);
     // Module arguments
-    input wire  [86:0] d;
-    output reg  [86:0] q;
+    input wire  [87:0] d;
+    output reg  [87:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 87'h0;
+       q = 88'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -14792,9 +15447,9 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [28:0] data_in;
+    input wire  [33:0] data_in;
     input wire  push;
-    output reg  [28:0] data_out;
+    output reg  [33:0] data_out;
     output reg  valid;
     output reg  empty;
     input wire  pop;
@@ -14804,10 +15459,10 @@ module iswitch_accel$datapath$decisions(clock,reset,data_in,push,data_out,valid,
     // Stub signals
     reg  ram$clock;
     reg  [3:0] ram$write_address;
-    reg  [28:0] ram$write_data;
+    reg  [33:0] ram$write_data;
     reg  ram$write_enable;
     reg  [3:0] ram$read_address;
-    wire  [28:0] ram$read_data;
+    wire  [33:0] ram$read_data;
     reg  [3:0] write_at$d;
     wire  [3:0] write_at$q;
     reg  write_at$clock;
@@ -14979,12 +15634,12 @@ module iswitch_accel$datapath$decisions$ram(clock,write_address,write_data,write
     // Module arguments
     input wire  clock;
     input wire  [3:0] write_address;
-    input wire  [28:0] write_data;
+    input wire  [33:0] write_data;
     input wire  write_enable;
     input wire  [3:0] read_address;
-    output reg  [28:0] read_data;
+    output reg  [33:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [28:0] words[15:0];
+    (* ram_style = "distributed" *) reg [33:0] words[15:0];
     integer i;
     initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
@@ -15016,7 +15671,7 @@ module iswitch_accel$datapath$decisions$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$decisions$write_at
-module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,flit,valid,ready,header,header_valid,header_pop,oldest,oldest_valid,pop);
+module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,members,ports,switches,asker,asker_port,flit,valid,ready,header,header_valid,no_header,header_pop,oldest,oldest_valid,pop);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -15027,11 +15682,14 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     output reg  [7:0] members;
     output reg  [7:0] ports;
     output reg  [7:0] switches;
+    input wire  [2:0] asker;
+    output reg  [7:0] asker_port;
     input wire  [416:0] flit;
     input wire  valid;
     output reg  ready;
     output reg  [102:0] header;
     output reg  header_valid;
+    output reg  no_header;
     input wire  header_pop;
     output reg  [416:0] oldest;
     output reg  oldest_valid;
@@ -15097,6 +15755,8 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
     wire  [7:0] member_table$members;
     wire  [7:0] member_table$switches;
     wire  [7:0] member_table$all_ports;
+    reg  [2:0] member_table$asker;
+    wire  [7:0] member_table$asker_port;
     reg  open$d;
     wire  open$q;
     reg  open$clock;
@@ -15173,7 +15833,9 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         .member(member_table$member),
         .members(member_table$members),
         .switches(member_table$switches),
-        .all_ports(member_table$all_ports)
+        .all_ports(member_table$all_ports),
+        .asker(member_table$asker),
+        .asker_port(member_table$asker_port)
     );
     iswitch_accel$datapath$ingress$open open(
         .d(open$d),
@@ -15220,6 +15882,8 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         members = member_table$members;
         ports = member_table$all_ports;
         switches = member_table$switches;
+        member_table$asker = asker;
+        asker_port = member_table$asker_port;
         classifier$filter = filter;
         classifier$raw = capture$raw;
         classifier$valid = capture$valid;
@@ -15232,6 +15896,7 @@ module iswitch_accel$datapath$ingress(clock,reset,filter,set_member,word,data,me
         headers$pop = header_pop;
         header = headers$data_out;
         header_valid = headers$valid;
+        no_header = headers$empty;
     end
 endmodule // iswitch_accel$datapath$ingress
 module iswitch_accel$datapath$ingress$beats(clock,reset,data_in,push,data_out,valid,empty,pop,room);
@@ -16447,7 +17112,7 @@ module iswitch_accel$datapath$ingress$lasts$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$lasts$write_at
-module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches,all_ports);
+module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_port,data,address0,address1,port,known,member,members,switches,all_ports,asker,asker_port);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -16463,6 +17128,8 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     output reg  [7:0] members;
     output reg  [7:0] switches;
     output reg  [7:0] all_ports;
+    input wire  [2:0] asker;
+    output reg  [7:0] asker_port;
     // Stub signals
     reg  [15:0] address0s$0$d;
     wire  [15:0] address0s$0$q;
@@ -16563,6 +17230,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
     reg  [7:0] collected$d;
     wire  [7:0] collected$q;
     reg  collected$clock;
+    reg  [7:0] chosen_port$d;
+    wire  [7:0] chosen_port$q;
+    reg  chosen_port$clock;
     reg  [7:0] valid$d;
     wire  [7:0] valid$q;
     reg  valid$clock;
@@ -16773,6 +17443,11 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         .q(collected$q),
         .clock(collected$clock)
     );
+    iswitch_accel$datapath$ingress$member_table$chosen_port chosen_port(
+        .d(chosen_port$d),
+        .q(chosen_port$q),
+        .clock(chosen_port$clock)
+    );
     iswitch_accel$datapath$ingress$member_table$valid valid(
         .d(valid$d),
         .q(valid$q),
@@ -16828,9 +17503,11 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         valid$clock = clock;
         is_switch$clock = clock;
         collected$clock = clock;
+        chosen_port$clock = clock;
         valid$d = valid$q;
         is_switch$d = is_switch$q;
         collected$d = collected$q;
+        chosen_port$d = chosen_port$q;
         chosen = 32'h0;
         if (row == 0) begin
             chosen = (64'h1 << 0);
@@ -16870,6 +17547,7 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
             end
         end
         joined$0 = 32'h0;
+        chosen_port$d = 32'h0;
         known = 1'b0;
         member = 32'h0;
         address0s$0$clock = clock;
@@ -16884,6 +17562,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         if (write & chosen[0] & writes_port) begin
             ports$0$d = data[(32'h0)+:(16)];
             board_ports$0$d = data[(32'h18)+:(8)];
+        end
+        if (asker == 0) begin
+            chosen_port$d = board_ports$0$q;
         end
         joined$1 = joined$0;
         if (valid$q[0]) begin
@@ -16911,6 +17592,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
             ports$1$d = data[(32'h0)+:(16)];
             board_ports$1$d = data[(32'h18)+:(8)];
         end
+        if (asker == 1) begin
+            chosen_port$d = board_ports$1$q;
+        end
         joined$2 = joined$1;
         if (valid$q[1]) begin
             joined$2 = joined$1 | board_ports$1$q;
@@ -16936,6 +17620,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         if (write & chosen[2] & writes_port) begin
             ports$2$d = data[(32'h0)+:(16)];
             board_ports$2$d = data[(32'h18)+:(8)];
+        end
+        if (asker == 2) begin
+            chosen_port$d = board_ports$2$q;
         end
         joined$3 = joined$2;
         if (valid$q[2]) begin
@@ -16963,6 +17650,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
             ports$3$d = data[(32'h0)+:(16)];
             board_ports$3$d = data[(32'h18)+:(8)];
         end
+        if (asker == 3) begin
+            chosen_port$d = board_ports$3$q;
+        end
         joined$4 = joined$3;
         if (valid$q[3]) begin
             joined$4 = joined$3 | board_ports$3$q;
@@ -16988,6 +17678,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         if (write & chosen[4] & writes_port) begin
             ports$4$d = data[(32'h0)+:(16)];
             board_ports$4$d = data[(32'h18)+:(8)];
+        end
+        if (asker == 4) begin
+            chosen_port$d = board_ports$4$q;
         end
         joined$5 = joined$4;
         if (valid$q[4]) begin
@@ -17015,6 +17708,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
             ports$5$d = data[(32'h0)+:(16)];
             board_ports$5$d = data[(32'h18)+:(8)];
         end
+        if (asker == 5) begin
+            chosen_port$d = board_ports$5$q;
+        end
         joined$6 = joined$5;
         if (valid$q[5]) begin
             joined$6 = joined$5 | board_ports$5$q;
@@ -17040,6 +17736,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         if (write & chosen[6] & writes_port) begin
             ports$6$d = data[(32'h0)+:(16)];
             board_ports$6$d = data[(32'h18)+:(8)];
+        end
+        if (asker == 6) begin
+            chosen_port$d = board_ports$6$q;
         end
         joined$7 = joined$6;
         if (valid$q[6]) begin
@@ -17067,6 +17766,9 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
             ports$7$d = data[(32'h0)+:(16)];
             board_ports$7$d = data[(32'h18)+:(8)];
         end
+        if (asker == 7) begin
+            chosen_port$d = board_ports$7$q;
+        end
         joined$8 = joined$7;
         if (valid$q[7]) begin
             joined$8 = joined$7 | board_ports$7$q;
@@ -17085,6 +17787,7 @@ module iswitch_accel$datapath$ingress$member_table(clock,reset,write,row,writes_
         end
         collected$d = joined$8;
         all_ports = collected$q;
+        asker_port = chosen_port$q;
         members = valid$q;
         switches = is_switch$q;
     end
@@ -17401,6 +18104,19 @@ module iswitch_accel$datapath$ingress$member_table$board_ports$7(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$ingress$member_table$board_ports$7
+module iswitch_accel$datapath$ingress$member_table$chosen_port(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$ingress$member_table$chosen_port
 module iswitch_accel$datapath$ingress$member_table$collected(d,q,clock);
     // Module arguments
     input wire  [7:0] d;
@@ -19064,9 +19780,9 @@ module iswitch_accel$datapath$places(clock,reset,data_in,push,data_out,valid,emp
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [13:0] data_in;
+    input wire  [14:0] data_in;
     input wire  push;
-    output reg  [13:0] data_out;
+    output reg  [14:0] data_out;
     output reg  valid;
     output reg  empty;
     input wire  pop;
@@ -19076,10 +19792,10 @@ module iswitch_accel$datapath$places(clock,reset,data_in,push,data_out,valid,emp
     // Stub signals
     reg  ram$clock;
     reg  [4:0] ram$write_address;
-    reg  [13:0] ram$write_data;
+    reg  [14:0] ram$write_data;
     reg  ram$write_enable;
     reg  [4:0] ram$read_address;
-    wire  [13:0] ram$read_data;
+    wire  [14:0] ram$read_data;
     reg  [4:0] write_at$d;
     wire  [4:0] write_at$q;
     reg  write_at$clock;
@@ -19251,12 +19967,12 @@ module iswitch_accel$datapath$places$ram(clock,write_address,write_data,write_en
     // Module arguments
     input wire  clock;
     input wire  [4:0] write_address;
-    input wire  [13:0] write_data;
+    input wire  [14:0] write_data;
     input wire  write_enable;
     input wire  [4:0] read_address;
-    output reg  [13:0] read_data;
+    output reg  [14:0] read_data;
     // Update code (custom)
-    (* ram_style = "distributed" *) reg [13:0] words[31:0];
+    (* ram_style = "distributed" *) reg [14:0] words[31:0];
     integer i;
     initial for (i = 0; i <= 31; i = i + 1) words[i] = 0;
     always @(posedge clock) if (write_enable) words[write_address] <= write_data;
@@ -19288,6 +20004,2199 @@ module iswitch_accel$datapath$places$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$places$write_at
+module iswitch_accel$datapath$requests(clock,reset,clearing,job,halted,start_finish,finish_round,finish_first,data,finishing,late,late_push,control,budget,earns,exhausted,skips,busy,free,quiet,key,valid,idle,advance);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  clearing;
+    input wire  [97:0] job;
+    input wire  halted;
+    input wire  start_finish;
+    input wire  [23:0] finish_round;
+    input wire  [23:0] finish_first;
+    input wire  [31:0] data;
+    output reg  finishing;
+    input wire  [50:0] late;
+    input wire  late_push;
+    input wire  [260:0] control;
+    input wire  [15:0] budget;
+    input wire  earns;
+    output reg  [7:0] exhausted;
+    output reg  skips;
+    output reg  busy;
+    input wire  free;
+    input wire  quiet;
+    output reg  [87:0] key;
+    output reg  valid;
+    output reg  idle;
+    input wire  advance;
+    // Stub signals
+    reg  walker$clock;
+    reg  walker$reset;
+    reg  walker$start;
+    reg  [23:0] walker$round;
+    reg  [23:0] walker$first;
+    reg  [10:0] walker$count;
+    reg  walker$only_complete;
+    wire  walker$walking;
+    wire  [87:0] walker$key;
+    reg  walker$advance;
+    reg  help$clock;
+    reg  help$reset;
+    reg  [97:0] help$job;
+    reg  help$halted;
+    reg  [260:0] help$control;
+    wire  [185:0] help$request;
+    wire  help$push;
+    reg  repeater$clock;
+    reg  repeater$reset;
+    reg  [50:0] repeater$late;
+    reg  repeater$late_push;
+    reg  [185:0] repeater$help;
+    reg  repeater$help_push;
+    reg  [7:0] repeater$exhausted;
+    wire  [87:0] repeater$key;
+    wire  repeater$valid;
+    reg  repeater$taken;
+    wire  repeater$skips;
+    wire  repeater$busy;
+    reg  budgets$clock;
+    reg  budgets$clear;
+    reg  [15:0] budgets$limit;
+    reg  budgets$spends;
+    reg  [2:0] budgets$member;
+    reg  budgets$earns;
+    wire  [7:0] budgets$exhausted;
+    reg  gate$clock;
+    reg  gate$reset;
+    reg  gate$free;
+    reg  gate$quiet;
+    reg  gate$withdraw;
+    reg  [87:0] gate$finish_key;
+    reg  gate$finish_valid;
+    wire  gate$finish_taken;
+    reg  [87:0] gate$repeat_key;
+    reg  gate$repeat_valid;
+    wire  gate$repeat_taken;
+    wire  [87:0] gate$key;
+    wire  gate$valid;
+    wire  gate$idle;
+    reg  gate$advance;
+    // Sub module instances
+    iswitch_accel$datapath$requests$walker walker(
+        .clock(walker$clock),
+        .reset(walker$reset),
+        .start(walker$start),
+        .round(walker$round),
+        .first(walker$first),
+        .count(walker$count),
+        .only_complete(walker$only_complete),
+        .walking(walker$walking),
+        .key(walker$key),
+        .advance(walker$advance)
+    );
+    iswitch_accel$datapath$requests$help help(
+        .clock(help$clock),
+        .reset(help$reset),
+        .job(help$job),
+        .halted(help$halted),
+        .control(help$control),
+        .request(help$request),
+        .push(help$push)
+    );
+    iswitch_accel$datapath$requests$repeater repeater(
+        .clock(repeater$clock),
+        .reset(repeater$reset),
+        .late(repeater$late),
+        .late_push(repeater$late_push),
+        .help(repeater$help),
+        .help_push(repeater$help_push),
+        .exhausted(repeater$exhausted),
+        .key(repeater$key),
+        .valid(repeater$valid),
+        .taken(repeater$taken),
+        .skips(repeater$skips),
+        .busy(repeater$busy)
+    );
+    iswitch_accel$datapath$requests$budgets budgets(
+        .clock(budgets$clock),
+        .clear(budgets$clear),
+        .limit(budgets$limit),
+        .spends(budgets$spends),
+        .member(budgets$member),
+        .earns(budgets$earns),
+        .exhausted(budgets$exhausted)
+    );
+    iswitch_accel$datapath$requests$gate gate(
+        .clock(gate$clock),
+        .reset(gate$reset),
+        .free(gate$free),
+        .quiet(gate$quiet),
+        .withdraw(gate$withdraw),
+        .finish_key(gate$finish_key),
+        .finish_valid(gate$finish_valid),
+        .finish_taken(gate$finish_taken),
+        .repeat_key(gate$repeat_key),
+        .repeat_valid(gate$repeat_valid),
+        .repeat_taken(gate$repeat_taken),
+        .key(gate$key),
+        .valid(gate$valid),
+        .idle(gate$idle),
+        .advance(gate$advance)
+    );
+    // Update code
+    always @(*) begin
+        walker$clock = clock;
+        help$clock = clock;
+        repeater$clock = clock;
+        budgets$clock = clock;
+        gate$clock = clock;
+        walker$reset = reset;
+        help$reset = reset;
+        gate$reset = reset;
+        repeater$reset = reset | clearing;
+        walker$start = start_finish;
+        walker$round = finish_round;
+        walker$first = finish_first;
+        walker$count = data[(32'h0)+:(11)];
+        walker$only_complete = data[32'h1f];
+        walker$advance = gate$finish_taken;
+        finishing = walker$walking;
+        help$job = job;
+        help$halted = halted;
+        help$control = control;
+        repeater$late = late;
+        repeater$late_push = late_push;
+        repeater$help = help$request;
+        repeater$help_push = help$push;
+        repeater$taken = gate$repeat_taken;
+        repeater$exhausted = budgets$exhausted;
+        skips = repeater$skips;
+        busy = repeater$busy;
+        budgets$clear = clearing;
+        budgets$limit = budget;
+        budgets$spends = gate$repeat_taken;
+        budgets$member = repeater$key[(64'h50)+:(3)];
+        budgets$earns = earns;
+        exhausted = budgets$exhausted;
+        gate$free = free;
+        gate$withdraw = start_finish;
+        gate$quiet = quiet;
+        gate$finish_key = walker$key;
+        gate$finish_valid = walker$walking;
+        gate$repeat_key = repeater$key;
+        gate$repeat_valid = repeater$valid;
+        gate$advance = advance;
+        key = gate$key;
+        valid = gate$valid;
+        idle = gate$idle;
+    end
+endmodule // iswitch_accel$datapath$requests
+module iswitch_accel$datapath$requests$budgets(clock,clear,limit,spends,member,earns,exhausted);
+    // Module arguments
+    input wire  clock;
+    input wire  clear;
+    input wire  [15:0] limit;
+    input wire  spends;
+    input wire  [2:0] member;
+    input wire  earns;
+    output reg  [7:0] exhausted;
+    // Stub signals
+    reg  spent$clock;
+    reg  [2:0] spent$write_address;
+    reg  [15:0] spent$write_data;
+    reg  spent$write_enable;
+    reg  [2:0] spent$read_address;
+    wire  [15:0] spent$read_data;
+    reg  [2:0] at$d;
+    wire  [2:0] at$q;
+    reg  at$clock;
+    reg  [2:0] was_at$d;
+    wire  [2:0] was_at$q;
+    reg  was_at$clock;
+    reg  [15:0] held$d;
+    wire  [15:0] held$q;
+    reg  held$clock;
+    reg  [7:0] pending$d;
+    wire  [7:0] pending$q;
+    reg  pending$clock;
+    reg  has_spent$d;
+    wire  has_spent$q;
+    reg  has_spent$clock;
+    reg  has_earned$d;
+    wire  has_earned$q;
+    reg  has_earned$clock;
+    reg  [3:0] income$d;
+    wire  [3:0] income$q;
+    reg  income$clock;
+    reg  [3:0] earned$d;
+    wire  [3:0] earned$q;
+    reg  earned$clock;
+    reg  [19:0] ticks$d;
+    wire  [19:0] ticks$q;
+    reg  ticks$clock;
+    reg  [15:0] written$d;
+    wire  [15:0] written$q;
+    reg  written$clock;
+    reg  [7:0] checks$d;
+    wire  [7:0] checks$q;
+    reg  checks$clock;
+    reg  [7:0] is_exhausted$d;
+    wire  [7:0] is_exhausted$q;
+    reg  is_exhausted$clock;
+    reg  [7:0] was_own$d;
+    wire  [7:0] was_own$q;
+    reg  was_own$clock;
+    // Local signals
+    reg  [7:0] own;
+    reg  [7:0] others;
+    reg  [7:0] spender;
+    reg  gains;
+    reg  [15:0] less;
+    reg  [15:0] rest;
+    reg  [15:0] count;
+    // Sub module instances
+    iswitch_accel$datapath$requests$budgets$spent spent(
+        .clock(spent$clock),
+        .write_address(spent$write_address),
+        .write_data(spent$write_data),
+        .write_enable(spent$write_enable),
+        .read_address(spent$read_address),
+        .read_data(spent$read_data)
+    );
+    iswitch_accel$datapath$requests$budgets$at at(
+        .d(at$d),
+        .q(at$q),
+        .clock(at$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$was_at was_at(
+        .d(was_at$d),
+        .q(was_at$q),
+        .clock(was_at$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$held held(
+        .d(held$d),
+        .q(held$q),
+        .clock(held$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$pending pending(
+        .d(pending$d),
+        .q(pending$q),
+        .clock(pending$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$has_spent has_spent(
+        .d(has_spent$d),
+        .q(has_spent$q),
+        .clock(has_spent$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$has_earned has_earned(
+        .d(has_earned$d),
+        .q(has_earned$q),
+        .clock(has_earned$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$income income(
+        .d(income$d),
+        .q(income$q),
+        .clock(income$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$earned earned(
+        .d(earned$d),
+        .q(earned$q),
+        .clock(earned$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$ticks ticks(
+        .d(ticks$d),
+        .q(ticks$q),
+        .clock(ticks$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$written written(
+        .d(written$d),
+        .q(written$q),
+        .clock(written$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$checks checks(
+        .d(checks$d),
+        .q(checks$q),
+        .clock(checks$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$is_exhausted is_exhausted(
+        .d(is_exhausted$d),
+        .q(is_exhausted$q),
+        .clock(is_exhausted$clock)
+    );
+    iswitch_accel$datapath$requests$budgets$was_own was_own(
+        .d(was_own$d),
+        .q(was_own$q),
+        .clock(was_own$clock)
+    );
+    // Update code
+    always @(*) begin
+        at$clock = clock;
+        was_at$clock = clock;
+        held$clock = clock;
+        pending$clock = clock;
+        has_spent$clock = clock;
+        income$clock = clock;
+        earned$clock = clock;
+        ticks$clock = clock;
+        is_exhausted$clock = clock;
+        at$d = at$q;
+        was_at$d = was_at$q;
+        held$d = held$q;
+        pending$d = pending$q;
+        has_spent$d = has_spent$q;
+        income$d = income$q;
+        earned$d = earned$q;
+        ticks$d = ticks$q;
+        is_exhausted$d = is_exhausted$q;
+        was_own$clock = clock;
+        has_earned$clock = clock;
+        written$clock = clock;
+        checks$clock = clock;
+        was_own$d = was_own$q;
+        has_earned$d = has_earned$q;
+        written$d = written$q;
+        checks$d = checks$q;
+        spent$clock = clock;
+        ticks$d = ticks$q + 32'h1;
+        has_earned$d = earns;
+        gains = has_earned$q | &ticks$q;
+        if (gains & ~&earned$q) begin
+            earned$d = earned$q + 32'h1;
+        end
+        own = 32'h0;
+        spender = 32'h0;
+        if (at$q == 0) begin
+            own = (64'h1 << 0);
+        end
+        if ((member == 0) & spends) begin
+            spender = (64'h1 << 0);
+        end
+        if (at$q == 1) begin
+            own = (64'h1 << 1);
+        end
+        if ((member == 1) & spends) begin
+            spender = (64'h1 << 1);
+        end
+        if (at$q == 2) begin
+            own = (64'h1 << 2);
+        end
+        if ((member == 2) & spends) begin
+            spender = (64'h1 << 2);
+        end
+        if (at$q == 3) begin
+            own = (64'h1 << 3);
+        end
+        if ((member == 3) & spends) begin
+            spender = (64'h1 << 3);
+        end
+        if (at$q == 4) begin
+            own = (64'h1 << 4);
+        end
+        if ((member == 4) & spends) begin
+            spender = (64'h1 << 4);
+        end
+        if (at$q == 5) begin
+            own = (64'h1 << 5);
+        end
+        if ((member == 5) & spends) begin
+            spender = (64'h1 << 5);
+        end
+        if (at$q == 6) begin
+            own = (64'h1 << 6);
+        end
+        if ((member == 6) & spends) begin
+            spender = (64'h1 << 6);
+        end
+        if (at$q == 7) begin
+            own = (64'h1 << 7);
+        end
+        if ((member == 7) & spends) begin
+            spender = (64'h1 << 7);
+        end
+        at$d = at$q + 32'h1;
+        was_at$d = at$q;
+        was_own$d = own;
+        spent$read_address = at$q;
+        held$d = spent$read_data;
+        has_spent$d = |(pending$q & own);
+        pending$d = (pending$q & ~own) | spender;
+        if (&was_at$q) begin
+            income$d = earned$q;
+            earned$d = 32'h0;
+            if (gains) begin
+                earned$d = 32'h1;
+            end
+        end
+        less = ((income$q) & 16'hffff) << 32'h3;
+        rest = 32'h0;
+        if (held$q > less) begin
+            rest = held$q - less;
+        end
+        count = rest;
+        if (has_spent$q) begin
+            count = rest + 32'h1;
+        end
+        if (clear) begin
+            count = 32'h0;
+            pending$d = 32'h0;
+            ticks$d = 32'h0;
+        end
+        spent$write_address = was_at$q;
+        spent$write_data = count;
+        spent$write_enable = 1'b1;
+        written$d = count;
+        checks$d = was_own$q;
+        others = ~checks$q;
+        is_exhausted$d = is_exhausted$q & others;
+        if (written$q >= limit) begin
+            is_exhausted$d = is_exhausted$q | checks$q;
+        end
+        exhausted = is_exhausted$q;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets
+module iswitch_accel$datapath$requests$budgets$at(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$at
+module iswitch_accel$datapath$requests$budgets$checks(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$checks
+module iswitch_accel$datapath$requests$budgets$earned(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$earned
+module iswitch_accel$datapath$requests$budgets$has_earned(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$has_earned
+module iswitch_accel$datapath$requests$budgets$has_spent(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$has_spent
+module iswitch_accel$datapath$requests$budgets$held(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$held
+module iswitch_accel$datapath$requests$budgets$income(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$income
+module iswitch_accel$datapath$requests$budgets$is_exhausted(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$is_exhausted
+module iswitch_accel$datapath$requests$budgets$pending(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$pending
+module iswitch_accel$datapath$requests$budgets$spent(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [2:0] write_address;
+    input wire  [15:0] write_data;
+    input wire  write_enable;
+    input wire  [2:0] read_address;
+    output reg  [15:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [15:0] words[7:0];
+    integer i;
+    initial for (i = 0; i <= 7; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$requests$budgets$spent
+module iswitch_accel$datapath$requests$budgets$ticks(d,q,clock);
+    // Module arguments
+    input wire  [19:0] d;
+    output reg  [19:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 20'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$ticks
+module iswitch_accel$datapath$requests$budgets$was_at(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$was_at
+module iswitch_accel$datapath$requests$budgets$was_own(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$was_own
+module iswitch_accel$datapath$requests$budgets$written(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$budgets$written
+module iswitch_accel$datapath$requests$gate(clock,reset,free,quiet,withdraw,finish_key,finish_valid,finish_taken,repeat_key,repeat_valid,repeat_taken,key,valid,idle,advance);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  free;
+    input wire  quiet;
+    input wire  withdraw;
+    input wire  [87:0] finish_key;
+    input wire  finish_valid;
+    output reg  finish_taken;
+    input wire  [87:0] repeat_key;
+    input wire  repeat_valid;
+    output reg  repeat_taken;
+    output reg  [87:0] key;
+    output reg  valid;
+    output reg  idle;
+    input wire  advance;
+    // Stub signals
+    reg  offers$d;
+    wire  offers$q;
+    reg  offers$clock;
+    reg  rests$d;
+    wire  rests$q;
+    reg  rests$clock;
+    reg  repeats$d;
+    wire  repeats$q;
+    reg  repeats$clock;
+    reg  [3:0] pause$d;
+    wire  [3:0] pause$q;
+    reg  pause$clock;
+    // Local signals
+    reg  waits;
+    reg  repeat_waits;
+    // Sub module instances
+    iswitch_accel$datapath$requests$gate$offers offers(
+        .d(offers$d),
+        .q(offers$q),
+        .clock(offers$clock)
+    );
+    iswitch_accel$datapath$requests$gate$rests rests(
+        .d(rests$d),
+        .q(rests$q),
+        .clock(rests$clock)
+    );
+    iswitch_accel$datapath$requests$gate$repeats repeats(
+        .d(repeats$d),
+        .q(repeats$q),
+        .clock(repeats$clock)
+    );
+    iswitch_accel$datapath$requests$gate$pause pause(
+        .d(pause$d),
+        .q(pause$q),
+        .clock(pause$clock)
+    );
+    // Update code
+    always @(*) begin
+        offers$clock = clock;
+        rests$clock = clock;
+        repeats$clock = clock;
+        pause$clock = clock;
+        offers$d = offers$q;
+        rests$d = rests$q;
+        repeats$d = repeats$q;
+        pause$d = pause$q;
+        key = finish_key;
+        if (repeats$q) begin
+            key = repeat_key;
+        end
+        valid = offers$q;
+        idle = rests$q;
+        finish_taken = advance & ~repeats$q;
+        repeat_taken = advance & repeats$q;
+        repeat_waits = repeat_valid & quiet;
+        waits = finish_valid | repeat_waits;
+        if (offers$q) begin
+            waits = finish_valid;
+            if (repeats$q) begin
+                waits = repeat_waits;
+            end
+        end
+        else begin
+            repeats$d = ~finish_valid;
+        end
+        offers$d = waits & free & ~|pause$q;
+        if (|pause$q) begin
+            pause$d = pause$q - 32'h1;
+        end
+        if (advance) begin
+            offers$d = 1'b0;
+            pause$d = 32'hf;
+        end
+        if (withdraw) begin
+            offers$d = 1'b0;
+        end
+        if (reset) begin
+            offers$d = 1'b0;
+            pause$d = 32'h0;
+        end
+        rests$d = ~offers$d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate
+module iswitch_accel$datapath$requests$gate$offers(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate$offers
+module iswitch_accel$datapath$requests$gate$pause(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate$pause
+module iswitch_accel$datapath$requests$gate$repeats(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate$repeats
+module iswitch_accel$datapath$requests$gate$rests(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$gate$rests
+module iswitch_accel$datapath$requests$help(clock,reset,job,halted,control,request,push);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [97:0] job;
+    input wire  halted;
+    input wire  [260:0] control;
+    output reg  [185:0] request;
+    output reg  push;
+    // Stub signals
+    reg  [1:0] at$d;
+    wire  [1:0] at$q;
+    reg  at$clock;
+    reg  is_help$d;
+    wire  is_help$q;
+    reg  is_help$clock;
+    reg  [23:0] round$d;
+    wire  [23:0] round$q;
+    reg  round$clock;
+    reg  [23:0] first$d;
+    wire  [23:0] first$q;
+    reg  first$clock;
+    reg  [15:0] count$d;
+    wire  [15:0] count$q;
+    reg  count$clock;
+    reg  [15:0] udp_len$d;
+    wire  [15:0] udp_len$q;
+    reg  udp_len$clock;
+    reg  [127:0] wanted$d;
+    wire  [127:0] wanted$q;
+    reg  wanted$clock;
+    reg  [2:0] asker$d;
+    wire  [2:0] asker$q;
+    reg  asker$clock;
+    reg  complete$d;
+    wire  complete$q;
+    reg  complete$clock;
+    reg  [16:0] room$d;
+    wire  [16:0] room$q;
+    reg  room$clock;
+    reg  [24:0] range_end$d;
+    wire  [24:0] range_end$q;
+    reg  range_end$clock;
+    reg  [15:0] swapped$half;
+    wire  [15:0] swapped$swapped;
+    // Local signals
+    reg  [255:0] beat;
+    reg  [127:0] half$0;
+    reg  [127:0] half$1;
+    reg  [127:0] half$2;
+    reg  [127:0] half$3;
+    reg  [127:0] half$4;
+    reg  [127:0] half$5;
+    reg  [127:0] half$6;
+    reg  [127:0] half$7;
+    reg  [31:0] job_id;
+    reg  [31:0] packet_id;
+    reg  [23:0] high;
+    reg  [23:0] other_high;
+    reg  [15:0] middle;
+    reg  [15:0] other_middle;
+    reg  [15:0] before_last;
+    reg  [19:0] bits;
+    reg  allowed;
+    // Sub module instances
+    iswitch_accel$datapath$requests$help$at at(
+        .d(at$d),
+        .q(at$q),
+        .clock(at$clock)
+    );
+    iswitch_accel$datapath$requests$help$is_help is_help(
+        .d(is_help$d),
+        .q(is_help$q),
+        .clock(is_help$clock)
+    );
+    iswitch_accel$datapath$requests$help$round round(
+        .d(round$d),
+        .q(round$q),
+        .clock(round$clock)
+    );
+    iswitch_accel$datapath$requests$help$first first(
+        .d(first$d),
+        .q(first$q),
+        .clock(first$clock)
+    );
+    iswitch_accel$datapath$requests$help$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$requests$help$udp_len udp_len(
+        .d(udp_len$d),
+        .q(udp_len$q),
+        .clock(udp_len$clock)
+    );
+    iswitch_accel$datapath$requests$help$wanted wanted(
+        .d(wanted$d),
+        .q(wanted$q),
+        .clock(wanted$clock)
+    );
+    iswitch_accel$datapath$requests$help$asker asker(
+        .d(asker$d),
+        .q(asker$q),
+        .clock(asker$clock)
+    );
+    iswitch_accel$datapath$requests$help$complete complete(
+        .d(complete$d),
+        .q(complete$q),
+        .clock(complete$clock)
+    );
+    iswitch_accel$datapath$requests$help$room room(
+        .d(room$d),
+        .q(room$q),
+        .clock(room$clock)
+    );
+    iswitch_accel$datapath$requests$help$range_end range_end(
+        .d(range_end$d),
+        .q(range_end$q),
+        .clock(range_end$clock)
+    );
+    iswitch_accel$datapath$requests$help$swapped swapped(
+        .half(swapped$half),
+        .swapped(swapped$swapped)
+    );
+    // Update code
+    always @(*) begin
+        at$clock = clock;
+        is_help$clock = clock;
+        round$clock = clock;
+        first$clock = clock;
+        count$clock = clock;
+        udp_len$clock = clock;
+        wanted$clock = clock;
+        asker$clock = clock;
+        at$d = at$q;
+        is_help$d = is_help$q;
+        round$d = round$q;
+        first$d = first$q;
+        count$d = count$q;
+        udp_len$d = udp_len$q;
+        wanted$d = wanted$q;
+        asker$d = asker$q;
+        complete$clock = clock;
+        room$clock = clock;
+        range_end$clock = clock;
+        complete$d = complete$q;
+        room$d = room$q;
+        range_end$d = range_end$q;
+        beat = control[(64'h0)+:(256)];
+        job_id = job[(64'h42)+:(32)];
+        packet_id = ((beat[(64'h70)+:(16)]) & 32'hffffffff) | (((beat[(64'h80)+:(16)]) & 32'hffffffff) << 32'h10);
+        middle = beat[(64'hc0)+:(16)];
+        other_middle = beat[(64'he0)+:(16)];
+        high = ((middle[(32'h0)+:(8)]) & 24'hffffff) << 32'h10;
+        other_high = ((other_middle[(32'h0)+:(8)]) & 24'hffffff) << 32'h10;
+        swapped$half = beat[(64'h30)+:(16)];
+        if (at$q == 32'h1) begin
+            is_help$d = (beat[(64'h50)+:(16)] == 32'h106) & (beat[(64'h60)+:(16)] == 32'h0) & (packet_id == job_id) & ~|middle[(32'h8)+:(8)] & ~|other_middle[(32'h8)+:(8)];
+            round$d = ((beat[(64'hb0)+:(16)]) & 24'hffffff) | high;
+            first$d = ((beat[(64'hd0)+:(16)]) & 24'hffffff) | other_high;
+            count$d = beat[(64'hf0)+:(16)];
+            udp_len$d = swapped$swapped;
+            asker$d = control[(64'h102)+:(3)];
+        end
+        half$0 = ((beat[(64'h10)+:(16)]) & 128'hffffffffffffffffffffffffffffffff);
+        half$1 = ((beat[(64'h20)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h10;
+        half$2 = ((beat[(64'h30)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h20;
+        half$3 = ((beat[(64'h40)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h30;
+        half$4 = ((beat[(64'h50)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h40;
+        half$5 = ((beat[(64'h60)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h50;
+        half$6 = ((beat[(64'h70)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h60;
+        half$7 = ((beat[(64'h80)+:(16)]) & 128'hffffffffffffffffffffffffffffffff) << 32'h70;
+        if (at$q == 32'h2) begin
+            wanted$d = half$0 | half$1 | half$2 | half$3 | half$4 | half$5 | half$6 | half$7;
+        end
+        complete$d = control[(64'h100)+:(1)] & (at$q == 32'h2) & (beat[(64'h0)+:(16)] == 32'h0) & is_help$q & |count$q & ~reset;
+        if (control[(64'h100)+:(1)]) begin
+            if (~&at$q) begin
+                at$d = at$q + 32'h1;
+            end
+            if (control[(64'h101)+:(1)]) begin
+                at$d = 32'h0;
+            end
+        end
+        if (reset) begin
+            at$d = 32'h0;
+        end
+        room$d = ((udp_len$q) & 17'h1ffff) - 32'h20;
+        before_last = count$q - 32'h1;
+        range_end$d = ((first$q) & 25'h1ffffff) + ((before_last) & 25'h1ffffff);
+        bits = ((room$q) & 20'hfffff) << 32'h3;
+        allowed = ~halted & ~room$q[32'h10] & (bits >= ((count$q) & 20'hfffff)) & (count$q <= 32'h400) & (range_end$q <= ((job[(64'h18)+:(24)]) & 25'h1ffffff));
+        push = complete$q & allowed;
+        request[(64'h0)+:(24)] = first$q;
+        request[(64'h18)+:(24)] = round$q;
+        request[(64'h30)+:(7)] = before_last[(32'h0)+:(7)];
+        if (|before_last[(32'h7)+:(9)]) begin
+            request[(64'h30)+:(7)] = 32'h7f;
+        end
+        request[(64'h37)+:(3)] = asker$q;
+        request[(64'h3a)+:(128)] = wanted$q;
+    end
+endmodule // iswitch_accel$datapath$requests$help
+module iswitch_accel$datapath$requests$help$asker(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$asker
+module iswitch_accel$datapath$requests$help$at(d,q,clock);
+    // Module arguments
+    input wire  [1:0] d;
+    output reg  [1:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 2'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$at
+module iswitch_accel$datapath$requests$help$complete(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$complete
+module iswitch_accel$datapath$requests$help$count(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$count
+module iswitch_accel$datapath$requests$help$first(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$first
+module iswitch_accel$datapath$requests$help$is_help(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$is_help
+module iswitch_accel$datapath$requests$help$range_end(d,q,clock);
+    // Module arguments
+    input wire  [24:0] d;
+    output reg  [24:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 25'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$range_end
+module iswitch_accel$datapath$requests$help$room(d,q,clock);
+    // Module arguments
+    input wire  [16:0] d;
+    output reg  [16:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 17'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$room
+module iswitch_accel$datapath$requests$help$round(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$round
+module iswitch_accel$datapath$requests$help$swapped(half,swapped);
+    // Module arguments
+    input wire  [15:0] half;
+    output reg  [15:0] swapped;
+    // Local signals
+    reg  [15:0] low;
+    reg  [15:0] high;
+    // Update code
+    always @(*) begin
+        low = half >> 32'h8;
+        high = half << 32'h8;
+        swapped = low | high;
+    end
+endmodule // iswitch_accel$datapath$requests$help$swapped
+module iswitch_accel$datapath$requests$help$udp_len(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$udp_len
+module iswitch_accel$datapath$requests$help$wanted(d,q,clock);
+    // Module arguments
+    input wire  [127:0] d;
+    output reg  [127:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 128'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$help$wanted
+module iswitch_accel$datapath$requests$repeater(clock,reset,late,late_push,help,help_push,exhausted,key,valid,taken,skips,busy);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [50:0] late;
+    input wire  late_push;
+    input wire  [185:0] help;
+    input wire  help_push;
+    input wire  [7:0] exhausted;
+    output reg  [87:0] key;
+    output reg  valid;
+    input wire  taken;
+    output reg  skips;
+    output reg  busy;
+    // Stub signals
+    reg  lates$clock;
+    reg  lates$reset;
+    reg  [50:0] lates$data_in;
+    reg  lates$push;
+    wire  [50:0] lates$data_out;
+    wire  lates$valid;
+    wire  lates$empty;
+    reg  lates$pop;
+    wire  lates$room;
+    reg  helps$clock;
+    reg  helps$reset;
+    reg  [185:0] helps$data_in;
+    reg  helps$push;
+    wire  [185:0] helps$data_out;
+    wire  helps$valid;
+    wire  helps$empty;
+    reg  helps$pop;
+    wire  helps$room;
+    reg  [50:0] request$d;
+    wire  [50:0] request$q;
+    reg  request$clock;
+    reg  waits$d;
+    wire  waits$q;
+    reg  waits$clock;
+    reg  of_help$d;
+    wire  of_help$q;
+    reg  of_help$clock;
+    reg  checked$d;
+    wire  checked$q;
+    reg  checked$clock;
+    reg  over$d;
+    wire  over$q;
+    reg  over$clock;
+    reg  walking$d;
+    wire  walking$q;
+    reg  walking$clock;
+    reg  [23:0] index$d;
+    wire  [23:0] index$q;
+    reg  index$clock;
+    reg  [6:0] at$d;
+    wire  [6:0] at$q;
+    reg  at$clock;
+    reg  is_wanted$d;
+    wire  is_wanted$q;
+    reg  is_wanted$clock;
+    reg  ends$d;
+    wire  ends$q;
+    reg  ends$clock;
+    reg  looked$d;
+    wire  looked$q;
+    reg  looked$clock;
+    // Local signals
+    reg  [127:0] wanted;
+    reg  [31:0] part;
+    reg  [31:0] shifted;
+    reg  loads_help;
+    reg  steps;
+    reg  concludes;
+    reg  [2:0] asker;
+    reg  is_over;
+    reg  overflows;
+    reg  discards;
+    // Sub module instances
+    iswitch_accel$datapath$requests$repeater$lates lates(
+        .clock(lates$clock),
+        .reset(lates$reset),
+        .data_in(lates$data_in),
+        .push(lates$push),
+        .data_out(lates$data_out),
+        .valid(lates$valid),
+        .empty(lates$empty),
+        .pop(lates$pop),
+        .room(lates$room)
+    );
+    iswitch_accel$datapath$requests$repeater$helps helps(
+        .clock(helps$clock),
+        .reset(helps$reset),
+        .data_in(helps$data_in),
+        .push(helps$push),
+        .data_out(helps$data_out),
+        .valid(helps$valid),
+        .empty(helps$empty),
+        .pop(helps$pop),
+        .room(helps$room)
+    );
+    iswitch_accel$datapath$requests$repeater$request request(
+        .d(request$d),
+        .q(request$q),
+        .clock(request$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$waits waits(
+        .d(waits$d),
+        .q(waits$q),
+        .clock(waits$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$of_help of_help(
+        .d(of_help$d),
+        .q(of_help$q),
+        .clock(of_help$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$checked checked(
+        .d(checked$d),
+        .q(checked$q),
+        .clock(checked$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$over over(
+        .d(over$d),
+        .q(over$q),
+        .clock(over$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$walking walking(
+        .d(walking$d),
+        .q(walking$q),
+        .clock(walking$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$index index(
+        .d(index$d),
+        .q(index$q),
+        .clock(index$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$at at(
+        .d(at$d),
+        .q(at$q),
+        .clock(at$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$is_wanted is_wanted(
+        .d(is_wanted$d),
+        .q(is_wanted$q),
+        .clock(is_wanted$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$ends ends(
+        .d(ends$d),
+        .q(ends$q),
+        .clock(ends$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$looked looked(
+        .d(looked$d),
+        .q(looked$q),
+        .clock(looked$clock)
+    );
+    // Update code
+    always @(*) begin
+        request$clock = clock;
+        waits$clock = clock;
+        of_help$clock = clock;
+        checked$clock = clock;
+        over$clock = clock;
+        walking$clock = clock;
+        index$clock = clock;
+        at$clock = clock;
+        is_wanted$clock = clock;
+        ends$clock = clock;
+        looked$clock = clock;
+        request$d = request$q;
+        waits$d = waits$q;
+        of_help$d = of_help$q;
+        checked$d = checked$q;
+        over$d = over$q;
+        walking$d = walking$q;
+        index$d = index$q;
+        at$d = at$q;
+        is_wanted$d = is_wanted$q;
+        ends$d = ends$q;
+        looked$d = looked$q;
+        lates$clock = clock;
+        helps$clock = clock;
+        lates$reset = reset;
+        helps$reset = reset;
+        lates$data_in = late;
+        helps$data_in = help;
+        lates$push = late_push & lates$room;
+        helps$push = help_push & helps$room;
+        overflows = (late_push & ~lates$room) | (help_push & ~helps$room);
+        busy = lates$valid | helps$valid | waits$q;
+        asker = request$q[(64'h30)+:(3)];
+        is_over = 1'b0;
+        if ((asker == 0) & exhausted[0]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 1) & exhausted[1]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 2) & exhausted[2]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 3) & exhausted[3]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 4) & exhausted[4]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 5) & exhausted[5]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 6) & exhausted[6]) begin
+            is_over = 1'b1;
+        end
+        if ((asker == 7) & exhausted[7]) begin
+            is_over = 1'b1;
+        end
+        over$d = is_over;
+        valid = checked$q & ~over$q;
+        discards = checked$q & over$q;
+        skips = overflows | discards;
+        concludes = taken | discards;
+        checked$d = waits$q & ~concludes;
+        if (concludes) begin
+            waits$d = 1'b0;
+        end
+        loads_help = ~waits$q & ~lates$valid & looked$q & is_wanted$q;
+        lates$pop = ~waits$q & lates$valid;
+        if (lates$pop | loads_help) begin
+            waits$d = 1'b1;
+        end
+        if (~waits$q) begin
+            request$d = lates$data_out;
+            of_help$d = ~lates$valid;
+            if (~lates$valid) begin
+                request$d[(64'h0)+:(24)] = index$q;
+                request$d[(64'h18)+:(24)] = helps$data_out[(64'h18)+:(24)];
+                request$d[(64'h30)+:(3)] = helps$data_out[(64'h37)+:(3)];
+            end
+        end
+        wanted = helps$data_out[(64'h3a)+:(128)];
+        part = wanted[(32'h0)+:(32)];
+        if (at$q[(32'h5)+:(2)] == 32'h1) begin
+            part = wanted[(32'h20)+:(32)];
+        end
+        if (at$q[(32'h5)+:(2)] == 32'h2) begin
+            part = wanted[(32'h40)+:(32)];
+        end
+        if (at$q[(32'h5)+:(2)] == 32'h3) begin
+            part = wanted[(32'h60)+:(32)];
+        end
+        shifted = part >> ((at$q[(32'h0)+:(5)]) & 32'hffffffff);
+        is_wanted$d = shifted[32'h0];
+        ends$d = at$q == helps$data_out[(64'h30)+:(7)];
+        steps = looked$q & (~is_wanted$q | loads_help);
+        looked$d = walking$q & ~steps;
+        helps$pop = steps & ends$q;
+        if (steps) begin
+            index$d = index$q + 32'h1;
+            at$d = at$q + 32'h1;
+        end
+        if (helps$pop) begin
+            walking$d = 1'b0;
+            looked$d = 1'b0;
+        end
+        if (~walking$q) begin
+            walking$d = helps$valid;
+            index$d = helps$data_out[(64'h0)+:(24)];
+            at$d = 32'h0;
+        end
+        if (reset) begin
+            waits$d = 1'b0;
+            checked$d = 1'b0;
+            walking$d = 1'b0;
+            looked$d = 1'b0;
+        end
+        key[(64'h0)+:(24)] = request$q[(64'h0)+:(24)];
+        key[(64'h18)+:(24)] = request$q[(64'h18)+:(24)];
+        key[(64'h30)+:(16)] = 32'h0;
+        key[(64'h40)+:(16)] = 32'h0;
+        key[(64'h50)+:(3)] = asker;
+        key[(64'h53)+:(1)] = 1'b1;
+        key[(64'h54)+:(1)] = 1'b0;
+        key[(64'h55)+:(1)] = 1'b1;
+        key[(64'h56)+:(1)] = of_help$q;
+        key[(64'h57)+:(1)] = 1'b1;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater
+module iswitch_accel$datapath$requests$repeater$at(d,q,clock);
+    // Module arguments
+    input wire  [6:0] d;
+    output reg  [6:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 7'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$at
+module iswitch_accel$datapath$requests$repeater$checked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$checked
+module iswitch_accel$datapath$requests$repeater$ends(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$ends
+module iswitch_accel$datapath$requests$repeater$helps(clock,reset,data_in,push,data_out,valid,empty,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [185:0] data_in;
+    input wire  push;
+    output reg  [185:0] data_out;
+    output reg  valid;
+    output reg  empty;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'h7;
+    // Stub signals
+    reg  ram$clock;
+    reg  [2:0] ram$write_address;
+    reg  [185:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [2:0] ram$read_address;
+    wire  [185:0] ram$read_data;
+    reg  [2:0] write_at$d;
+    wire  [2:0] write_at$q;
+    reg  write_at$clock;
+    reg  [2:0] read_at$d;
+    wire  [2:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$requests$repeater$helps$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$helps$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        is_empty$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        is_empty$d = is_empty$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        empty = is_empty$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+            is_empty$d = 1'b0;
+        end
+        has_room$d = count$q < limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            is_empty$d = 1'b1;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps
+module iswitch_accel$datapath$requests$repeater$helps$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$count
+module iswitch_accel$datapath$requests$repeater$helps$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$filled
+module iswitch_accel$datapath$requests$repeater$helps$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$has_room
+module iswitch_accel$datapath$requests$repeater$helps$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$is_empty
+module iswitch_accel$datapath$requests$repeater$helps$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [2:0] write_address;
+    input wire  [185:0] write_data;
+    input wire  write_enable;
+    input wire  [2:0] read_address;
+    output reg  [185:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [185:0] words[7:0];
+    integer i;
+    initial for (i = 0; i <= 7; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$requests$repeater$helps$ram
+module iswitch_accel$datapath$requests$repeater$helps$read_at(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$read_at
+module iswitch_accel$datapath$requests$repeater$helps$write_at(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$helps$write_at
+module iswitch_accel$datapath$requests$repeater$index(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$index
+module iswitch_accel$datapath$requests$repeater$is_wanted(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$is_wanted
+module iswitch_accel$datapath$requests$repeater$lates(clock,reset,data_in,push,data_out,valid,empty,pop,room);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  [50:0] data_in;
+    input wire  push;
+    output reg  [50:0] data_out;
+    output reg  valid;
+    output reg  empty;
+    input wire  pop;
+    output reg  room;
+    // Constant declarations
+    localparam  limit = 8'hf;
+    // Stub signals
+    reg  ram$clock;
+    reg  [3:0] ram$write_address;
+    reg  [50:0] ram$write_data;
+    reg  ram$write_enable;
+    reg  [3:0] ram$read_address;
+    wire  [50:0] ram$read_data;
+    reg  [3:0] write_at$d;
+    wire  [3:0] write_at$q;
+    reg  write_at$clock;
+    reg  [3:0] read_at$d;
+    wire  [3:0] read_at$q;
+    reg  read_at$clock;
+    reg  [7:0] count$d;
+    wire  [7:0] count$q;
+    reg  count$clock;
+    reg  filled$d;
+    wire  filled$q;
+    reg  filled$clock;
+    reg  is_empty$d;
+    wire  is_empty$q;
+    reg  is_empty$clock;
+    reg  has_room$d;
+    wire  has_room$q;
+    reg  has_room$clock;
+    // Local signals
+    reg  [7:0] next_count;
+    // Sub module instances
+    iswitch_accel$datapath$requests$repeater$lates$ram ram(
+        .clock(ram$clock),
+        .write_address(ram$write_address),
+        .write_data(ram$write_data),
+        .write_enable(ram$write_enable),
+        .read_address(ram$read_address),
+        .read_data(ram$read_data)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$write_at write_at(
+        .d(write_at$d),
+        .q(write_at$q),
+        .clock(write_at$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$read_at read_at(
+        .d(read_at$d),
+        .q(read_at$q),
+        .clock(read_at$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$count count(
+        .d(count$d),
+        .q(count$q),
+        .clock(count$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$filled filled(
+        .d(filled$d),
+        .q(filled$q),
+        .clock(filled$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$is_empty is_empty(
+        .d(is_empty$d),
+        .q(is_empty$q),
+        .clock(is_empty$clock)
+    );
+    iswitch_accel$datapath$requests$repeater$lates$has_room has_room(
+        .d(has_room$d),
+        .q(has_room$q),
+        .clock(has_room$clock)
+    );
+    // Update code
+    always @(*) begin
+        write_at$clock = clock;
+        read_at$clock = clock;
+        count$clock = clock;
+        filled$clock = clock;
+        is_empty$clock = clock;
+        has_room$clock = clock;
+        write_at$d = write_at$q;
+        read_at$d = read_at$q;
+        count$d = count$q;
+        filled$d = filled$q;
+        is_empty$d = is_empty$q;
+        has_room$d = has_room$q;
+        ram$clock = clock;
+        ram$write_address = write_at$q;
+        ram$write_data = data_in;
+        ram$write_enable = push;
+        ram$read_address = read_at$q;
+        data_out = ram$read_data;
+        valid = filled$q;
+        empty = is_empty$q;
+        room = has_room$q;
+        next_count = count$q;
+        if (push & ~pop) begin
+            next_count = count$q + 32'h1;
+        end
+        if (~push & pop) begin
+            next_count = count$q - 32'h1;
+        end
+        if (push) begin
+            write_at$d = write_at$q + 32'h1;
+        end
+        if (pop) begin
+            read_at$d = read_at$q + 32'h1;
+        end
+        count$d = next_count;
+        if (pop) begin
+            filled$d = count$q != 32'h1;
+            is_empty$d = count$q == 32'h1;
+        end
+        if (push) begin
+            filled$d = 1'b1;
+            is_empty$d = 1'b0;
+        end
+        has_room$d = count$q < limit;
+        if (reset) begin
+            write_at$d = 32'h0;
+            read_at$d = 32'h0;
+            count$d = 32'h0;
+            filled$d = 1'b0;
+            is_empty$d = 1'b1;
+            has_room$d = 1'b0;
+        end
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates
+module iswitch_accel$datapath$requests$repeater$lates$count(d,q,clock);
+    // Module arguments
+    input wire  [7:0] d;
+    output reg  [7:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 8'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$count
+module iswitch_accel$datapath$requests$repeater$lates$filled(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$filled
+module iswitch_accel$datapath$requests$repeater$lates$has_room(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$has_room
+module iswitch_accel$datapath$requests$repeater$lates$is_empty(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$is_empty
+module iswitch_accel$datapath$requests$repeater$lates$ram(clock,write_address,write_data,write_enable,read_address,read_data);
+    // Module arguments
+    input wire  clock;
+    input wire  [3:0] write_address;
+    input wire  [50:0] write_data;
+    input wire  write_enable;
+    input wire  [3:0] read_address;
+    output reg  [50:0] read_data;
+    // Update code (custom)
+    (* ram_style = "distributed" *) reg [50:0] words[15:0];
+    integer i;
+    initial for (i = 0; i <= 15; i = i + 1) words[i] = 0;
+    always @(posedge clock) if (write_enable) words[write_address] <= write_data;
+    always @(*) read_data = words[read_address];
+endmodule // iswitch_accel$datapath$requests$repeater$lates$ram
+module iswitch_accel$datapath$requests$repeater$lates$read_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$read_at
+module iswitch_accel$datapath$requests$repeater$lates$write_at(d,q,clock);
+    // Module arguments
+    input wire  [3:0] d;
+    output reg  [3:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 4'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$lates$write_at
+module iswitch_accel$datapath$requests$repeater$looked(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$looked
+module iswitch_accel$datapath$requests$repeater$of_help(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$of_help
+module iswitch_accel$datapath$requests$repeater$over(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$over
+module iswitch_accel$datapath$requests$repeater$request(d,q,clock);
+    // Module arguments
+    input wire  [50:0] d;
+    output reg  [50:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 51'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$request
+module iswitch_accel$datapath$requests$repeater$waits(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$waits
+module iswitch_accel$datapath$requests$repeater$walking(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$repeater$walking
+module iswitch_accel$datapath$requests$walker(clock,reset,start,round,first,count,only_complete,walking,key,advance);
+    // Module arguments
+    input wire  clock;
+    input wire  reset;
+    input wire  start;
+    input wire  [23:0] round;
+    input wire  [23:0] first;
+    input wire  [10:0] count;
+    input wire  only_complete;
+    output reg  walking;
+    output reg  [87:0] key;
+    input wire  advance;
+    // Stub signals
+    reg  [23:0] held_round$d;
+    wire  [23:0] held_round$q;
+    reg  held_round$clock;
+    reg  [23:0] index$d;
+    wire  [23:0] index$q;
+    reg  index$clock;
+    reg  [10:0] left$d;
+    wire  [10:0] left$q;
+    reg  left$clock;
+    reg  held_only$d;
+    wire  held_only$q;
+    reg  held_only$clock;
+    reg  busy$d;
+    wire  busy$q;
+    reg  busy$clock;
+    // Sub module instances
+    iswitch_accel$datapath$requests$walker$held_round held_round(
+        .d(held_round$d),
+        .q(held_round$q),
+        .clock(held_round$clock)
+    );
+    iswitch_accel$datapath$requests$walker$index index(
+        .d(index$d),
+        .q(index$q),
+        .clock(index$clock)
+    );
+    iswitch_accel$datapath$requests$walker$left left(
+        .d(left$d),
+        .q(left$q),
+        .clock(left$clock)
+    );
+    iswitch_accel$datapath$requests$walker$held_only held_only(
+        .d(held_only$d),
+        .q(held_only$q),
+        .clock(held_only$clock)
+    );
+    iswitch_accel$datapath$requests$walker$busy busy(
+        .d(busy$d),
+        .q(busy$q),
+        .clock(busy$clock)
+    );
+    // Update code
+    always @(*) begin
+        held_round$clock = clock;
+        index$clock = clock;
+        left$clock = clock;
+        held_only$clock = clock;
+        busy$clock = clock;
+        held_round$d = held_round$q;
+        index$d = index$q;
+        left$d = left$q;
+        held_only$d = held_only$q;
+        busy$d = busy$q;
+        walking = busy$q;
+        if (advance) begin
+            index$d = index$q + 32'h1;
+            left$d = left$q - 32'h1;
+            busy$d = left$q != 32'h1;
+        end
+        if (start) begin
+            held_round$d = round;
+            index$d = first;
+            left$d = count;
+            busy$d = |count;
+            held_only$d = only_complete;
+        end
+        if (reset) begin
+            left$d = 32'h0;
+            busy$d = 1'b0;
+        end
+        key[(64'h0)+:(24)] = index$q;
+        key[(64'h18)+:(24)] = held_round$q;
+        key[(64'h30)+:(16)] = 32'h0;
+        key[(64'h40)+:(16)] = 32'h0;
+        key[(64'h50)+:(3)] = 32'h0;
+        key[(64'h53)+:(1)] = 1'b1;
+        key[(64'h54)+:(1)] = 1'b0;
+        key[(64'h55)+:(1)] = 1'b1;
+        key[(64'h56)+:(1)] = held_only$q;
+        key[(64'h57)+:(1)] = 1'b0;
+    end
+endmodule // iswitch_accel$datapath$requests$walker
+module iswitch_accel$datapath$requests$walker$busy(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$walker$busy
+module iswitch_accel$datapath$requests$walker$held_only(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$walker$held_only
+module iswitch_accel$datapath$requests$walker$held_round(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$walker$held_round
+module iswitch_accel$datapath$requests$walker$index(d,q,clock);
+    // Module arguments
+    input wire  [23:0] d;
+    output reg  [23:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 24'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$walker$index
+module iswitch_accel$datapath$requests$walker$left(d,q,clock);
+    // Module arguments
+    input wire  [10:0] d;
+    output reg  [10:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 11'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$requests$walker$left
 module iswitch_accel$datapath$results(clock,reset,data_in,push,data_out,valid,empty,pop,room);
     // Module arguments
     input wire  clock;
@@ -19516,11 +22425,11 @@ module iswitch_accel$datapath$results$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$results$write_at
-module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,bypass_copied,burst,burst_push,burst_room);
+module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,decision_pop,flit,flit_valid,flit_pop,bypass_valid,bypass_ready,bypass_copied,control,burst,burst_push,burst_room);
     // Module arguments
     input wire  clock;
     input wire  reset;
-    input wire  [28:0] decision;
+    input wire  [33:0] decision;
     input wire  decision_valid;
     output reg  decision_pop;
     input wire  [416:0] flit;
@@ -19529,7 +22438,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     output reg  bypass_valid;
     input wire  bypass_ready;
     output reg  bypass_copied;
-    output reg  [271:0] burst;
+    output reg  [260:0] control;
+    output reg  [272:0] burst;
     output reg  burst_push;
     input wire  burst_room;
     // Stub signals
@@ -19543,8 +22453,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  busy$d;
     wire  busy$q;
     reg  busy$clock;
-    reg  [28:0] current$d;
-    wire  [28:0] current$q;
+    reg  [33:0] current$d;
+    wire  [33:0] current$q;
     reg  current$clock;
     reg  bypasses$d;
     wire  bypasses$q;
@@ -19558,8 +22468,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  forced$d;
     wire  forced$q;
     reg  forced$clock;
-    reg  [28:0] upcoming$d;
-    wire  [28:0] upcoming$q;
+    reg  [33:0] upcoming$d;
+    wire  [33:0] upcoming$q;
     reg  upcoming$clock;
     reg  knows_upcoming$d;
     wire  knows_upcoming$q;
@@ -19570,11 +22480,11 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  active$d;
     wire  active$q;
     reg  active$clock;
-    reg  [28:0] segment$d;
-    wire  [28:0] segment$q;
+    reg  [33:0] segment$d;
+    wire  [33:0] segment$q;
     reg  segment$clock;
-    reg  [13:0] address$d;
-    wire  [13:0] address$q;
+    reg  [14:0] address$d;
+    wire  [14:0] address$q;
     reg  address$clock;
     reg  [5:0] left$d;
     wire  [5:0] left$q;
@@ -19588,14 +22498,23 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  taken$d;
     wire  taken$q;
     reg  taken$clock;
+    reg  passed$d;
+    wire  passed$q;
+    reg  passed$clock;
+    reg  passed_last$d;
+    wire  passed_last$q;
+    reg  passed_last$clock;
+    reg  [2:0] passed_member$d;
+    wire  [2:0] passed_member$q;
+    reg  passed_member$clock;
     reg  making$d;
     wire  making$q;
     reg  making$clock;
-    reg  [13:0] making_address$d;
-    wire  [13:0] making_address$q;
+    reg  [14:0] making_address$d;
+    wire  [14:0] making_address$q;
     reg  making_address$clock;
-    reg  [28:0] making_segment$d;
-    wire  [28:0] making_segment$q;
+    reg  [33:0] making_segment$d;
+    wire  [33:0] making_segment$q;
     reg  making_segment$clock;
     reg  made$d;
     wire  made$q;
@@ -19606,8 +22525,8 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
     reg  made_last$d;
     wire  made_last$q;
     reg  made_last$clock;
-    reg  [13:0] made_address$d;
-    wire  [13:0] made_address$q;
+    reg  [14:0] made_address$d;
+    wire  [14:0] made_address$q;
     reg  made_address$clock;
     reg  ends$d;
     wire  ends$q;
@@ -19710,6 +22629,21 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         .q(taken$q),
         .clock(taken$clock)
     );
+    iswitch_accel$datapath$separator$passed passed(
+        .d(passed$d),
+        .q(passed$q),
+        .clock(passed$clock)
+    );
+    iswitch_accel$datapath$separator$passed_last passed_last(
+        .d(passed_last$d),
+        .q(passed_last$q),
+        .clock(passed_last$clock)
+    );
+    iswitch_accel$datapath$separator$passed_member passed_member(
+        .d(passed_member$d),
+        .q(passed_member$q),
+        .clock(passed_member$clock)
+    );
     iswitch_accel$datapath$separator$making making(
         .d(making$d),
         .q(making$q),
@@ -19800,13 +22734,26 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         drops$d = drops$q;
         adds$d = adds$q;
         forced$d = forced$q;
+        passed$clock = clock;
+        passed_last$clock = clock;
+        passed_member$clock = clock;
+        passed$d = passed$q;
+        passed_last$d = passed_last$q;
+        passed_member$d = passed_member$q;
         slicer$clock = clock;
         bypass_valid = bypasses$q & flit_valid;
-        bypass_copied = current$q[(64'h1c)+:(1)];
+        bypass_copied = current$q[(64'h1d)+:(1)];
         sums = adds$q & flit_valid & burst_room;
         forces = forced$q & burst_room & ~flush$q;
         take = sums | (bypass_valid & bypass_ready) | (drops$q & flit_valid);
         flit_pop = take;
+        passed$d = bypass_valid & bypass_ready & current$q[(64'h1e)+:(1)] & ~reset;
+        passed_last$d = flit[(64'h1a0)+:(1)];
+        passed_member$d = current$q[(64'h1f)+:(3)];
+        control[(64'h0)+:(256)] = arrived$q;
+        control[(64'h100)+:(1)] = passed$q;
+        control[(64'h101)+:(1)] = passed_last$q;
+        control[(64'h102)+:(3)] = passed_member$q;
         emit = active$q & ((flush$q & burst_room) | (sums & beat$q[32'h1]) | forces);
         finished = (take & flit[(64'h1a0)+:(1)]) | (forces & active$q & ends$q);
         decision_pop = decision_valid & ~knows_upcoming$q;
@@ -19832,7 +22779,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         end
         if (emit) begin
             left$d = left$q - 32'h1;
-            address$d = address$q + 32'h1;
+            address$d = address$q + 32'h2;
             ends$d = left$q == 32'h1;
             if (ends$q) begin
                 active$d = 1'b0;
@@ -19843,9 +22790,9 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         if (begins) begin
             active$d = 1'b1;
             segment$d = current$q;
-            address$d = current$q[(64'h5)+:(14)];
-            left$d = current$q[(64'h13)+:(6)];
-            ends$d = current$q[(64'h13)+:(6)] == 32'h0;
+            address$d = current$q[(64'h5)+:(15)];
+            left$d = current$q[(64'h14)+:(6)];
+            ends$d = current$q[(64'h14)+:(6)] == 32'h0;
         end
         if (sums & flit[(64'h1a0)+:(1)]) begin
             flush$d = begins | (active$q & ~ends$q);
@@ -19869,7 +22816,7 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         slicer$data = arrived$q;
         slicer$take = taken$q;
         slicer$cut = ends$q;
-        slicer$tail = segment$q[(64'h19)+:(3)];
+        slicer$tail = segment$q[(64'h1a)+:(3)];
         slicer$blank = segment$q[(64'h2)+:(1)];
         made$d = making$q & ~reset;
         made_first$d = making_segment$q[(64'h3)+:(1)];
@@ -19877,9 +22824,9 @@ module iswitch_accel$datapath$separator(clock,reset,decision,decision_valid,deci
         made_address$d = making_address$q;
         burst_push = made$q;
         burst[(64'h0)+:(256)] = slicer$lanes;
-        burst[(64'h100)+:(14)] = made_address$q;
-        burst[(64'h10e)+:(1)] = made_first$q;
-        burst[(64'h10f)+:(1)] = made_last$q;
+        burst[(64'h100)+:(15)] = made_address$q;
+        burst[(64'h10f)+:(1)] = made_first$q;
+        burst[(64'h110)+:(1)] = made_last$q;
     end
 endmodule // iswitch_accel$datapath$separator
 module iswitch_accel$datapath$separator$active(d,q,clock);
@@ -19897,12 +22844,12 @@ module iswitch_accel$datapath$separator$active(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$active
 module iswitch_accel$datapath$separator$address(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -19975,12 +22922,12 @@ module iswitch_accel$datapath$separator$bypasses(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$bypasses
 module iswitch_accel$datapath$separator$current(d,q,clock);
     // Module arguments
-    input wire  [28:0] d;
-    output reg  [28:0] q;
+    input wire  [33:0] d;
+    output reg  [33:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 29'h0;
+       q = 34'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -20079,12 +23026,12 @@ module iswitch_accel$datapath$separator$made(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$made
 module iswitch_accel$datapath$separator$made_address(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -20131,12 +23078,12 @@ module iswitch_accel$datapath$separator$making(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$making
 module iswitch_accel$datapath$separator$making_address(d,q,clock);
     // Module arguments
-    input wire  [13:0] d;
-    output reg  [13:0] q;
+    input wire  [14:0] d;
+    output reg  [14:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 14'h0;
+       q = 15'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -20144,25 +23091,64 @@ module iswitch_accel$datapath$separator$making_address(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$making_address
 module iswitch_accel$datapath$separator$making_segment(d,q,clock);
     // Module arguments
-    input wire  [28:0] d;
-    output reg  [28:0] q;
+    input wire  [33:0] d;
+    output reg  [33:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 29'h0;
+       q = 34'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
 endmodule // iswitch_accel$datapath$separator$making_segment
-module iswitch_accel$datapath$separator$segment(d,q,clock);
+module iswitch_accel$datapath$separator$passed(d,q,clock);
     // Module arguments
-    input wire  [28:0] d;
-    output reg  [28:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 29'h0;
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$passed
+module iswitch_accel$datapath$separator$passed_last(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$passed_last
+module iswitch_accel$datapath$separator$passed_member(d,q,clock);
+    // Module arguments
+    input wire  [2:0] d;
+    output reg  [2:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 3'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$datapath$separator$passed_member
+module iswitch_accel$datapath$separator$segment(d,q,clock);
+    // Module arguments
+    input wire  [33:0] d;
+    output reg  [33:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 34'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -20513,12 +23499,12 @@ module iswitch_accel$datapath$separator$taken(d,q,clock);
 endmodule // iswitch_accel$datapath$separator$taken
 module iswitch_accel$datapath$separator$upcoming(d,q,clock);
     // Module arguments
-    input wire  [28:0] d;
-    output reg  [28:0] q;
+    input wire  [33:0] d;
+    output reg  [33:0] q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 29'h0;
+       q = 34'h0;
     end
     always @(posedge clock) begin
        q <= d;
@@ -20980,224 +23966,7 @@ module iswitch_accel$datapath$templates$write_at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$datapath$templates$write_at
-module iswitch_accel$datapath$walker(clock,reset,start,round,first,count,only_complete,free,walking,key,valid,advance);
-    // Module arguments
-    input wire  clock;
-    input wire  reset;
-    input wire  start;
-    input wire  [23:0] round;
-    input wire  [23:0] first;
-    input wire  [10:0] count;
-    input wire  only_complete;
-    input wire  free;
-    output reg  walking;
-    output reg  [86:0] key;
-    output reg  valid;
-    input wire  advance;
-    // Stub signals
-    reg  [23:0] held_round$d;
-    wire  [23:0] held_round$q;
-    reg  held_round$clock;
-    reg  [23:0] index$d;
-    wire  [23:0] index$q;
-    reg  index$clock;
-    reg  [10:0] left$d;
-    wire  [10:0] left$q;
-    reg  left$clock;
-    reg  held_only$d;
-    wire  held_only$q;
-    reg  held_only$clock;
-    reg  busy$d;
-    wire  busy$q;
-    reg  busy$clock;
-    reg  offers$d;
-    wire  offers$q;
-    reg  offers$clock;
-    reg  [3:0] pause$d;
-    wire  [3:0] pause$q;
-    reg  pause$clock;
-    // Sub module instances
-    iswitch_accel$datapath$walker$held_round held_round(
-        .d(held_round$d),
-        .q(held_round$q),
-        .clock(held_round$clock)
-    );
-    iswitch_accel$datapath$walker$index index(
-        .d(index$d),
-        .q(index$q),
-        .clock(index$clock)
-    );
-    iswitch_accel$datapath$walker$left left(
-        .d(left$d),
-        .q(left$q),
-        .clock(left$clock)
-    );
-    iswitch_accel$datapath$walker$held_only held_only(
-        .d(held_only$d),
-        .q(held_only$q),
-        .clock(held_only$clock)
-    );
-    iswitch_accel$datapath$walker$busy busy(
-        .d(busy$d),
-        .q(busy$q),
-        .clock(busy$clock)
-    );
-    iswitch_accel$datapath$walker$offers offers(
-        .d(offers$d),
-        .q(offers$q),
-        .clock(offers$clock)
-    );
-    iswitch_accel$datapath$walker$pause pause(
-        .d(pause$d),
-        .q(pause$q),
-        .clock(pause$clock)
-    );
-    // Update code
-    always @(*) begin
-        held_round$clock = clock;
-        index$clock = clock;
-        left$clock = clock;
-        held_only$clock = clock;
-        busy$clock = clock;
-        offers$clock = clock;
-        pause$clock = clock;
-        held_round$d = held_round$q;
-        index$d = index$q;
-        left$d = left$q;
-        held_only$d = held_only$q;
-        busy$d = busy$q;
-        offers$d = offers$q;
-        pause$d = pause$q;
-        walking = busy$q;
-        valid = offers$q;
-        offers$d = busy$q & free & ~|pause$q;
-        if (|pause$q) begin
-            pause$d = pause$q - 32'h1;
-        end
-        if (advance) begin
-            index$d = index$q + 32'h1;
-            left$d = left$q - 32'h1;
-            busy$d = left$q != 32'h1;
-            offers$d = 1'b0;
-            pause$d = 32'hf;
-        end
-        if (start) begin
-            held_round$d = round;
-            index$d = first;
-            left$d = count;
-            busy$d = |count;
-            held_only$d = only_complete;
-            offers$d = 1'b0;
-        end
-        if (reset) begin
-            left$d = 32'h0;
-            busy$d = 1'b0;
-            offers$d = 1'b0;
-            pause$d = 32'h0;
-        end
-        key[(64'h0)+:(24)] = index$q;
-        key[(64'h18)+:(24)] = held_round$q;
-        key[(64'h30)+:(16)] = 32'h0;
-        key[(64'h40)+:(16)] = 32'h0;
-        key[(64'h50)+:(3)] = 32'h0;
-        key[(64'h53)+:(1)] = 1'b1;
-        key[(64'h54)+:(1)] = 1'b0;
-        key[(64'h55)+:(1)] = 1'b1;
-        key[(64'h56)+:(1)] = held_only$q;
-    end
-endmodule // iswitch_accel$datapath$walker
-module iswitch_accel$datapath$walker$busy(d,q,clock);
-    // Module arguments
-    input wire  d;
-    output reg  q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 1'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$busy
-module iswitch_accel$datapath$walker$held_only(d,q,clock);
-    // Module arguments
-    input wire  d;
-    output reg  q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 1'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$held_only
-module iswitch_accel$datapath$walker$held_round(d,q,clock);
-    // Module arguments
-    input wire  [23:0] d;
-    output reg  [23:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 24'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$held_round
-module iswitch_accel$datapath$walker$index(d,q,clock);
-    // Module arguments
-    input wire  [23:0] d;
-    output reg  [23:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 24'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$index
-module iswitch_accel$datapath$walker$left(d,q,clock);
-    // Module arguments
-    input wire  [10:0] d;
-    output reg  [10:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 11'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$left
-module iswitch_accel$datapath$walker$offers(d,q,clock);
-    // Module arguments
-    input wire  d;
-    output reg  q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 1'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$offers
-module iswitch_accel$datapath$walker$pause(d,q,clock);
-    // Module arguments
-    input wire  [3:0] d;
-    output reg  [3:0] q;
-    input wire  clock;
-    // Update code (custom)
-    initial begin
-       q = 4'h0;
-    end
-    always @(posedge clock) begin
-       q <= d;
-    end
-endmodule // iswitch_accel$datapath$walker$pause
-module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word,read_data,status,counter,frame_in,frame_out,hazard,filter,job,template,finish_round,finish_first,sets_control,sets_threshold,starts_finish,clears_sums,clears_counters,sets_member,pace,refused,clearing);
+module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word,read_data,status,counter,frame_in,frame_out,hazard,skip,table_value,filter,job,template,finish_round,finish_first,sets_control,sets_threshold,starts_finish,clears_sums,clears_counters,sets_member,selects_slot,pace,budget,refused,clearing);
     // Module arguments
     input wire  clock;
     input wire  reset;
@@ -21211,6 +23980,8 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     input wire  frame_in;
     input wire  frame_out;
     input wire  hazard;
+    input wire  skip;
+    input wire  [31:0] table_value;
     output reg  [64:0] filter;
     output reg  [97:0] job;
     output reg  [223:0] template;
@@ -21222,7 +23993,9 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     output reg  clears_sums;
     output reg  clears_counters;
     output reg  sets_member;
+    output reg  selects_slot;
     output reg  [7:0] pace;
+    output reg  [15:0] budget;
     output reg  refused;
     output reg  clearing;
     // Stub signals
@@ -21289,9 +24062,36 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [5:0] at$d;
     wire  [5:0] at$q;
     reg  at$clock;
-    reg  [7:0] chosen$d;
-    wire  [7:0] chosen$q;
-    reg  chosen$clock;
+    reg  chosen$0$d;
+    wire  chosen$0$q;
+    reg  chosen$0$clock;
+    reg  chosen$1$d;
+    wire  chosen$1$q;
+    reg  chosen$1$clock;
+    reg  chosen$2$d;
+    wire  chosen$2$q;
+    reg  chosen$2$clock;
+    reg  chosen$3$d;
+    wire  chosen$3$q;
+    reg  chosen$3$clock;
+    reg  chosen$4$d;
+    wire  chosen$4$q;
+    reg  chosen$4$clock;
+    reg  chosen$5$d;
+    wire  chosen$5$q;
+    reg  chosen$5$clock;
+    reg  chosen$6$d;
+    wire  chosen$6$q;
+    reg  chosen$6$clock;
+    reg  chosen$7$d;
+    wire  chosen$7$q;
+    reg  chosen$7$clock;
+    reg  chosen$8$d;
+    wire  chosen$8$q;
+    reg  chosen$8$clock;
+    reg  chosen$9$d;
+    wire  chosen$9$q;
+    reg  chosen$9$clock;
     reg  [31:0] copied$d;
     wire  [31:0] copied$q;
     reg  copied$clock;
@@ -21304,6 +24104,12 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     reg  [31:0] hazards$d;
     wire  [31:0] hazards$q;
     reg  hazards$clock;
+    reg  [31:0] skipped$d;
+    wire  [31:0] skipped$q;
+    reg  skipped$clock;
+    reg  [15:0] held_budget$d;
+    wire  [15:0] held_budget$q;
+    reg  held_budget$clock;
     reg  [5:0] range$word;
     reg  [31:0] range$data;
     wire  range$outside;
@@ -21334,6 +24140,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
     wire  [223:0] view$template;
     // Local signals
     reg  [5:0] word;
+    reg  [15:0] write_low;
     reg  low;
     reg  in_map;
     // Sub module instances
@@ -21440,10 +24247,55 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .q(at$q),
         .clock(at$clock)
     );
-    iswitch_accel$registers$chosen chosen(
-        .d(chosen$d),
-        .q(chosen$q),
-        .clock(chosen$clock)
+    iswitch_accel$registers$chosen$0 chosen$0(
+        .d(chosen$0$d),
+        .q(chosen$0$q),
+        .clock(chosen$0$clock)
+    );
+    iswitch_accel$registers$chosen$1 chosen$1(
+        .d(chosen$1$d),
+        .q(chosen$1$q),
+        .clock(chosen$1$clock)
+    );
+    iswitch_accel$registers$chosen$2 chosen$2(
+        .d(chosen$2$d),
+        .q(chosen$2$q),
+        .clock(chosen$2$clock)
+    );
+    iswitch_accel$registers$chosen$3 chosen$3(
+        .d(chosen$3$d),
+        .q(chosen$3$q),
+        .clock(chosen$3$clock)
+    );
+    iswitch_accel$registers$chosen$4 chosen$4(
+        .d(chosen$4$d),
+        .q(chosen$4$q),
+        .clock(chosen$4$clock)
+    );
+    iswitch_accel$registers$chosen$5 chosen$5(
+        .d(chosen$5$d),
+        .q(chosen$5$q),
+        .clock(chosen$5$clock)
+    );
+    iswitch_accel$registers$chosen$6 chosen$6(
+        .d(chosen$6$d),
+        .q(chosen$6$q),
+        .clock(chosen$6$clock)
+    );
+    iswitch_accel$registers$chosen$7 chosen$7(
+        .d(chosen$7$d),
+        .q(chosen$7$q),
+        .clock(chosen$7$clock)
+    );
+    iswitch_accel$registers$chosen$8 chosen$8(
+        .d(chosen$8$d),
+        .q(chosen$8$q),
+        .clock(chosen$8$clock)
+    );
+    iswitch_accel$registers$chosen$9 chosen$9(
+        .d(chosen$9$d),
+        .q(chosen$9$q),
+        .clock(chosen$9$clock)
     );
     iswitch_accel$registers$copied copied(
         .d(copied$d),
@@ -21464,6 +24316,16 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         .d(hazards$d),
         .q(hazards$q),
         .clock(hazards$clock)
+    );
+    iswitch_accel$registers$skipped skipped(
+        .d(skipped$d),
+        .q(skipped$q),
+        .clock(skipped$clock)
+    );
+    iswitch_accel$registers$held_budget held_budget(
+        .d(held_budget$d),
+        .q(held_budget$q),
+        .clock(held_budget$clock)
     );
     iswitch_accel$registers$range range(
         .word(range$word),
@@ -21510,21 +24372,23 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         sweeping$clock = clock;
         was_refused$clock = clock;
         at$clock = clock;
-        chosen$clock = clock;
         copied$clock = clock;
         frames_in$clock = clock;
         frames_out$clock = clock;
         hazards$clock = clock;
+        skipped$clock = clock;
+        held_budget$clock = clock;
         writes$d = writes$q;
         refuses$d = refuses$q;
         sweeping$d = sweeping$q;
         was_refused$d = was_refused$q;
         at$d = at$q;
-        chosen$d = chosen$q;
         copied$d = copied$q;
         frames_in$d = frames_in$q;
         frames_out$d = frames_out$q;
         hazards$d = hazards$q;
+        skipped$d = skipped$q;
+        held_budget$d = held_budget$q;
         copy$clock = clock;
         word = write_word[(32'h0)+:(6)];
         range$word = word;
@@ -21682,6 +24546,7 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         sets_control = low & (word == 32'h8);
         sets_threshold = low & (word == 32'h9);
         starts_finish = low & (word == 32'h11);
+        selects_slot = low & (word == 32'h1c);
         sets_member = low & (word[(32'h4)+:(2)] == 32'h2);
         copy$write_address = word;
         copy$write_data = write_data;
@@ -21697,55 +24562,56 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         end
         copy$read_address = read_word[(32'h0)+:(6)];
         copied$d = copy$read_data;
-        chosen$d = 32'h0;
-        if (read_word == 32'h0) begin
-            chosen$d = 32'h1;
-        end
-        if (read_word == 32'h1) begin
-            chosen$d = 32'h2;
-        end
-        if (read_word == 32'h3) begin
-            chosen$d = 32'h4;
-        end
-        if (read_word == 32'h5) begin
-            chosen$d = 32'h8;
-        end
-        if (read_word == 32'h6) begin
-            chosen$d = 32'h10;
-        end
-        if (read_word == 32'h7) begin
-            chosen$d = 32'h20;
-        end
-        if (read_word == 32'h19) begin
-            chosen$d = 32'h40;
-        end
-        if (read_word[32'h6]) begin
-            chosen$d = 32'h80;
-        end
+        chosen$0$clock = clock;
+        chosen$1$clock = clock;
+        chosen$2$clock = clock;
+        chosen$3$clock = clock;
+        chosen$4$clock = clock;
+        chosen$5$clock = clock;
+        chosen$6$clock = clock;
+        chosen$7$clock = clock;
+        chosen$8$clock = clock;
+        chosen$9$clock = clock;
+        chosen$0$d = read_word == 32'h0;
+        chosen$1$d = read_word == 32'h1;
+        chosen$2$d = read_word == 32'h3;
+        chosen$3$d = read_word == 32'h5;
+        chosen$4$d = read_word == 32'h6;
+        chosen$5$d = read_word == 32'h7;
+        chosen$6$d = read_word == 32'h19;
+        chosen$8$d = read_word == 32'h1b;
+        chosen$7$d = read_word[32'h6] & ~read_word[32'h5];
+        chosen$9$d = &read_word[(32'h5)+:(2)];
         read_data = copied$q;
-        if (chosen$q[32'h0]) begin
+        if (chosen$0$q) begin
             read_data = 32'h575369;
         end
-        if (chosen$q[32'h1]) begin
-            read_data = 32'h2;
+        if (chosen$1$q) begin
+            read_data = 32'h3;
         end
-        if (chosen$q[32'h2]) begin
+        if (chosen$2$q) begin
             read_data = ~copied$q;
         end
-        if (chosen$q[32'h3]) begin
+        if (chosen$3$q) begin
             read_data = frames_in$q;
         end
-        if (chosen$q[32'h4]) begin
+        if (chosen$4$q) begin
             read_data = frames_out$q;
         end
-        if (chosen$q[32'h5]) begin
+        if (chosen$5$q) begin
             read_data = status;
         end
-        if (chosen$q[32'h6]) begin
+        if (chosen$6$q) begin
             read_data = hazards$q;
         end
-        if (chosen$q[32'h7]) begin
+        if (chosen$7$q) begin
             read_data = counter;
+        end
+        if (chosen$9$q) begin
+            read_data = table_value;
+        end
+        if (chosen$8$q) begin
+            read_data = skipped$q;
         end
         if (frame_in) begin
             frames_in$d = frames_in$q + 32'h1;
@@ -21753,17 +24619,27 @@ module iswitch_accel$registers(clock,reset,write,write_word,write_data,read_word
         if (frame_out) begin
             frames_out$d = frames_out$q + 32'h1;
         end
+        write_low = write_data[(32'h0)+:(16)];
+        if (skip) begin
+            skipped$d = skipped$q + 32'h1;
+        end
+        budget = held_budget$q;
+        if (low & (word == 32'h1a)) begin
+            held_budget$d = write_low;
+        end
         if (hazard) begin
             hazards$d = hazards$q + 32'h1;
         end
         if (reset) begin
             sweeping$d = 1'b1;
             at$d = 32'h0;
+            held_budget$d = 32'h0;
         end
         if (reset | clears_counters) begin
             frames_in$d = 32'h0;
             frames_out$d = 32'h0;
             hazards$d = 32'h0;
+            skipped$d = 32'h0;
         end
         view$control = words$0$q;
         view$base = words$2$q;
@@ -21799,19 +24675,136 @@ module iswitch_accel$registers$at(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$at
-module iswitch_accel$registers$chosen(d,q,clock);
+module iswitch_accel$registers$chosen$0(d,q,clock);
     // Module arguments
-    input wire  [7:0] d;
-    output reg  [7:0] q;
+    input wire  d;
+    output reg  q;
     input wire  clock;
     // Update code (custom)
     initial begin
-       q = 8'h0;
+       q = 1'h0;
     end
     always @(posedge clock) begin
        q <= d;
     end
-endmodule // iswitch_accel$registers$chosen
+endmodule // iswitch_accel$registers$chosen$0
+module iswitch_accel$registers$chosen$1(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$1
+module iswitch_accel$registers$chosen$2(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$2
+module iswitch_accel$registers$chosen$3(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$3
+module iswitch_accel$registers$chosen$4(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$4
+module iswitch_accel$registers$chosen$5(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$5
+module iswitch_accel$registers$chosen$6(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$6
+module iswitch_accel$registers$chosen$7(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$7
+module iswitch_accel$registers$chosen$8(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$8
+module iswitch_accel$registers$chosen$9(d,q,clock);
+    // Module arguments
+    input wire  d;
+    output reg  q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 1'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$chosen$9
 module iswitch_accel$registers$copied(d,q,clock);
     // Module arguments
     input wire  [31:0] d;
@@ -21879,6 +24872,19 @@ module iswitch_accel$registers$hazards(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$hazards
+module iswitch_accel$registers$held_budget(d,q,clock);
+    // Module arguments
+    input wire  [15:0] d;
+    output reg  [15:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 16'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$held_budget
 module iswitch_accel$registers$range(word,data,outside);
     // Module arguments
     input wire  [5:0] word;
@@ -21903,6 +24909,12 @@ module iswitch_accel$registers$range(word,data,outside);
         if (word == 32'hc) begin
             outside = ~|floats | (floats > 32'h16e) | ~|last_floats | (last_floats > floats);
         end
+        if (word == 32'h1c) begin
+            outside = |data[(32'h8)+:(24)];
+        end
+        if (word == 32'h1a) begin
+            outside = |data[(32'h10)+:(16)];
+        end
         if (word == 32'h11) begin
             outside = number > 32'h400;
         end
@@ -21921,6 +24933,19 @@ module iswitch_accel$registers$refuses(d,q,clock);
        q <= d;
     end
 endmodule // iswitch_accel$registers$refuses
+module iswitch_accel$registers$skipped(d,q,clock);
+    // Module arguments
+    input wire  [31:0] d;
+    output reg  [31:0] q;
+    input wire  clock;
+    // Update code (custom)
+    initial begin
+       q = 32'h0;
+    end
+    always @(posedge clock) begin
+       q <= d;
+    end
+endmodule // iswitch_accel$registers$skipped
 module iswitch_accel$registers$sweeping(d,q,clock);
     // Module arguments
     input wire  d;

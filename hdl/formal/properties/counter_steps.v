@@ -14,6 +14,8 @@ reg f_up = 0;
 always @(posedge clock) f_up <= 1;
 
 always @(posedge clock) begin
+    // See request_gate.v.
+    assume (force_idle == !force_valid);
     assert (state$q <= CounterState$Clear);
     assert (!f_up || f_decoded);
     assert (!f_takes || !f_reads);

@@ -9,14 +9,14 @@ wire f_waiting = waiting$q;
 wire f_waiting_last = waiting_flags$q[1];
 wire [F_LOOP-1:0] f_flying = @VECTOR(flying)@;
 wire [F_LOOP-1:0] f_same = @VECTOR(same)@;
-wire [14*F_LOOP-1:0] f_addresses = @VECTOR(addresses)@;
+wire [15*F_LOOP-1:0] f_addresses = @VECTOR(addresses)@;
 
 // Any address, and its state derived from the ports.
-(* anyconst *) reg [13:0] f_at;
+(* anyconst *) reg [14:0] f_at;
 reg f_busy = 0;
 reg f_was_here = 0;
 reg f_last = 0;
-reg [13:0] f_loaded = 0;
+reg [14:0] f_loaded = 0;
 reg [F_LOOP-1:0] f_issues = 0;
 reg [4:0] f_waited = 0;
 wire f_issue_here = f_go && read_address == f_at;
@@ -34,7 +34,7 @@ end
 reg [F_LOOP-1:0] f_hits;
 integer f_i;
 always @(*) for (f_i = 0; f_i < F_LOOP; f_i = f_i + 1)
-    f_hits[f_i] = f_flying[f_i] && f_addresses[14*f_i +: 14] == f_at;
+    f_hits[f_i] = f_flying[f_i] && f_addresses[15*f_i +: 15] == f_at;
 
 always @(posedge clock) begin
     issue_only_if_free: assert (!(f_issue_here && f_busy));

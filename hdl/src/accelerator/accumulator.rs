@@ -29,11 +29,10 @@ pub struct Accumulator {
     pub sum: Signal<Out, Lanes>,
     pub sum_push: Signal<Out, Bit>,
     pub hazard: Signal<Out, Bit>,
-    pub buffer: BlockRam<Lanes, 14>,
+    pub buffer: BlockRam<Lanes, 15>,
     scoreboard: Scoreboard,
     adders: AdderArray,
     first_zero: ZeroMux,
-    write_zero: ZeroMux,
     issued: DFF<Lanes>,
     waited: DFF<Lanes>,
     delayed: DFF<Lanes>,
@@ -64,10 +63,9 @@ impl Logic for Accumulator {
         self.read.d.next = self.first_zero.out.val();
         self.adders.a.next = self.read.q.val();
         self.adders.b.next = self.delayed.q.val();
-        self.write_zero.lanes.next = self.adders.sum.val();
-        self.write_zero.zero.next = self.scoreboard.last.val();
         self.buffer.write_address.next = self.scoreboard.write_address.val();
-        self.buffer.write_data.next = self.write_zero.out.val();
+        // A complete sum is written too, so that it can be sent again.
+        self.buffer.write_data.next = self.adders.sum.val();
         self.buffer.write_enable.next = self.scoreboard.write.val();
         self.sum.next = self.adders.sum.val();
         self.sum_push.next = self.scoreboard.write.val() & self.scoreboard.last.val();

@@ -2,15 +2,18 @@
 
 use rust_hdl::prelude::*;
 
-/// Computes the slot of a segment from its index, combinationally, and the buffer address of the slot's first burst,
-/// with a latency of two cycles. The buffer has 128 slots of 64 bursts or, if `is_packed` is set, 256 slots of 46
-/// bursts.
+/// Number of bursts of a slot in one bank: a segment of 366 floats has 46.
+pub const SLOT_BURSTS: usize = 46;
+
+/// Computes the slot of a segment from its index, combinationally, and the address of the slot's first burst within a
+/// bank, with a latency of two cycles. The buffer has 128 slots or, if `is_large` is set, 256, each of
+/// [`SLOT_BURSTS`] bursts per bank.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     pub index: Signal<In, Bits<24>>,
-    /// Lower seven bits of the index or, if `is_packed` is set, lower eight bits.
+    /// Lower seven bits of the index or, if `is_large` is set, lower eight bits.
     pub slot: Signal<Out, Bits<8>>,
     pub address: Signal<Out, Bits<14>>,
     chosen: Signal<Local, Bits<8>>,
@@ -28,7 +31,7 @@ impl Logic for AddressGenerator {
     fn update(&mut self) {
         dff_setup!(self, clock, triple, held_slot, out_address);
         self.chosen.next = bit_cast::<8, 7>(self.index.val().get_bits::<7>(0));
-        if self.is_packed.val() {
+        if self.is_large.val() {
             self.chosen.next = self.index.val().get_bits::<8>(0);
         }
         self.slot.next = self.chosen.val();
@@ -39,10 +42,7 @@ impl Logic for AddressGenerator {
         // The factor is 46 = 48 - 2.
         self.by_48.next = self.triple.q.val() << 4;
         self.by_2.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 1;
-        self.out_address.d.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 6;
-        if self.is_packed.val() {
-            self.out_address.d.next = self.by_48.val() - self.by_2.val();
-        }
+        self.out_address.d.next = self.by_48.val() - self.by_2.val();
         self.address.next = self.out_address.q.val();
     }
 }

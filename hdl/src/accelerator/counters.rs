@@ -4,24 +4,24 @@ use rust_hdl::prelude::*;
 
 use crate::primitives::LutRam;
 
-/// Sixteen 32-bit counters that wrap around.
+/// 32 counters of 32 bits each, which wrap around.
 #[derive(LogicBlock, Default)]
 pub struct Counters {
     pub clock: Signal<In, Clock>,
-    /// Clears the counters, one per cycle, in the sixteen cycles after the reset.
+    /// Clears the counters, one per cycle, in the 32 cycles after the reset.
     pub reset: Signal<In, Bit>,
-    pub event_code: Signal<In, Bits<4>>,
+    pub event_code: Signal<In, Bits<5>>,
     pub event_valid: Signal<In, Bit>,
     /// Index of the counter whose value the host reads.
-    pub selected: Signal<In, Bits<4>>,
+    pub selected: Signal<In, Bits<5>>,
     pub value: Signal<Out, Bits<32>>,
-    counted: LutRam<Bits<32>, 4>,
-    shown: LutRam<Bits<32>, 4>,
-    code: DFF<Bits<4>>,
+    counted: LutRam<Bits<32>, 5>,
+    shown: LutRam<Bits<32>, 5>,
+    code: DFF<Bits<5>>,
     raise: DFF<Bit>,
     sweeping: DFF<Bit>,
-    at: DFF<Bits<4>>,
-    address: Signal<Local, Bits<4>>,
+    at: DFF<Bits<5>>,
+    address: Signal<Local, Bits<5>>,
     word: Signal<Local, Bits<32>>,
     write: Signal<Local, Bit>,
 }

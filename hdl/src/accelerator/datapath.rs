@@ -4,11 +4,11 @@ use rust_hdl::prelude::*;
 
 use super::accumulator::Accumulator;
 use super::control_decoder::ControlDecoder;
-use super::force_walker::ForceWalker;
 use super::ingress::Ingress;
 use super::merge::Merge;
 use super::output_module::OutputModule;
 use super::records::{Burst, Decision, Filter, Job, ResultInfo, Template};
+use super::requests::Requests;
 use super::seg_counter::SegCounter;
 use super::separator::Separator;
 use crate::axis::{Flit, Lanes};
@@ -19,7 +19,7 @@ use crate::primitives::Fifo;
 pub struct Datapath {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     pub filter: Signal<In, Filter>,
     pub job: Signal<In, Job>,
     pub template: Signal<In, Template>,
@@ -32,16 +32,27 @@ pub struct Datapath {
     pub finish_round: Signal<In, Bits<24>>,
     pub finish_first: Signal<In, Bits<24>>,
     pub finishing: Signal<Out, Bit>,
-    /// High while a result is queued or being sent.
+    /// High while a result is queued, is being sent, or has been requested again.
     pub busy: Signal<Out, Bit>,
     /// Maximum average rate of the results, in quarters of a byte per clock cycle; 0 means no limit.
     pub pace: Signal<In, Bits<8>>,
+    /// Maximum number of results that a member may request again before its budget grows.
+    pub budget: Signal<In, Bits<16>>,
+    /// Selects the slot whose number is in `data`. The host then reads its state: `table_value` is the value of the
+    /// word `table_word`, one cycle later.
+    pub select_slot: Signal<In, Bit>,
+    pub table_word: Signal<In, Bits<3>>,
+    pub table_value: Signal<Out, Bits<32>>,
+    /// Bitmap of the members that have spent their budget.
+    pub exhausted: Signal<Out, Bits<8>>,
+    /// High in a cycle in which a request for a result is discarded.
+    pub skips: Signal<Out, Bit>,
     /// Index of the register word that the host writes. `data` is the value.
     pub word: Signal<In, Bits<6>>,
     pub data: Signal<In, Bits<32>>,
     pub threshold: Signal<Out, Bits<8>>,
     pub halted: Signal<Out, Bit>,
-    pub event_code: Signal<Out, Bits<4>>,
+    pub event_code: Signal<Out, Bits<5>>,
     pub event_valid: Signal<Out, Bit>,
     pub hazard: Signal<Out, Bit>,
     pub flit_in: Signal<In, Flit>,
@@ -52,17 +63,18 @@ pub struct Datapath {
     pub ready_out: Signal<In, Bit>,
     ingress: Ingress,
     control: ControlDecoder,
-    walker: ForceWalker,
+    requests: Requests,
     counter: SegCounter,
     decisions: Fifo<Decision, 4, 4>,
     results: Fifo<ResultInfo, 4, 4>,
-    /// Header template for each entry of `results`, as configured when the segment was completed.
+    /// Header template for each entry of `results`, as configured when the segment was completed. A repeated result
+    /// goes only to the member that requests it.
     templates: Fifo<Template, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
     /// Addresses of the bursts. They have a separate queue, because the scoreboard compares an address in the cycle in
     /// which it leaves the queue, and the read address of the wide `bursts` queue has a high fan-out.
-    places: Fifo<Bits<14>, 5, 6>,
+    places: Fifo<Bits<15>, 5, 6>,
     pub accumulator: Accumulator,
     sums: Fifo<Lanes, 5, 14>,
     output_module: OutputModule,
@@ -74,13 +86,11 @@ impl Logic for Datapath {
     #[hdl_gen]
     #[rustfmt::skip] // compact wiring
     fn update(&mut self) {
-        clock!(self, clock, ingress, control, walker, counter, decisions, results, templates, separator);
-        clock!(self, clock, bursts, places);
-        clock!(self, clock, accumulator, sums, output_module, merge, leaving);
+        clock!(self, clock, ingress, control, requests, counter, decisions, results, templates, separator);
+        clock!(self, clock, bursts, places, accumulator, sums, output_module, merge, leaving);
         self.ingress.reset.next = self.reset.val(); self.control.reset.next = self.reset.val();
-        self.walker.reset.next = self.reset.val(); self.counter.reset.next = self.reset.val();
         self.decisions.reset.next = self.reset.val(); self.results.reset.next = self.reset.val();
-        self.templates.reset.next = self.reset.val();
+        self.counter.reset.next = self.reset.val(); self.templates.reset.next = self.reset.val();
         self.separator.reset.next = self.reset.val(); self.bursts.reset.next = self.reset.val();
         self.accumulator.reset.next = self.reset.val(); self.sums.reset.next = self.reset.val();
         self.output_module.reset.next = self.reset.val(); self.merge.reset.next = self.reset.val();
@@ -89,17 +99,27 @@ impl Logic for Datapath {
         self.ready_in.next = self.ingress.ready.val(); self.ingress.set_member.next = self.set_member.val();
         self.ingress.word.next = self.word.val().get_bits::<4>(0); self.ingress.data.next = self.data.val();
         self.control.job.next = self.job.val(); self.control.header.next = self.ingress.header.val();
-        self.control.strobe.next = self.counter.control.val();
         self.control.set_threshold.next = self.set_threshold.val();
         self.control.threshold_in.next = self.data.val().get_bits::<8>(0);
         self.control.set_halted.next = self.set_halted.val(); self.control.halted_in.next = self.data.val().get_bit(1);
         self.threshold.next = self.control.threshold.val(); self.halted.next = self.control.halted.val();
-        self.walker.start.next = self.start_finish.val(); self.walker.round.next = self.finish_round.val();
-        self.walker.first.next = self.finish_first.val(); self.walker.count.next = self.data.val().get_bits::<11>(0);
-        self.walker.only_complete.next = self.data.val().get_bit(31);
-        self.walker.advance.next = self.counter.force_next.val(); self.finishing.next = self.walker.walking.val();
-        self.walker.free.next = self.output_module.free.val();
-        self.counter.is_packed.next = self.is_packed.val(); self.counter.job.next = self.job.val();
+        self.requests.reset.next = self.reset.val(); self.requests.clearing.next = self.counter.clearing.val();
+        self.requests.job.next = self.job.val(); self.requests.halted.next = self.control.halted.val();
+        self.requests.start_finish.next = self.start_finish.val();
+        self.requests.finish_round.next = self.finish_round.val();
+        self.requests.finish_first.next = self.finish_first.val(); self.requests.data.next = self.data.val();
+        self.finishing.next = self.requests.finishing.val(); self.requests.late.next = self.counter.late.val();
+        self.requests.late_push.next = self.counter.late_push.val();
+        self.requests.control.next = self.separator.control.val();
+        self.requests.budget.next = self.budget.val(); self.exhausted.next = self.requests.exhausted.val();
+        self.requests.earns.next = self.counter.result_push.val() & !self.counter.repeats.val();
+        self.skips.next = self.requests.skips.val(); self.requests.free.next = self.output_module.free.val();
+        self.requests.advance.next = self.counter.force_next.val();
+        self.requests.quiet.next = self.ingress.no_header.val();
+        self.table_value.next = self.counter.table_value.val(); self.counter.table_word.next = self.table_word.val();
+        self.counter.select_slot.next = self.select_slot.val();
+        self.counter.slot.next = self.data.val().get_bits::<8>(0);
+        self.counter.is_large.next = self.is_large.val(); self.counter.job.next = self.job.val();
         self.counter.clear.next = self.clear.val(); self.clearing.next = self.counter.clearing.val();
         self.counter.threshold.next = self.control.threshold.val();self.counter.halted.next = self.control.halted.val();
         self.counter.fix_threshold.next = self.control.fixes.val();
@@ -107,7 +127,9 @@ impl Logic for Datapath {
         self.counter.switches.next = self.ingress.switches.val(); self.counter.header.next = self.ingress.header.val();
         self.counter.header_valid.next = self.ingress.header_valid.val();
         self.ingress.header_pop.next = self.counter.header_pop.val();
-        self.counter.force_key.next = self.walker.key.val(); self.counter.force_valid.next = self.walker.valid.val();
+        self.control.strobe.next = self.counter.control.val(); self.counter.force_key.next = self.requests.key.val();
+        self.counter.force_idle.next = self.requests.idle.val();
+        self.counter.force_valid.next = self.requests.valid.val(); self.ingress.asker.next = self.counter.asker.val();
         self.counter.room.next = self.decisions.room.val() & self.results.room.val();
         self.event_code.next = self.counter.event_code.val(); self.event_valid.next = self.counter.event_valid.val();
         self.decisions.data_in.next = self.counter.decision.val();
@@ -116,9 +138,8 @@ impl Logic for Datapath {
         self.separator.decision.next = self.decisions.data_out.val();
         self.separator.decision_valid.next = self.decisions.valid.val();
         self.decisions.pop.next = self.separator.decision_pop.val();
-        self.separator.flit.next = self.ingress.oldest.val();
         self.separator.flit_valid.next = self.ingress.oldest_valid.val();
-        self.ingress.pop.next = self.separator.flit_pop.val();
+        self.separator.flit.next = self.ingress.oldest.val(); self.ingress.pop.next = self.separator.flit_pop.val();
         self.separator.bypass_ready.next = self.merge.ordinary_ready.val();
         self.separator.burst_room.next = self.bursts.room.val(); self.bursts.data_in.next = self.separator.burst.val();
         self.bursts.push.next = self.separator.burst_push.val(); self.places.reset.next = self.reset.val();
@@ -134,9 +155,10 @@ impl Logic for Datapath {
         self.output_module.template.next = self.templates.data_out.val();
         self.templates.data_in.next = self.template.val();
         self.templates.data_in.next.ports = self.template.val().ports | self.ingress.ports.val();
+        if self.counter.repeats.val() { self.templates.data_in.next.ports = self.ingress.asker_port.val(); }
         self.templates.push.next = self.counter.result_push.val();
         self.templates.pop.next = self.output_module.info_pop.val(); self.output_module.pace.next = self.pace.val();
-        self.busy.next = self.output_module.busy.val();
+        self.busy.next = self.output_module.busy.val() | self.requests.busy.val();
         self.output_module.info.next = self.results.data_out.val();
         self.output_module.info_valid.next = self.results.valid.val();
         self.results.pop.next = self.output_module.info_pop.val();
@@ -147,8 +169,7 @@ impl Logic for Datapath {
         self.merge.ordinary.next = self.ingress.oldest.val();
         self.merge.ordinary_valid.next = self.separator.bypass_valid.val();
         self.merge.ordinary_copied.next = self.separator.bypass_copied.val();
-        self.merge.host_ports.next = self.template.val().ports;
-        self.merge.result.next = self.output_module.flit.val();
+        self.merge.host_ports.next = self.template.val().ports; self.merge.result.next = self.output_module.flit.val();
         self.merge.result_valid.next = self.output_module.valid.val(); self.merge.room.next = self.leaving.room.val();
         self.leaving.data_in.next = self.merge.flit.val(); self.leaving.push.next = self.merge.push.val();
         self.flit_out.next = self.leaving.data_out.val(); self.valid_out.next = self.leaving.valid.val();

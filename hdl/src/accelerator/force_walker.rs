@@ -17,41 +17,27 @@ pub struct ForceWalker {
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// High while the output could send a new result immediately. While this signal is low, no segment is offered,
-    /// because its sum would have to wait for the output and would stall the frames behind it.
-    pub free: Signal<In, Bit>,
-    /// High while segments of the range remain.
+    /// High while segments of the range remain. `key` is then the request to finish the next of them, which `advance`
+    /// consumes.
     pub walking: Signal<Out, Bit>,
-    /// Request to finish the next segment, valid while `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
-    pub valid: Signal<Out, Bit>,
     pub advance: Signal<In, Bit>,
     held_round: DFF<Bits<24>>,
     index: DFF<Bits<24>>,
     left: DFF<Bits<11>>,
     held_only: DFF<Bit>,
     busy: DFF<Bit>,
-    offers: DFF<Bit>,
-    /// Remaining cycles in which no segment is offered, until `free` reflects the last accepted segment.
-    pause: DFF<Bits<4>>,
 }
 
 impl Logic for ForceWalker {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, held_round, index, left, held_only, busy, offers, pause);
+        dff_setup!(self, clock, held_round, index, left, held_only, busy);
         self.walking.next = self.busy.q.val();
-        self.valid.next = self.offers.q.val();
-        self.offers.d.next = self.busy.q.val() & self.free.val() & !self.pause.q.val().any();
-        if self.pause.q.val().any() {
-            self.pause.d.next = self.pause.q.val() - 1;
-        }
         if self.advance.val() {
             self.index.d.next = self.index.q.val() + 1;
             self.left.d.next = self.left.q.val() - 1;
             self.busy.d.next = self.left.q.val() != 1;
-            self.offers.d.next = false;
-            self.pause.d.next = 15.into();
         }
         if self.start.val() {
             self.held_round.d.next = self.round.val();
@@ -59,13 +45,10 @@ impl Logic for ForceWalker {
             self.left.d.next = self.count.val();
             self.busy.d.next = self.count.val().any();
             self.held_only.d.next = self.only_complete.val();
-            self.offers.d.next = false;
         }
         if self.reset.val() {
             self.left.d.next = 0.into();
             self.busy.d.next = false;
-            self.offers.d.next = false;
-            self.pause.d.next = 0.into();
         }
         self.key.next.index = self.index.q.val();
         self.key.next.round = self.held_round.q.val();
@@ -76,5 +59,6 @@ impl Logic for ForceWalker {
         self.key.next.malformed = false;
         self.key.next.forced = true;
         self.key.next.only_complete = self.held_only.q.val();
+        self.key.next.repeats = false;
     }
 }

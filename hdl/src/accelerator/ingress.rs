@@ -24,11 +24,16 @@ pub struct Ingress {
     /// Ports of the board that lead to the members, as bits of `tuser`.
     pub ports: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
+    /// Port of the member in row `asker`, one cycle later.
+    pub asker: Signal<In, Bits<3>>,
+    pub asker_port: Signal<Out, Bits<8>>,
     pub flit: Signal<In, Flit>,
     pub valid: Signal<In, Bit>,
     pub ready: Signal<Out, Bit>,
     pub header: Signal<Out, Header>,
     pub header_valid: Signal<Out, Bit>,
+    /// Complement of `header_valid`, from another register.
+    pub no_header: Signal<Out, Bit>,
     pub header_pop: Signal<In, Bit>,
     pub oldest: Signal<Out, Flit>,
     pub oldest_valid: Signal<Out, Bit>,
@@ -83,6 +88,8 @@ impl Logic for Ingress {
         self.members.next = self.member_table.members.val();
         self.ports.next = self.member_table.all_ports.val();
         self.switches.next = self.member_table.switches.val();
+        self.member_table.asker.next = self.asker.val();
+        self.asker_port.next = self.member_table.asker_port.val();
         self.classifier.filter.next = self.filter.val();
         self.classifier.raw.next = self.capture.raw.val();
         self.classifier.valid.next = self.capture.valid.val();
@@ -95,5 +102,6 @@ impl Logic for Ingress {
         self.headers.pop.next = self.header_pop.val();
         self.header.next = self.headers.data_out.val();
         self.header_valid.next = self.headers.valid.val();
+        self.no_header.next = self.headers.empty.val();
     }
 }

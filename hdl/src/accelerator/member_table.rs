@@ -26,11 +26,15 @@ pub struct MemberTable {
     pub switches: Signal<Out, Bits<8>>,
     /// Ports of the board that lead to the rows in use, as bits of `tuser`.
     pub all_ports: Signal<Out, Bits<8>>,
+    /// Port of the board that leads to the row `asker`, one cycle later.
+    pub asker: Signal<In, Bits<3>>,
+    pub asker_port: Signal<Out, Bits<8>>,
     address0s: [DFF<Bits<16>>; 8],
     address1s: [DFF<Bits<16>>; 8],
     ports: [DFF<Bits<16>>; 8],
     board_ports: [DFF<Bits<8>>; 8],
     collected: DFF<Bits<8>>,
+    chosen_port: DFF<Bits<8>>,
     joined: [Signal<Local, Bits<8>>; 9],
     valid: DFF<Bits<8>>,
     is_switch: DFF<Bits<8>>,
@@ -44,7 +48,7 @@ pub struct MemberTable {
 impl Logic for MemberTable {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, valid, is_switch, collected);
+        dff_setup!(self, clock, valid, is_switch, collected, chosen_port);
         self.chosen.next = 0.into();
         for i in 0..8 {
             if self.row.val() == i {
@@ -65,6 +69,7 @@ impl Logic for MemberTable {
             }
         }
         self.joined[0].next = 0.into();
+        self.chosen_port.d.next = 0.into();
         self.known.next = false;
         self.member.next = 0.into();
         for i in 0..8 {
@@ -80,6 +85,9 @@ impl Logic for MemberTable {
             if self.write.val() & self.chosen.val().get_bit(i) & self.writes_port.val() {
                 self.ports[i].d.next = self.data.val().get_bits::<16>(0);
                 self.board_ports[i].d.next = self.data.val().get_bits::<8>(24);
+            }
+            if self.asker.val() == i.to_bits() {
+                self.chosen_port.d.next = self.board_ports[i].q.val();
             }
             self.joined[i + 1].next = self.joined[i].val();
             if self.valid.q.val().get_bit(i) {
@@ -103,6 +111,7 @@ impl Logic for MemberTable {
         }
         self.collected.d.next = self.joined[8].val();
         self.all_ports.next = self.collected.q.val();
+        self.asker_port.next = self.chosen_port.q.val();
         self.members.next = self.valid.q.val();
         self.switches.next = self.is_switch.q.val();
     }

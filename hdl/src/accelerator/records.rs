@@ -2,7 +2,7 @@
 
 use rust_hdl::prelude::*;
 
-use crate::axis::Lanes;
+use crate::axis::{Halves, Lanes};
 
 /// Maximum number of members that the accelerator supports.
 pub const MEMBERS: usize = 8;
@@ -53,9 +53,15 @@ pub struct Key {
     /// finished only if enough members have contributed.
     pub forced: Bit,
     pub only_complete: Bit,
+    /// Set together with `forced` if the sum of a finished segment is requested again, for `member` only. If
+    /// `only_complete` is also set, the request comes from a Help, otherwise from a late contribution.
+    pub repeats: Bit,
 }
 
-/// State of a slot, as one 72-bit word. A slot that is neither open nor done is empty.
+/// State of a slot, as one 86-bit word. A slot that is neither open nor done is empty.
+///
+/// A slot has two banks of the buffer, which the segments that use the slot occupy in turn. While the sum of one
+/// segment is open or done, the sum of the segment before it can therefore still be read.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Entry {
     pub open: Bit,
@@ -69,7 +75,11 @@ pub struct Entry {
     pub members: Bits<8>,
     /// Number of worker gradients in the sum.
     pub total: Bits<16>,
-    pub spare: Bits<4>,
+    /// Bank of the sum. The other bank holds the sum of the segment that used the slot before, if `has_previous` is
+    /// set; `previous_total` is the number of worker gradients in it.
+    pub bank: Bit,
+    pub has_previous: Bit,
+    pub previous_total: Bits<16>,
 }
 
 /// Decision about the frame at the head of the queue or, if `forced` is set, about a segment that the host finishes
@@ -84,23 +94,58 @@ pub struct Decision {
     pub first: Bit,
     /// Whether this is the last contribution to the segment. If it is, the sum is sent.
     pub last: Bit,
-    /// Buffer address of the segment's first burst.
-    pub address: Bits<14>,
+    /// Buffer address of the segment's first burst. The lowest bit is the bank.
+    pub address: Bits<15>,
     /// Number of bursts after the first.
     pub more: Bits<6>,
     /// Number of floats in the last burst; 0 stands for eight.
     pub tail: Bits<3>,
     /// Whether a frame that bypasses the sums also goes to the host.
     pub copied: Bit,
+    /// The frame is a well-formed control packet from `member`.
+    pub trusted: Bit,
+    pub member: Bits<3>,
 }
 
 /// Eight floats and the buffer address of the sums to which they are added.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Burst {
     pub lanes: Lanes,
-    pub address: Bits<14>,
+    pub address: Bits<15>,
     pub first: Bit,
     pub last: Bit,
+}
+
+/// Contribution to a finished segment. The result is sent to its sender again.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct Late {
+    pub index: Bits<24>,
+    pub round: Bits<24>,
+    pub member: Bits<3>,
+}
+
+/// Beat of a well-formed control packet of a member, as it is forwarded to the host.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct ControlBeat {
+    pub data: Halves,
+    /// Whether there is a beat in this cycle.
+    pub taken: Bit,
+    /// Whether the beat is the last one of its frame.
+    pub last: Bit,
+    pub member: Bits<3>,
+}
+
+/// Request of a Help for the results of some segments.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct HelpRequest {
+    /// First segment of the range.
+    pub index: Bits<24>,
+    pub round: Bits<24>,
+    /// Number of segments in the range minus one, at most 127.
+    pub last: Bits<7>,
+    pub member: Bits<3>,
+    /// Requested segments: bit i stands for segment `index` + i.
+    pub wanted: Bits<128>,
 }
 
 /// Seg and number of floats of a result.
@@ -108,6 +153,21 @@ pub struct Burst {
 pub struct ResultInfo {
     pub seg: RawSeg,
     pub floats: Bits<9>,
+}
+
+/// State of the rounds that the host can read. 0 and 1 are the parities of the rounds.
+#[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
+pub struct RoundsView {
+    /// Next round to open.
+    pub next_round: Bits<24>,
+    /// Number of segments that are not finished.
+    pub unfinished0: Bits<25>,
+    pub unfinished1: Bits<25>,
+    /// H, and the members that take part.
+    pub needed0: Bits<8>,
+    pub needed1: Bits<8>,
+    pub participants0: Bits<8>,
+    pub participants1: Bits<8>,
 }
 
 /// Job configuration set by the host.
@@ -185,7 +245,7 @@ pub mod event {
     pub const BAD_WEIGHT: u64 = 10;
     /// Drop: the open sum already contains a contribution of the member.
     pub const DUPLICATE: u64 = 11;
-    /// Drop: the segment is already finished.
+    /// Drop: the segment is already finished. Its result is sent to the sender again if the sender's budget suffices.
     pub const LATE: u64 = 12;
     /// Drop: the round is over, or a later segment of the round has already used the slot.
     pub const STALE_ROUND: u64 = 13;
@@ -193,8 +253,12 @@ pub mod event {
     pub const EARLY_ROUND: u64 = 14;
     /// Drop: the round opened without this member.
     pub const NOT_PARTICIPANT: u64 = 15;
+    /// A result that is sent to one member again.
+    pub const REPEATED: u64 = 16;
+    /// A request for a result that is not kept, because the segment is not finished or its slot has been reused.
+    pub const UNANSWERED: u64 = 17;
     /// Names of the counters, indexed by the event code.
-    pub const NAMES: [&str; 16] = [
+    pub const NAMES: [&str; 18] = [
         "ordinary",
         "control",
         "summed",
@@ -211,5 +275,7 @@ pub mod event {
         "stale_round",
         "early_round",
         "not_participant",
+        "repeated",
+        "unanswered",
     ];
 }

@@ -60,10 +60,11 @@ macro_rules! registers {
     };
 }
 
-registers! {    ID = 0x00, 1, Read,
+registers! {
+    ID = 0x00, 1, Read,
         "identification of the core: 0x00575369, the letters \"iSW\" and a zero byte";
     VERSION = 0x04, 1, Read,
-        "version of this register map: 2";
+        "version of this register map: 3";
     RESET = 0x08, 1, ReadWrite,
         "writing 1 to bit 0 clears the counters; writing 1 to bit 4 discards all sums";
     FLIP = 0x0C, 1, ReadWrite,
@@ -76,8 +77,9 @@ registers! {    ID = 0x00, 1, Read,
         "number of frames sent";
     STATUS = 0x1C, 1, Read,
         "bits 7..0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished; bit \
-         11: results wait or are being sent; bit 12: a value outside its range has been refused since the \
-         counters were last cleared";
+         11: results wait, are being sent or have been requested again; bit 12: a value outside its range has \
+         been refused since the counters were last cleared; bits 31..24: members that have spent their budget of \
+         repeated results (all of them while REPEATS is 0)";
     CONTROL = 0x20, 1, ReadWrite,
         "bit 0: take the job's frames; bit 1: halted; bits 15..8: rate of results in quarters of a byte per cycle \
          (25 for 10 Gb/s), or 0 for no limit";
@@ -118,13 +120,41 @@ registers! {    ID = 0x00, 1, Read,
          the same in all results";
     HAZARDS = 0x64, 1, Read,
         "number of cycles in which a burst stalled because an earlier burst with the same address was in the loop";
+    REPEATS = 0x68, 1, ReadWrite,
+        "bits 15..0: budget of each member, the number of results that it may request again; each result of the \
+         job restores 8 of them, and so do 2^20 clock cycles";
+    SKIPPED = 0x6C, 1, Read,
+        "number of requests for results that were discarded because the budget was spent or because too many \
+         requests waited";
+    SLOT = 0x70, 1, ReadWrite,
+        "number of a slot; a write copies the state of the slot to the four registers SLOT_STATE to SLOT_PREVIOUS";
     MEMBERS = 0x80, 16, ReadWrite,
         "eight members of two words each: first the IPv4 address, then a word with bits 15..0: UDP port; bit 16: \
          valid; bit 17: the member is a switch; bits 31..24: port of the board as a bit of `tuser`";
-    COUNTERS = 0x100, 16, Read,
-        "counters, in this order: ordinary, control, summed, completed, forced, and one for each drop reason: \
-         unknown_member, malformed, halted, seg_out_of_range, length_mismatch, bad_weight, duplicate, late, \
-         stale_round, early_round, not_participant";
+    COUNTERS = 0x100, 32, Read,
+        "counters, of which 18 are used, in this order: ordinary, control, summed, completed, forced, and one for \
+         each drop reason: unknown_member, malformed, halted, seg_out_of_range, length_mismatch, bad_weight, \
+         duplicate, late, stale_round, early_round, not_participant; then repeated (results that were \
+         retransmitted) and unanswered (requests for results that are not kept)";
+    SLOT_STATE = 0x180, 1, Read,
+        "bit 0: the sum of the slot is open; bit 1: it is complete; bit 2: the sum of the segment that used the \
+         slot before is kept; bit 3: bank of the sum; bits 15..8: members in the sum; bits 31..16: number of \
+         worker gradients in the sum; if bits 0 and 1 are clear, the slot is empty";
+    SLOT_ROUND = 0x184, 1, Read,
+        "round of the sum";
+    SLOT_SEGMENT = 0x188, 1, Read,
+        "index of the segment of the sum";
+    SLOT_PREVIOUS = 0x18C, 1, Read,
+        "number of worker gradients in the sum that is kept";
+    ROUND_NEXT = 0x190, 1, Read,
+        "next round to open";
+    ROUND_EVEN = 0x194, 1, Read,
+        "number of segments of the even round that are not finished";
+    ROUND_ODD = 0x198, 1, Read,
+        "number of segments of the odd round that are not finished";
+    ROUND_RULES = 0x19C, 1, Read,
+        "bits 7..0: H of the even round; bits 15..8: members that take part in it; bits 23..16 and 31..24: those \
+         of the odd round";
 }
 
 /// Name of the file with the C header.
@@ -208,7 +238,7 @@ mod tests {
     fn the_list_has_the_size_of_the_hardware() {
         let register = |name| REGISTERS.iter().find(|register| register.name == name).unwrap();
         assert_eq!(usize::from(register("MEMBERS").words), 2 * super::super::records::MEMBERS);
-        assert_eq!(usize::from(register("COUNTERS").words), event::NAMES.len());
+        assert!(usize::from(register("COUNTERS").words) >= event::NAMES.len());
         let counters = register("COUNTERS").content;
         let places: Vec<_> = event::NAMES.iter().map(|name| counters.find(name)).collect();
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{counters}");

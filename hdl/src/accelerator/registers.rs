@@ -9,7 +9,7 @@ use crate::primitives::LutRam;
 /// The letters "iSW" and a zero byte, in little-endian order.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// Configuration registers, with a copy in LUT RAM from which the host reads them back.
 #[derive(LogicBlock, Default)]
@@ -29,6 +29,9 @@ pub struct Registers {
     pub frame_in: Signal<In, Bit>,
     pub frame_out: Signal<In, Bit>,
     pub hazard: Signal<In, Bit>,
+    pub skip: Signal<In, Bit>,
+    /// Value of a word of the tables, one cycle after `read_word`.
+    pub table_value: Signal<In, Bits<32>>,
     pub filter: Signal<Out, Filter>,
     pub job: Signal<Out, Job>,
     pub template: Signal<Out, Template>,
@@ -41,7 +44,9 @@ pub struct Registers {
     pub clears_sums: Signal<Out, Bit>,
     pub clears_counters: Signal<Out, Bit>,
     pub sets_member: Signal<Out, Bit>,
+    pub selects_slot: Signal<Out, Bit>,
     pub pace: Signal<Out, Bits<8>>,
+    pub budget: Signal<Out, Bits<16>>,
     /// Set when an out-of-range value has been refused, until the counters are cleared.
     pub refused: Signal<Out, Bit>,
     /// High while the LUT RAM is being cleared. A write during this time would be lost.
@@ -52,12 +57,15 @@ pub struct Registers {
     at: DFF<Bits<6>>,
     /// Pipeline registers of a read. The first stage reads `copy` and decodes the source of the value; the second stage
     /// selects the source.
-    chosen: DFF<Bits<8>>,
+    chosen: [DFF<Bit>; 10],
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
     frames_out: DFF<Bits<32>>,
     hazards: DFF<Bits<32>>,
+    skipped: DFF<Bits<32>>,
+    held_budget: DFF<Bits<16>>,
     word: Signal<Local, Bits<6>>,
+    write_low: Signal<Local, Bits<16>>,
     low: Signal<Local, Bit>,
     range: WordRange,
     in_map: Signal<Local, Bit>,
@@ -71,8 +79,8 @@ impl Logic for Registers {
     #[hdl_gen]
     #[rustfmt::skip] // one line for each register
     fn update(&mut self) {
-        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, chosen, copied,
-            frames_in, frames_out, hazards);
+        dff_setup!(self, clock, writes, refuses, sweeping, was_refused, at, copied,
+            frames_in, frames_out, hazards, skipped, held_budget);
         clock!(self, clock, copy);
         self.word.next = self.write_word.val().get_bits::<6>(0);
         self.range.word.next = self.word.val(); self.range.data.next = self.write_data.val();
@@ -94,6 +102,7 @@ impl Logic for Registers {
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
         self.starts_finish.next = self.low.val() & (self.word.val() == 17);
+        self.selects_slot.next = self.low.val() & (self.word.val() == 28);
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
         self.copy.write_address.next = self.word.val(); self.copy.write_data.next = self.write_data.val();
@@ -105,31 +114,38 @@ impl Logic for Registers {
         }
         self.copy.read_address.next = self.read_word.val().get_bits::<6>(0);
         self.copied.d.next = self.copy.read_data.val();
-        self.chosen.d.next = 0.into();
-        if self.read_word.val() == 0 { self.chosen.d.next = 1.into(); }
-        if self.read_word.val() == 1 { self.chosen.d.next = 2.into(); }
-        if self.read_word.val() == 3 { self.chosen.d.next = 4.into(); }
-        if self.read_word.val() == 5 { self.chosen.d.next = 8.into(); }
-        if self.read_word.val() == 6 { self.chosen.d.next = 16.into(); }
-        if self.read_word.val() == 7 { self.chosen.d.next = 32.into(); }
-        if self.read_word.val() == 25 { self.chosen.d.next = 64.into(); }
-        if self.read_word.val().get_bit(6) { self.chosen.d.next = 128.into(); }
+        for i in 0..10 { self.chosen[i].clock.next = self.clock.val(); }
+        self.chosen[0].d.next = self.read_word.val() == 0; self.chosen[1].d.next = self.read_word.val() == 1;
+        self.chosen[2].d.next = self.read_word.val() == 3; self.chosen[3].d.next = self.read_word.val() == 5;
+        self.chosen[4].d.next = self.read_word.val() == 6; self.chosen[5].d.next = self.read_word.val() == 7;
+        self.chosen[6].d.next = self.read_word.val() == 25; self.chosen[8].d.next = self.read_word.val() == 27;
+        self.chosen[7].d.next = self.read_word.val().get_bit(6) & !self.read_word.val().get_bit(5);
+        self.chosen[9].d.next = self.read_word.val().get_bits::<2>(5).all();
         self.read_data.next = self.copied.q.val();
-        if self.chosen.q.val().get_bit(0) { self.read_data.next = 0x0057_5369.into(); }
-        if self.chosen.q.val().get_bit(1) { self.read_data.next = 2.into(); }
-        if self.chosen.q.val().get_bit(2) { self.read_data.next = !self.copied.q.val(); }
-        if self.chosen.q.val().get_bit(3) { self.read_data.next = self.frames_in.q.val(); }
-        if self.chosen.q.val().get_bit(4) { self.read_data.next = self.frames_out.q.val(); }
-        if self.chosen.q.val().get_bit(5) { self.read_data.next = self.status.val(); }
-        if self.chosen.q.val().get_bit(6) { self.read_data.next = self.hazards.q.val(); }
-        if self.chosen.q.val().get_bit(7) { self.read_data.next = self.counter.val(); }
+        if self.chosen[0].q.val() { self.read_data.next = 0x0057_5369.into(); }
+        if self.chosen[1].q.val() { self.read_data.next = 3.into(); }
+        if self.chosen[2].q.val() { self.read_data.next = !self.copied.q.val(); }
+        if self.chosen[3].q.val() { self.read_data.next = self.frames_in.q.val(); }
+        if self.chosen[4].q.val() { self.read_data.next = self.frames_out.q.val(); }
+        if self.chosen[5].q.val() { self.read_data.next = self.status.val(); }
+        if self.chosen[6].q.val() { self.read_data.next = self.hazards.q.val(); }
+        if self.chosen[7].q.val() { self.read_data.next = self.counter.val(); }
+        if self.chosen[9].q.val() { self.read_data.next = self.table_value.val(); }
+        if self.chosen[8].q.val() { self.read_data.next = self.skipped.q.val(); }
 
         if self.frame_in.val() { self.frames_in.d.next = self.frames_in.q.val() + 1; }
         if self.frame_out.val() { self.frames_out.d.next = self.frames_out.q.val() + 1; }
+        self.write_low.next = self.write_data.val().get_bits::<16>(0);
+        if self.skip.val() { self.skipped.d.next = self.skipped.q.val() + 1; }
+        self.budget.next = self.held_budget.q.val();
+        if self.low.val() & (self.word.val() == 26) { self.held_budget.d.next = self.write_low.val(); }
         if self.hazard.val() { self.hazards.d.next = self.hazards.q.val() + 1; }
-        if self.reset.val() { self.sweeping.d.next = true; self.at.d.next = 0.into(); }
+        if self.reset.val() {
+            self.sweeping.d.next = true; self.at.d.next = 0.into(); self.held_budget.d.next = 0.into();
+        }
         if self.reset.val() | self.clears_counters.val() {
             self.frames_in.d.next = 0.into(); self.frames_out.d.next = 0.into(); self.hazards.d.next = 0.into();
+            self.skipped.d.next = 0.into();
         }
         self.view.control.next = self.words[0].q.val(); self.view.base.next = self.words[2].q.val();
         self.view.last_index.next = self.words[3].q.val(); self.view.floats.next = self.words[4].q.val();
@@ -185,6 +201,12 @@ impl Logic for WordRange {
                 | (self.floats.val() > 366)
                 | !self.last_floats.val().any()
                 | (self.last_floats.val() > self.floats.val());
+        }
+        if self.word.val() == 28 {
+            self.outside.next = self.data.val().get_bits::<24>(8).any();
+        }
+        if self.word.val() == 26 {
+            self.outside.next = self.data.val().get_bits::<16>(16).any();
         }
         if self.word.val() == 17 {
             self.outside.next = self.number.val() > 1024;

@@ -22,27 +22,27 @@ pub struct Scoreboard {
     pub reset: Signal<In, Bit>,
     /// High while a next burst is available. The burst is loaded into the issue register if `load` is set.
     pub valid: Signal<In, Bit>,
-    pub address: Signal<In, Bits<14>>,
+    pub address: Signal<In, Bits<15>>,
     pub flags: Signal<In, Flags>,
     pub load: Signal<Out, Bit>,
     /// High while the output has room for all sums that can be in flight.
     pub credit: Signal<In, Bit>,
     /// Buffer address read in this cycle for the burst in the issue register.
-    pub read_address: Signal<Out, Bits<14>>,
+    pub read_address: Signal<Out, Bits<15>>,
     /// Whether the value read from the buffer is treated as zero; valid one cycle after `read_address`.
     pub first: Signal<Out, Bit>,
     /// High in the cycle in which the oldest sum in the loop is available and is written to `write_address`.
     pub write: Signal<Out, Bit>,
-    pub write_address: Signal<Out, Bits<14>>,
+    pub write_address: Signal<Out, Bits<15>>,
     pub last: Signal<Out, Bit>,
     /// High while the burst in the issue register stalls because an earlier burst with the same address is in the loop.
     pub hazard: Signal<Out, Bit>,
     waiting: DFF<Bit>,
-    waiting_address: DFF<Bits<14>>,
+    waiting_address: DFF<Bits<15>>,
     waiting_flags: DFF<Flags>,
     same: [DFF<Bit>; 9],
     flying: [DFF<Bit>; 9],
-    addresses: [DFF<Bits<14>>; 9],
+    addresses: [DFF<Bits<15>>; 9],
     kinds: [DFF<Flags>; 9],
     /// Logical OR of all bits of `same`.
     blocked: DFF<Bit>,

@@ -2,7 +2,7 @@
 
 use rust_hdl::prelude::*;
 
-use super::records::{Decision, Header, Job, Key, ResultInfo};
+use super::records::{Decision, Header, Job, Key, Late, ResultInfo};
 use super::seg_decoder::SegDecoder;
 use super::seg_lookup::SegLookup;
 
@@ -33,7 +33,7 @@ pub enum CounterState {
 pub struct SegCounter {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     /// Discards all sums as soon as the current decision has been made.
     pub clear: Signal<In, Bit>,
     pub clearing: Signal<Out, Bit>,
@@ -46,9 +46,11 @@ pub struct SegCounter {
     pub header: Signal<In, Header>,
     pub header_valid: Signal<In, Bit>,
     pub header_pop: Signal<Out, Bit>,
-    /// Request of the host to finish a segment. It is processed before the next frame.
+    /// Request to finish a segment or to send its result again. It is processed before the next frame.
     pub force_key: Signal<In, Key>,
     pub force_valid: Signal<In, Bit>,
+    /// Complement of `force_valid`, from another register.
+    pub force_idle: Signal<In, Bit>,
     pub force_next: Signal<Out, Bit>,
     /// High while the queues of decisions and of results both have room.
     pub room: Signal<In, Bit>,
@@ -56,9 +58,20 @@ pub struct SegCounter {
     pub decision_push: Signal<Out, Bit>,
     pub result: Signal<Out, ResultInfo>,
     pub result_push: Signal<Out, Bit>,
+    /// Member that requests the result. If `repeats` is set, the result goes to this member only.
+    pub asker: Signal<Out, Bits<3>>,
+    pub repeats: Signal<Out, Bit>,
+    /// Contribution to a finished segment, valid if `late_push` is set.
+    pub late: Signal<Out, Late>,
+    pub late_push: Signal<Out, Bit>,
     /// Code of the counter to increment, from [`super::records::event`].
-    pub event_code: Signal<Out, Bits<4>>,
+    pub event_code: Signal<Out, Bits<5>>,
     pub event_valid: Signal<Out, Bit>,
+    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, one cycle later.
+    pub select_slot: Signal<In, Bit>,
+    pub slot: Signal<In, Bits<8>>,
+    pub table_word: Signal<In, Bits<3>>,
+    pub table_value: Signal<Out, Bits<32>>,
     /// High in the cycle in which a control packet of the job is forwarded.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
@@ -104,30 +117,26 @@ impl Logic for SegCounter {
         dff_setup!(self, clock, reading, deciding, has_reading, has_deciding, reads_ordinary,
             decides_ordinary, decides);
         clock!(self, clock, lookup);
-        self.decoder.header.next = self.header.val();
-        self.lookup.is_packed.next = self.is_packed.val();
-        self.lookup.job.next = self.job.val();
-        self.lookup.threshold.next = self.threshold.val();
-        self.lookup.fix_threshold.next = self.fix_threshold.val();
-        self.lookup.halted.next = self.halted.val();
-        self.lookup.members.next = self.members.val();
-        self.lookup.switches.next = self.switches.val();
-        self.lookup.reading.next = self.reading.q.val();
-        self.lookup.deciding.next = self.deciding.q.val();
+        self.decoder.header.next = self.header.val(); self.lookup.is_large.next = self.is_large.val();
+        self.lookup.job.next = self.job.val(); self.lookup.threshold.next = self.threshold.val();
+        self.lookup.fix_threshold.next = self.fix_threshold.val(); self.lookup.halted.next = self.halted.val();
+        self.lookup.members.next = self.members.val(); self.lookup.switches.next = self.switches.val();
+        self.lookup.reading.next = self.reading.q.val(); self.lookup.deciding.next = self.deciding.q.val();
         self.lookup.commit.next = self.decides.q.val() & !self.decides_ordinary.q.val();
         self.lookup.sweeping.next = self.clears.q.val();
-        self.lookup.sweep.next = self.sweep.q.val();
+        self.lookup.select_slot.next = self.select_slot.val(); self.lookup.slot.next = self.slot.val();
+        self.lookup.table_word.next = self.table_word.val(); self.table_value.next =
+            self.lookup.table_value.val(); self.lookup.sweep.next = self.sweep.q.val();
         self.may_take.next = self.takes.q.val() & !self.asked.q.val() & self.room.val();
         self.takes_force.next = self.may_take.val() & self.force_valid.val();
         // A control packet may change H or halt the job, so nothing is decided while it passes.
         self.takes_header.next = self.may_take.val() & !self.force_valid.val() & self.header_valid.val()
             & (!self.header.val().control | !self.has_deciding.q.val());
-        self.force_next.next = self.takes_force.val();
-        self.header_pop.next = self.takes_header.val();
+        self.force_next.next = self.takes_force.val(); self.header_pop.next = self.takes_header.val();
         // Until a request is accepted, the key is replaced in every cycle.
         if !self.keeps_key.q.val() {
             self.reading.d.next = self.decoder.key.val();
-            if self.force_valid.val() { self.reading.d.next = self.force_key.val(); }
+            if !self.force_idle.val() { self.reading.d.next = self.force_key.val(); }
             self.reads_ordinary.d.next = !self.header.val().data & !self.force_valid.val();
         }
         if self.compares.q.val() {
@@ -137,19 +146,24 @@ impl Logic for SegCounter {
         self.follows.next = self.takes_force.val() | (self.takes_header.val() & !self.passes.val());
         self.control.next = self.passes.val() & self.header.val().control;
         self.accepts.next = self.decides.q.val() & !self.decides_ordinary.q.val() & self.lookup.accept.val();
-        // A request of the host that is not accepted has no effect.
-        self.concludes.next = self.decides.q.val()
-            & (self.lookup.accept.val() | !self.deciding.q.val().forced | self.decides_ordinary.q.val());
-        self.bypass.copied.next = self.control.val();
-        self.decision.next = self.bypass.decision.val();
-        self.event_code.next = 0.into();
+        // A request without a frame that is not accepted has no effect.
+        self.concludes.next = self.decides.q.val() & (self.lookup.accept.val() | !self.deciding.q.val().forced
+            | self.decides_ordinary.q.val());
+        self.bypass.copied.next = self.control.val(); self.bypass.member.next = self.header.val().member;
+        self.bypass.trusted.next = self.control.val() & self.header.val().known & !self.header.val().malformed;
+        self.decision.next = self.bypass.decision.val(); self.event_code.next = 0.into();
         if self.control.val() { self.event_code.next = 1.into(); }
         if self.decides.q.val() & !self.decides_ordinary.q.val() {
             self.decision.next = self.lookup.decision.val();
             self.event_code.next = self.lookup.event_code.val();
         }
         self.decision_push.next = self.passes.val() | self.concludes.val();
-        self.event_valid.next = self.passes.val() | self.concludes.val();
+        self.event_valid.next = self.passes.val() | self.concludes.val() | (self.decides.q.val()
+            & !self.decides_ordinary.q.val() & self.deciding.q.val().repeats);
+        self.asker.next = self.deciding.q.val().member; self.repeats.next = self.deciding.q.val().repeats;
+        self.late.next.index = self.deciding.q.val().index; self.late.next.round = self.deciding.q.val().round;
+        self.late.next.member = self.deciding.q.val().member;
+        self.late_push.next = self.decides.q.val() & !self.decides_ordinary.q.val() & self.lookup.late.val();
         self.result.next = self.lookup.result.val();
         self.result_push.next = self.accepts.val() & self.lookup.decision.val().last;
         self.clearing.next = self.asked.q.val();
@@ -193,6 +207,8 @@ impl Logic for SegCounter {
 pub struct Bypass {
     /// If set, the frame also goes to the host.
     pub copied: Signal<In, Bit>,
+    pub trusted: Signal<In, Bit>,
+    pub member: Signal<In, Bits<3>>,
     pub decision: Signal<Out, Decision>,
 }
 
@@ -208,5 +224,7 @@ impl Logic for Bypass {
         self.decision.next.more = 0.into();
         self.decision.next.tail = 0.into();
         self.decision.next.copied = self.copied.val();
+        self.decision.next.trusted = self.trusted.val();
+        self.decision.next.member = self.member.val();
     }
 }

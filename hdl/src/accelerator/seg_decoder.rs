@@ -40,6 +40,7 @@ impl Logic for SegDecoder {
         self.key.next.malformed = self.header.val().malformed;
         self.key.next.forced = false;
         self.key.next.only_complete = false;
+        self.key.next.repeats = false;
     }
 }
 

@@ -7,6 +7,7 @@ use super::records::{Decision, Entry, Job, Key, RawSeg, ResultInfo};
 use super::round_table::RoundTable;
 use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
+use super::table_reader::TableReader;
 use super::verdict::Verdict;
 
 /// Looks up all inputs of a decision. A request is present on `reading` for three cycles and then on `deciding` for
@@ -15,7 +16,7 @@ use super::verdict::Verdict;
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     pub job: Signal<In, Job>,
     pub threshold: Signal<In, Bits<8>>,
     pub fix_threshold: Signal<In, Bit>,
@@ -29,15 +30,23 @@ pub struct SegLookup {
     pub sweeping: Signal<In, Bit>,
     pub sweep: Signal<In, Bits<8>>,
     pub accept: Signal<Out, Bit>,
-    pub event_code: Signal<Out, Bits<4>>,
+    pub event_code: Signal<Out, Bits<5>>,
+    /// The request is a contribution to a finished segment.
+    pub late: Signal<Out, Bit>,
     pub decision: Signal<Out, Decision>,
     pub result: Signal<Out, ResultInfo>,
+    /// Selects the slot whose state the host reads. `table_value` is the value of `table_word`, one cycle later.
+    pub select_slot: Signal<In, Bit>,
+    pub slot: Signal<In, Bits<8>>,
+    pub table_word: Signal<In, Bits<3>>,
+    pub table_value: Signal<Out, Bits<32>>,
     limits: SegLimits,
     addresses: AddressGenerator,
     rounds: RoundTable,
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
+    tables: TableReader,
     /// Whether the request in `deciding` would open its round. The value is registered, because the outputs of the
     /// round table already refer to the next request.
     may_open: DFF<Bit>,
@@ -47,17 +56,19 @@ pub struct SegLookup {
     parity: DFF<Bit>,
     index: Signal<Local, Bits<24>>,
     round: Signal<Local, Bits<24>>,
+    /// The request changes the tables.
+    changes: Signal<Local, Bit>,
 }
 
 impl Logic for SegLookup {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, may_open, opening, finishing, parity);
-        clock!(self, clock, limits, addresses, rounds, slots, verdict);
+        clock!(self, clock, limits, addresses, rounds, slots, verdict, tables);
         self.limits.job.next = self.job.val();
         self.limits.index.next = self.reading.val().index;
         self.limits.udp_len.next = self.reading.val().udp_len;
-        self.addresses.is_packed.next = self.is_packed.val();
+        self.addresses.is_large.next = self.is_large.val();
         self.addresses.index.next = self.reading.val().index;
         self.rounds.clear.next = self.sweeping.val();
         self.rounds.job.next = self.job.val();
@@ -65,7 +76,7 @@ impl Logic for SegLookup {
         self.rounds.fix_threshold.next = self.fix_threshold.val();
         self.rounds.members.next = self.members.val();
         self.rounds.round.next = self.reading.val().round;
-        self.slots.is_packed.next = self.is_packed.val();
+        self.slots.is_large.next = self.is_large.val();
         self.slots.job.next = self.job.val();
         self.slots.slot.next = self.addresses.slot.val();
         self.slots.index.next = self.reading.val().index;
@@ -77,6 +88,7 @@ impl Logic for SegLookup {
         self.verdict.out_of_range.next = self.limits.out_of_range.val();
         self.verdict.wrong_length.next = self.limits.wrong_length.val();
         self.verdict.has_place.next = self.rounds.has_place.val();
+        self.verdict.is_past.next = self.rounds.is_past.val();
         self.verdict.needed.next = self.rounds.needed.val();
         self.verdict.participants.next = self.rounds.participants.val();
         self.verdict.switches.next = self.switches.val();
@@ -89,11 +101,15 @@ impl Logic for SegLookup {
         self.outcome.wraps.next = self.slots.wraps.val();
         self.outcome.floats.next = self.limits.floats.val();
         self.outcome.address.next = self.addresses.address.val();
+        self.outcome.bank.next = self.verdict.bank.val();
+        self.outcome.has_previous.next = self.verdict.has_previous.val();
+        self.outcome.previous_total.next = self.verdict.previous_total.val();
         self.index.next = self.deciding.val().index;
         self.round.next = self.deciding.val().round;
-        self.slots.write.next = self.commit.val() & self.verdict.accept.val();
+        self.changes.next = self.commit.val() & self.verdict.accept.val() & !self.deciding.val().repeats;
+        self.slots.write.next = self.changes.val();
         self.slots.write_slot.next = bit_cast::<8, 7>(self.index.val().get_bits::<7>(0));
-        if self.is_packed.val() {
+        if self.is_large.val() {
             self.slots.write_slot.next = self.index.val().get_bits::<8>(0);
         }
         self.slots.write_entry.next = self.outcome.entry.val();
@@ -103,14 +119,22 @@ impl Logic for SegLookup {
             self.slots.write_entry.next = self.outcome.empty.val();
         }
         self.may_open.d.next = self.rounds.opens.val();
-        self.opening.d.next = self.commit.val() & self.verdict.accept.val() & self.may_open.q.val();
-        self.finishing.d.next = self.commit.val() & self.verdict.accept.val() & self.verdict.last.val();
+        self.opening.d.next = self.changes.val() & self.may_open.q.val();
+        self.finishing.d.next = self.changes.val() & self.verdict.last.val();
         self.parity.d.next = self.round.val().get_bit(0);
         self.rounds.decided_parity.next = self.parity.q.val();
         self.rounds.open.next = self.opening.q.val();
         self.rounds.finish.next = self.finishing.q.val();
+        self.tables.select.next = self.select_slot.val();
+        self.tables.slot.next = self.slot.val();
+        self.tables.word.next = self.table_word.val();
+        self.tables.entry.next = self.slots.peeked.val();
+        self.tables.rounds.next = self.rounds.view.val();
+        self.slots.peeks.next = self.tables.peeks.val();
+        self.table_value.next = self.tables.value.val();
         self.accept.next = self.verdict.accept.val();
         self.event_code.next = self.verdict.event_code.val();
+        self.late.next = self.verdict.late.val();
         self.decision.next = self.outcome.decision.val();
         self.result.next = self.outcome.result.val();
     }
@@ -128,6 +152,9 @@ pub struct Outcome {
     pub wraps: Signal<In, Bit>,
     pub floats: Signal<In, Bits<9>>,
     pub address: Signal<In, Bits<14>>,
+    pub bank: Signal<In, Bit>,
+    pub has_previous: Signal<In, Bit>,
+    pub previous_total: Signal<In, Bits<16>>,
     pub entry: Signal<Out, Entry>,
     pub empty: Signal<Out, Entry>,
     pub decision: Signal<Out, Decision>,
@@ -135,6 +162,7 @@ pub struct Outcome {
     index: Signal<Local, Bits<24>>,
     round: Signal<Local, Bits<24>>,
     round_low: Signal<Local, Bits<16>>,
+    places: Signal<Local, Bits<15>>,
     raw: Signal<Local, RawSeg>,
     before_last: Signal<Local, Bits<9>>,
 }
@@ -142,6 +170,7 @@ pub struct Outcome {
 impl Logic for Outcome {
     #[hdl_gen]
     fn update(&mut self) {
+        self.places.next = bit_cast::<15, 14>(self.address.val()) << 1;
         self.index.next = self.key.val().index;
         self.round.next = self.key.val().round;
         self.entry.next.open = !self.last.val();
@@ -151,7 +180,9 @@ impl Logic for Outcome {
         self.entry.next.round = self.round.val();
         self.entry.next.members = self.members.val();
         self.entry.next.total = self.total.val();
-        self.entry.next.spare = 0.into();
+        self.entry.next.bank = self.bank.val();
+        self.entry.next.has_previous = self.has_previous.val();
+        self.entry.next.previous_total = self.previous_total.val();
         self.empty.next.open = false;
         self.empty.next.done = false;
         self.empty.next.wraps = false;
@@ -159,17 +190,24 @@ impl Logic for Outcome {
         self.empty.next.round = 0.into();
         self.empty.next.members = 0.into();
         self.empty.next.total = 0.into();
-        self.empty.next.spare = 0.into();
+        self.empty.next.bank = false;
+        self.empty.next.has_previous = false;
+        self.empty.next.previous_total = 0.into();
         self.before_last.next = self.floats.val() - 1;
         self.decision.next.bypass = false;
         self.decision.next.drop = !self.accept.val();
         self.decision.next.forced = self.key.val().forced;
         self.decision.next.first = self.first.val();
         self.decision.next.last = self.last.val();
-        self.decision.next.address = self.address.val();
+        self.decision.next.address = self.places.val();
+        if self.bank.val() {
+            self.decision.next.address = self.places.val() + 1;
+        }
         self.decision.next.more = self.before_last.val().get_bits::<6>(3);
         self.decision.next.tail = self.floats.val().get_bits::<3>(0);
         self.decision.next.copied = false;
+        self.decision.next.trusted = false;
+        self.decision.next.member = 0.into();
         self.raw.next.s0 = self.index.val().get_bits::<16>(0);
         self.round_low.next = bit_cast::<16, 8>(self.round.val().get_bits::<8>(0)) << 8;
         self.raw.next.s1 = bit_cast::<16, 8>(self.index.val().get_bits::<8>(16)) | self.round_low.val();

@@ -3,7 +3,7 @@
 
 use rust_hdl::prelude::*;
 
-use super::records::{Burst, Decision};
+use super::records::{Burst, ControlBeat, Decision};
 use super::slicer::Slicer;
 use crate::axis::{Flit, Halves};
 
@@ -25,6 +25,8 @@ pub struct Separator {
     pub bypass_ready: Signal<In, Bit>,
     /// If set, the beat also goes to the host.
     pub bypass_copied: Signal<Out, Bit>,
+    /// Beat of a control packet, one cycle after it has been removed.
+    pub control: Signal<Out, ControlBeat>,
     pub burst: Signal<Out, Burst>,
     pub burst_push: Signal<Out, Bit>,
     pub burst_room: Signal<In, Bit>,
@@ -46,7 +48,7 @@ pub struct Separator {
     /// burst has been produced, even if `current` already holds the decision for the next frame.
     active: DFF<Bit>,
     segment: DFF<Decision>,
-    address: DFF<Bits<14>>,
+    address: DFF<Bits<15>>,
     left: DFF<Bits<6>>,
     /// Set if the frame has ended and only its last burst remains. No more than one burst can remain, because a
     /// contribution is never shorter than its segment.
@@ -55,13 +57,16 @@ pub struct Separator {
     /// to take a beat are on long paths.
     arrived: DFF<Halves>,
     taken: DFF<Bit>,
+    passed: DFF<Bit>,
+    passed_last: DFF<Bit>,
+    passed_member: DFF<Bits<3>>,
     making: DFF<Bit>,
-    making_address: DFF<Bits<14>>,
+    making_address: DFF<Bits<15>>,
     making_segment: DFF<Decision>,
     made: DFF<Bit>,
     made_first: DFF<Bit>,
     made_last: DFF<Bit>,
-    made_address: DFF<Bits<14>>,
+    made_address: DFF<Bits<15>>,
     take: Signal<Local, Bit>,
     sums: Signal<Local, Bit>,
     forces: Signal<Local, Bit>,
@@ -80,6 +85,7 @@ impl Logic for Separator {
         dff_setup!(self, clock, busy, current, beat, active, segment, address, left, flush, ends);
         dff_setup!(self, clock, upcoming, knows_upcoming, arrived, taken, making, making_address, making_segment);
         dff_setup!(self, clock, made, made_first, made_last, made_address, bypasses, drops, adds, forced);
+        dff_setup!(self, clock, passed, passed_last, passed_member);
         clock!(self, clock, slicer);
         self.bypass_valid.next = self.bypasses.q.val() & self.flit_valid.val();
         self.bypass_copied.next = self.current.q.val().copied;
@@ -88,6 +94,11 @@ impl Logic for Separator {
         self.take.next = self.sums.val() | (self.bypass_valid.val() & self.bypass_ready.val())
             | (self.drops.q.val() & self.flit_valid.val());
         self.flit_pop.next = self.take.val();
+        self.passed.d.next = self.bypass_valid.val() & self.bypass_ready.val() & self.current.q.val().trusted
+            & !self.reset.val();
+        self.passed_last.d.next = self.flit.val().last; self.passed_member.d.next = self.current.q.val().member;
+        self.control.next.data = self.arrived.q.val(); self.control.next.taken = self.passed.q.val();
+        self.control.next.last = self.passed_last.q.val(); self.control.next.member = self.passed_member.q.val();
         self.emit.next = self.active.q.val()
             & ((self.flush.q.val() & self.burst_room.val()) | (self.sums.val() & self.beat.q.val().get_bit(1))
                 | self.forces.val());
@@ -110,7 +121,7 @@ impl Logic for Separator {
         if self.decision_pop.val() { self.knows_upcoming.d.next = true; self.upcoming.d.next = self.decision.val(); }
 
         if self.emit.val() {
-            self.left.d.next = self.left.q.val() - 1; self.address.d.next = self.address.q.val() + 1;
+            self.left.d.next = self.left.q.val() - 1; self.address.d.next = self.address.q.val() + 2;
             self.ends.d.next = self.left.q.val() == 1;
             if self.ends.q.val() { self.active.d.next = false; self.flush.d.next = false; }
         }

@@ -19,13 +19,15 @@ pub struct Relation {
     pub begins: Bit,
     /// Whether the packet's round precedes the first round of the job.
     pub before_base: Bit,
+    /// The slot's segment is the next one after the packet's segment that uses the slot.
+    pub precedes: Bit,
 }
 
 /// The slot table in block RAM. `entry` and `relation` are valid two cycles after `slot`, `index` and `round`.
 #[derive(LogicBlock, Default)]
 pub struct SlotTable {
     pub clock: Signal<In, Clock>,
-    pub is_packed: Signal<In, Bit>,
+    pub is_large: Signal<In, Bit>,
     pub job: Signal<In, Job>,
     pub slot: Signal<In, Bits<8>>,
     pub index: Signal<In, Bits<24>>,
@@ -37,7 +39,12 @@ pub struct SlotTable {
     pub write: Signal<In, Bit>,
     pub write_slot: Signal<In, Bits<8>>,
     pub write_entry: Signal<In, Entry>,
+    /// Slot that the host reads, and its state one cycle later.
+    pub peeks: Signal<In, Bits<8>>,
+    pub peeked: Signal<Out, Entry>,
     words: BlockRam<Entry, 8>,
+    /// Copy of the memory with a read port for the host.
+    copy: BlockRam<Entry, 8>,
     found: Signal<Local, Entry>,
     tag: Signal<Local, Bits<17>>,
     old_tag: Signal<Local, Bits<17>>,
@@ -46,6 +53,10 @@ pub struct SlotTable {
     tag_before: DFF<Bits<17>>,
     /// The round that precedes the packet's round (`round` - 1), valid in the same cycle as `found`.
     round_before: DFF<Bits<24>>,
+    /// Successors of the packet's tag and round.
+    tag_after: DFF<Bits<18>>,
+    round_after: DFF<Bits<24>>,
+    old_is_first: Signal<Local, Bit>,
     old_round: Signal<Local, Bits<24>>,
     distance: Signal<Local, Bits<24>>,
     since_base: Signal<Local, Bits<24>>,
@@ -69,27 +80,36 @@ impl Logic for SlotTable {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, tag_before, round_before, at_base, below_base, held_entry, held);
-        dff_setup!(self, clock, early_wraps, held_wraps);
-        self.words.clock.next = self.clock.val();
+        dff_setup!(self, clock, early_wraps, held_wraps, tag_after, round_after);
+        clock!(self, clock, words, copy);
         self.words.read_address.next = self.slot.val();
         self.words.write_address.next = self.write_slot.val();
         self.words.write_data.next = self.write_entry.val();
         self.words.write_enable.next = self.write.val();
+        self.copy.read_address.next = self.peeks.val();
+        self.copy.write_address.next = self.write_slot.val();
+        self.copy.write_data.next = self.write_entry.val();
+        self.copy.write_enable.next = self.write.val();
+        self.peeked.next = self.copy.read_data.val();
         self.found.next = self.words.read_data.val();
+        self.tag.next = self.index.val().get_bits::<17>(7);
+        self.old_tag.next = self.found.val().tag;
+        self.old_round.next = self.found.val().round;
         self.step.next = 1.into();
         self.slots.next = 128.into();
         self.first_tag.next = !self.index.val().get_bits::<17>(7).any();
-        if self.is_packed.val() {
+        self.old_is_first.next = !self.old_tag.val().any();
+        if self.is_large.val() {
             // With 256 slots, the lowest bit of the tag is part of the slot number.
             self.step.next = 2.into();
             self.slots.next = 256.into();
             self.first_tag.next = !self.index.val().get_bits::<16>(8).any();
+            self.old_is_first.next = !self.old_tag.val().get_bits::<16>(1).any();
         }
-        self.tag.next = self.index.val().get_bits::<17>(7);
-        self.old_tag.next = self.found.val().tag;
-        self.old_round.next = self.found.val().round;
         self.tag_before.d.next = self.tag.val() - self.step.val();
         self.round_before.d.next = self.round.val() - 1;
+        self.tag_after.d.next = bit_cast::<18, 17>(self.tag.val()) + bit_cast::<18, 17>(self.step.val());
+        self.round_after.d.next = self.round.val() + 1;
         self.distance.next = self.round.val() - self.old_round.val();
         self.since_base.next = self.round.val() - self.job.val().base;
         self.same_round.next = self.round.val() == self.old_round.val();
@@ -98,6 +118,11 @@ impl Logic for SlotTable {
         self.next_round.next = (self.round_before.q.val() == self.old_round.val())
             & self.first_tag.val()
             & self.found.val().wraps;
+        self.held.d.next.precedes = (self.same_round.val()
+            & (self.tag_after.q.val() == bit_cast::<18, 17>(self.old_tag.val())))
+            | ((self.round_after.q.val() == self.old_round.val())
+                & self.old_is_first.val()
+                & self.early_wraps.q.val());
         self.held.d.next.same = self.same_round.val() & self.same_tag.val();
         self.held.d.next.earlier =
             self.distance.val().get_bit(23) | (self.same_round.val() & (self.tag.val() < self.old_tag.val()));

@@ -4,6 +4,7 @@
 
 use rust_hdl::prelude::*;
 
+use super::address_generator::SLOT_BURSTS;
 use super::axi_lite::AxiLite;
 use super::counters::Counters;
 use super::datapath::Datapath;
@@ -14,9 +15,9 @@ use crate::primitives::BlockRam;
 /// Build of the accelerator, which determines the number and the size of the slots in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Build {
-    /// 128 slots of 64 bursts each.
+    /// 128 slots, each with two banks of 46 bursts.
     Slots128,
-    /// 256 packed slots of 46 bursts each.
+    /// 256 slots, each with two banks of 46 bursts.
     Slots256,
 }
 
@@ -29,12 +30,9 @@ impl Build {
         }
     }
 
-    /// Returns the number of 256-bit words in the buffer.
+    /// Returns the number of 256-bit words in the buffer, which has two banks.
     pub const fn bursts(self) -> usize {
-        match self {
-            Self::Slots128 => 128 * 64,
-            Self::Slots256 => 256 * 46,
-        }
+        2 * self.slots() as usize * SLOT_BURSTS
     }
 
     /// Returns the name of the build's Verilog file.
@@ -90,12 +88,13 @@ pub struct IswitchAccel {
     counters: Counters,
     axi: AxiLite,
     reset: DFF<Bit>,
-    is_packed: Constant<Bit>,
+    is_large: Constant<Bit>,
     flags: Signal<Local, Bits<32>>,
     halted: Signal<Local, Bits<32>>,
     clearing: Signal<Local, Bits<32>>,
     finishing: Signal<Local, Bits<32>>,
     busy: Signal<Local, Bits<32>>,
+    exhausted: Signal<Local, Bits<32>>,
     refused: Signal<Local, Bits<32>>,
 }
 
@@ -146,12 +145,13 @@ impl IswitchAccel {
             counters: Counters::default(),
             axi: AxiLite::default(),
             reset: DFF::default(),
-            is_packed: Constant::new(build == Build::Slots256),
+            is_large: Constant::new(build == Build::Slots256),
             flags: Signal::default(),
             halted: Signal::default(),
             clearing: Signal::default(),
             finishing: Signal::default(),
             busy: Signal::default(),
+            exhausted: Signal::default(),
             refused: Signal::default(),
         }
     }
@@ -166,7 +166,7 @@ impl Logic for IswitchAccel {
         self.datapath.reset.next = self.reset.q.val(); self.registers.reset.next = self.reset.q.val();
         self.axi.reset.next = self.reset.q.val(); self.axi.hold.next = self.registers.clearing.val();
         self.counters.reset.next = self.reset.q.val() | self.registers.clears_counters.val();
-        self.datapath.is_packed.next = self.is_packed.val();
+        self.datapath.is_large.next = self.is_large.val();
         self.datapath.flit_in.next.data = self.s_axis_tdata.val();
         self.datapath.flit_in.next.keep = self.s_axis_tkeep.val();
         self.datapath.flit_in.next.user = self.s_axis_tuser.val();
@@ -199,22 +199,27 @@ impl Logic for IswitchAccel {
         self.flags.next = bit_cast::<32, 8>(self.datapath.threshold.val());
         self.halted.next = 0.into(); self.clearing.next = 0.into(); self.finishing.next = 0.into();
         self.busy.next = 0.into(); self.refused.next = 0.into();
+        self.exhausted.next = bit_cast::<32, 8>(self.datapath.exhausted.val()) << 24;
         if self.datapath.halted.val() { self.halted.next = 0x100.into(); }
         if self.datapath.clearing.val() { self.clearing.next = 0x200.into(); }
         if self.datapath.finishing.val() { self.finishing.next = 0x400.into(); }
         if self.datapath.busy.val() { self.busy.next = 0x800.into(); }
         if self.registers.refused.val() { self.refused.next = 0x1000.into(); }
         self.registers.status.next = self.flags.val() | self.halted.val() | self.clearing.val() | self.finishing.val()
-            | self.busy.val() | self.refused.val();
+            | self.busy.val() | self.refused.val() | self.exhausted.val();
         self.registers.counter.next = self.counters.value.val();
-        self.counters.selected.next = self.axi.read_word.val().get_bits::<4>(0);
+        self.counters.selected.next = self.axi.read_word.val().get_bits::<5>(0);
         self.counters.event_code.next = self.datapath.event_code.val();
         self.counters.event_valid.next = self.datapath.event_valid.val();
         self.registers.frame_in.next = self.s_axis_tvalid.val()
             & self.datapath.ready_in.val() & self.s_axis_tlast.val();
         self.registers.frame_out.next = self.datapath.valid_out.val()
             & self.m_axis_tready.val() & self.datapath.flit_out.val().last;
-        self.registers.hazard.next = self.datapath.hazard.val();
+        self.registers.hazard.next = self.datapath.hazard.val(); self.registers.skip.next = self.datapath.skips.val();
+        self.datapath.select_slot.next = self.registers.selects_slot.val();
+        self.datapath.table_word.next = self.axi.read_word.val().get_bits::<3>(0);
+        self.registers.table_value.next = self.datapath.table_value.val();
+        self.datapath.budget.next = self.registers.budget.val();
         self.datapath.filter.next = self.registers.filter.val(); self.datapath.pace.next = self.registers.pace.val();
         self.datapath.job.next = self.registers.job.val();
         self.datapath.template.next = self.registers.template.val();

@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Replaces eight floats with zeros if `zero` is set. At the write port of the buffer, it overwrites a finished sum
-/// with zeros. At the read port, it replaces the content of the slot with zeros for the first contribution.
+/// Replaces eight floats with zeros if `zero` is set. At the read port of the buffer, it makes the content of a slot
+/// count as zero for the first contribution, so that a finished sum can stay in the buffer until its bank is reused.
 #[derive(LogicBlock, Default)]
 pub struct ZeroMux {
     pub lanes: Signal<In, Lanes>,

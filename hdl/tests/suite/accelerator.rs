@@ -6,9 +6,10 @@ use hdl::accelerator::Build;
 use hdl::accelerator::records::event;
 use hdl::accelerator::registers::{ID, offset};
 use hdl::adder::add;
-use hdl::host::{JobSetup, Member, PACE_10G, contribution, member_frame, result_frame};
+use hdl::host::{HOST_PORT, JobSetup, Member, PACE_10G, contribution, member_frame, result_frame};
 use hdl::simulation::{BoardError, Command, Device, Frame, Pause, RustDevice};
-use iswitch_protocol::wire::Class;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::{Class, ControlBody, ControlRepr};
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 
 const BASE: Round = Round::new(7);
@@ -137,7 +138,8 @@ fn registers_follow_the_convention() {
 #[test]
 fn the_status_register_shows_operations_in_progress() {
     let mut device = RustDevice::new(Build::Slots128);
-    assert_eq!(read(&mut device, offset::STATUS), 0x100, "halted after reset");
+    // The budget is 0, so all eight members have spent it.
+    assert_eq!(read(&mut device, offset::STATUS), 0xff00_0100, "halted after reset");
     configure(&mut device, &setup(366, 366));
     assert_eq!(read(&mut device, offset::STATUS), 4, "H");
     for (register, value, bit) in [(offset::RESET, 1 << 4, 9), (offset::FINISH_COUNT, 20, 10)] {
@@ -190,4 +192,171 @@ fn short_frames_of_any_kind_pass_at_line_rate() {
     let mixed: Vec<_> = (0..400).map(|number| kinds[number * 7 % kinds.len()].clone()).collect();
     let cycles = cycles_per_frame(&mut device, &mixed);
     assert!(cycles < LINE_RATE_CYCLES, "mixed: {cycles} cycles for each frame");
+}
+
+/// Returns the contributions of all four workers to a segment of `len` floats, and the result.
+fn segment(index: u32, round: Round, len: usize) -> (Vec<Command>, Vec<u8>) {
+    let mut sum = vec![0; len];
+    let mut commands = Vec::new();
+    for number in 0..4 {
+        let own = floats(len, u32::from(number) + 10 * index + round.get());
+        sum = sum.iter().zip(&own).map(|(a, b)| add(*a, *b)).collect();
+        commands.push(send(number, &contribution(seg(index, round, 1), &own)));
+    }
+    (commands, result_frame(&contribution(seg(index, round, 4), &sum)))
+}
+
+/// Returns the payload of a Help for the segments of the bitmap.
+fn help_payload(job: u32, round: Round, first: u32, bitmap: &[u8]) -> Vec<u8> {
+    let range = RangeRepr { round, first, count: 8 * bitmap.len() as u32 };
+    let body = ControlBody::Help(SegmentSetRepr { range, bitmap });
+    let repr = ControlRepr { job, request: 1, body };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
+}
+
+/// Sends the payload of a Help from a worker.
+fn send_help(number: u8, payload: &[u8]) -> Command {
+    let bytes = member_frame(worker(number), Class::Control, payload);
+    Command::Send(Frame { bytes, source: 1 << (2 * (number % 4)), destination: 0 })
+}
+
+/// Sends a Help of a worker for the segments of the bitmap.
+fn help(number: u8, job: u32, round: Round, first: u32, bitmap: &[u8]) -> Command {
+    send_help(number, &help_payload(job, round, first, bitmap))
+}
+
+/// Runs the commands, and returns the results that go to a single member, with their ports.
+fn repeats(device: &mut RustDevice, commands: &[Command]) -> Vec<(u8, Vec<u8>)> {
+    let frames = device.run(commands).unwrap().frames;
+    let is_repeat = |frame: &Frame| frame.destination != 0 && frame.destination & HOST_PORT == 0;
+    frames.into_iter().filter(is_repeat).map(|frame| (frame.destination, frame.bytes)).collect()
+}
+
+#[test]
+fn a_late_contribution_gets_the_result_of_this_round_and_of_the_one_before() {
+    for build in [Build::Slots128, Build::Slots256] {
+        let mut device = configured(build, &setup(11, 11));
+        let mut results = Vec::new();
+        for round in 0..3 {
+            let (commands, result) = segment(0, BASE.plus(round), 11);
+            device.run(&commands).unwrap();
+            results.push(result);
+        }
+        let late = |round, number| send(number, &contribution(seg(0, BASE.plus(round), 1), &floats(11, 0)));
+        assert_eq!(repeats(&mut device, &[late(2, 1)]), [(0x04, results[2].clone())], "{build:?}");
+        assert_eq!(repeats(&mut device, &[late(1, 3)]), [(0x40, results[1].clone())], "{build:?}");
+        assert_eq!(repeats(&mut device, &[late(0, 3)]), [], "{build:?}: the slot has been reused twice");
+        // A round that is open keeps the result before it.
+        device.run(&segment(0, BASE.plus(3), 11).0[..2]).unwrap();
+        assert_eq!(repeats(&mut device, &[late(2, 0)]), [(0x01, results[2].clone())], "{build:?}");
+        assert_eq!(counter(&mut device, event::REPEATED), 3);
+        assert_eq!(counter(&mut device, event::LATE), 3);
+        assert_eq!(counter(&mut device, event::STALE_ROUND), 1);
+    }
+}
+
+#[test]
+fn the_result_before_is_kept_when_segments_share_a_slot() {
+    // Segments 0, 128 and 256 use the same slot, and so does segment 0 of the next round.
+    let mut device = configured(Build::Slots128, &setup(257, 1));
+    let uses = [(0, 0), (128, 0), (256, 0), (0, 1)];
+    let mut before = None;
+    for (index, round) in uses {
+        let (commands, result) = segment(index, BASE.plus(round), 1);
+        device.run(&commands).unwrap();
+        for (index, round, result) in before.iter().chain(&[(index, round, result.clone())]) {
+            let late = send(0, &contribution(seg(*index, BASE.plus(*round), 1), &floats(1, 0)));
+            assert_eq!(repeats(&mut device, &[late]), [(0x01, result.clone())], "{index} {round}");
+        }
+        before = Some((index, round, result));
+    }
+}
+
+#[test]
+fn a_help_gets_the_finished_segments_that_it_names() {
+    let mut device = configured(Build::Slots128, &setup(17 * 3, 3));
+    let mut results = Vec::new();
+    for index in 0..17 {
+        let (commands, result) = segment(index, BASE, 3);
+        // Segment 5 lacks one contribution.
+        let last = if index == 5 { 3 } else { 4 };
+        device.run(&commands[..last]).unwrap();
+        results.push(result);
+    }
+    let expected: Vec<_> = [1, 3, 11].map(|index: usize| (0x10, results[index].clone())).to_vec();
+    // Segment 5 is not finished.
+    assert_eq!(repeats(&mut device, &[help(2, 3, BASE, 1, &[0b0001_0101, 0b0000_0100])]), expected);
+    assert_eq!(counter(&mut device, event::UNANSWERED), 1);
+    assert_eq!(repeats(&mut device, &[help(2, 4, BASE, 1, &[0x15])]), [], "another job");
+    assert_eq!(repeats(&mut device, &[help(2, 3, BASE, 10, &[0x15])]), [], "a range beyond the vector");
+    assert_eq!(repeats(&mut device, &[help(9, 3, BASE, 1, &[0x15])]), [], "not a member");
+    // The bitmap of 16 segments follows the header and the range, which take 24 bytes.
+    let payload = help_payload(3, BASE, 1, &[0x15, 0]);
+    assert_eq!(repeats(&mut device, &[send_help(2, &payload[..25])]), [], "a bitmap that is cut off");
+    assert_eq!(
+        repeats(&mut device, &[send_help(2, &payload[..26])]).len(),
+        2,
+        "a whole bitmap without padding"
+    );
+    assert_eq!(
+        repeats(&mut device, &[Command::Write(offset::CONTROL, 3), help(2, 3, BASE, 1, &[0x15])]),
+        [],
+        "halted"
+    );
+}
+
+#[test]
+fn a_member_that_has_spent_its_budget_gets_no_results() {
+    let mut device = configured(Build::Slots128, &setup(3, 3));
+    device.run(&segment(0, BASE, 3).0).unwrap();
+    device.run(&[Command::Write(offset::REPEATS, 5)]).unwrap();
+    let late = |number| send(number, &contribution(seg(0, BASE, 1), &floats(3, 0)));
+    // The result of the job has given the members eight results, but they had spent none.
+    let counts: Vec<_> = (0..7).map(|_| repeats(&mut device, &[late(1)]).len()).collect();
+    assert_eq!(counts, [1, 1, 1, 1, 1, 0, 0]);
+    assert_eq!(read(&mut device, offset::SKIPPED), 2);
+    assert_eq!(read(&mut device, offset::STATUS) >> 24, 1 << 1);
+    assert_eq!(repeats(&mut device, &[late(2)]).len(), 1, "the budget of another member");
+    device.run(&segment(0, BASE.next(), 3).0).unwrap();
+    assert_eq!(repeats(&mut device, &[late(1)]).len(), 1, "a result of the job adds eight results");
+}
+
+#[test]
+fn a_repeated_result_waits_for_the_pace() {
+    let mut device = configured(Build::Slots128, &setup(366, 366));
+    device.run(&segment(0, BASE, 366).0).unwrap();
+    let late = send(1, &contribution(seg(0, BASE, 1), &floats(366, 0)));
+    let report = device.run(&vec![late; 12]).unwrap();
+    assert_eq!(report.frames.len(), 12);
+    // 1,538 bytes on the wire at 6.25 bytes per cycle; the first results may be ahead of the pace.
+    assert!(report.cycles > 10 * 246, "{} cycles", report.cycles);
+}
+
+#[test]
+fn the_host_reads_the_tables() {
+    let mut device = configured(Build::Slots128, &setup(257, 1));
+    for (index, last) in [(0, 4), (128, 4), (256, 2), (1, 1)] {
+        device.run(&segment(index, BASE, 1).0[..last]).unwrap();
+    }
+    let words = |device: &mut RustDevice, slot| {
+        device.run(&[Command::Write(offset::SLOT, slot)]).unwrap();
+        [offset::SLOT_STATE, offset::SLOT_ROUND, offset::SLOT_SEGMENT, offset::SLOT_PREVIOUS]
+            .map(|at| read(device, at))
+    };
+    let base = BASE.get();
+    // Segment 256 is open with two contributions, in the third use of the slot; segment 128 is kept.
+    let state = words(&mut device, 0);
+    assert_eq!((state[0] & !8, &state[1..]), (2 << 16 | 0b11 << 8 | 0b101, &[base, 256, 4][..]));
+    let state = words(&mut device, 1);
+    assert_eq!((state[0] & !8, &state[1..]), (1 << 16 | 1 << 8 | 1, &[base, 1, 0][..]));
+    assert_eq!(words(&mut device, 2)[0], 0, "an empty slot");
+    let rounds = [offset::ROUND_NEXT, offset::ROUND_EVEN, offset::ROUND_ODD, offset::ROUND_RULES];
+    // Round 7 is odd.
+    assert_eq!(rounds.map(|at| read(&mut device, at)), [base + 1, 0, 255, 0x0f04 << 16]);
+    // The state is that at the time of the selection.
+    device.run(&[Command::Write(offset::SLOT, 1)]).unwrap();
+    device.run(&segment(1, BASE, 1).0[1..]).unwrap();
+    assert_eq!(read(&mut device, offset::SLOT_STATE) & 3, 1);
 }

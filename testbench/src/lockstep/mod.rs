@@ -4,6 +4,7 @@
 //! appear, and which packets must be dropped and why.
 
 mod oracle;
+mod recovery;
 mod stream;
 
 use std::fmt;
@@ -19,9 +20,15 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use oracle::Oracle;
-use stream::{Sent, Stream};
+pub use recovery::{Recovered, recover};
+use stream::{HELP_SEGMENTS, Sent, Stream};
 
 const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percent(70), Pause::Fourth];
+
+/// Bit of the register STATUS that is set while results are being sent or requested.
+const BUSY: u32 = 1 << 11;
+/// Number of times that a board is drained until it counts as stuck. All queues of requests are empty long before.
+const MOST_DRAINS: u32 = 100;
 
 /// Numbers of compared items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -30,6 +37,8 @@ pub struct Outcome {
     pub packets: u64,
     /// Number of results of the accelerator, all equal to those of the core.
     pub results: u64,
+    /// Number of results that the accelerator sent to one member again, all equal to those of the core.
+    pub repeated: u64,
     /// Number of frames that are not for the accelerator, all forwarded unchanged and in order.
     pub ordinary: u64,
     /// Number of contributions that the accelerator and the core dropped for the same reason, and malformed
@@ -45,11 +54,11 @@ pub struct Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { packets, results, ordinary, dropped, jobs, resets, cycles } = self;
+        let Self { packets, results, repeated, ordinary, dropped, jobs, resets, cycles } = self;
         write!(
             f,
-            "{packets} packets, {jobs} jobs, {resets} resets, {cycles} cycles: {results} results, {dropped} drops \
-             and {ordinary} ordinary frames, no difference"
+            "{packets} packets, {jobs} jobs, {resets} resets, {cycles} cycles: {results} results, {repeated} repeated \
+             results, {dropped} drops and {ordinary} ordinary frames, no difference"
         )
     }
 }
@@ -92,7 +101,7 @@ where
 {
     let mut stream = Stream::new(build, seed);
     let (source, sink) = (PAUSES[stream.below(4)], PAUSES[stream.below(4)]);
-    // The reset of the counters takes sixteen cycles, so it comes first.
+    // The reset of the counters takes 32 cycles, so it comes first.
     let mut commands = vec![Command::Pauses(source, sink), Command::Write(offset::RESET, 1)];
     let writes = stream.setup().writes()?;
     commands.extend(writes.into_iter().map(|(at, value)| Command::Write(at, value)));
@@ -100,12 +109,17 @@ where
     let frames = stream.frames(limit.min(stream.most_packets()), &mut oracle);
     outcome.packets += frames.len() as u64;
     let ordinary: Vec<_> = frames.iter().filter_map(Sent::forwarded).collect();
-    commands.extend(frames.into_iter().map(Sent::command));
-    let report = device.run(&commands)?;
-    compare(&report.frames, &oracle.results, stream.setup().result_ports(), &ordinary)?;
+    commands.extend(frames.into_iter().flat_map(Sent::commands));
+    let mut report = device.run(&commands)?;
+    serve_requests(device, &mut report.frames)?;
+    let (repeats, others): (Vec<_>, Vec<_>) = report.frames.iter().partition(|frame| is_repeat(frame));
+    compare(&others, &oracle.results, stream.setup().result_ports(), &ordinary)?;
+    compare_repeats(&repeats, &oracle, &stream)?;
     compare_counters(device, &oracle, stream.malformed(), ordinary.len() as u64)?;
+    compare_late(device, &oracle, &stream, repeats.len() as u64)?;
     outcome.jobs += 1;
     outcome.results += oracle.results.len() as u64;
+    outcome.repeated += repeats.len() as u64;
     outcome.ordinary += ordinary.len() as u64;
     outcome.dropped += oracle.dropped() + stream.malformed();
     outcome.cycles += report.cycles;
@@ -122,11 +136,59 @@ where
     Ok(())
 }
 
-/// Compares the frames that left the accelerator with the expected ones. A frame whose destination includes a network
-/// port is a result; all other frames are ordinary or control packets.
-fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -> Result<()> {
+/// Runs the board until it has served all requests for results, and appends the frames that leave it.
+///
+/// Nothing leaves the board while it finds out that a requested result is not kept. If many such requests wait, the
+/// board counts as drained before it has served them.
+fn serve_requests<D: Device>(device: &mut D, frames: &mut Vec<Frame>) -> Result<()>
+where
+    D::Error: std::error::Error + Send + Sync + 'static,
+{
+    for _ in 0..MOST_DRAINS {
+        if device.read(offset::STATUS)? & BUSY == 0 {
+            return Ok(());
+        }
+        frames.extend(device.run(&[])?.frames);
+    }
+    anyhow::bail!("requests for results still wait after the board was drained {MOST_DRAINS} times")
+}
+
+/// Returns whether a frame is a result for one member. Other results also go to the host, and only results have network
+/// ports as their destination.
+fn is_repeat(frame: &Frame) -> bool {
+    frame.destination & HOST_PORT == 0 && frame.destination != 0
+}
+
+/// Compares the results that are sent to one member again. Unless the order of requests and contributions is fixed,
+/// each must be a result of the job, and go to a member.
+fn compare_repeats(got: &[&Frame], oracle: &Oracle, stream: &Stream) -> Result<()> {
+    let is_of_a_member = |frame: &Frame| stream.setup().members.iter().any(|it| it.port == frame.destination);
+    for (at, frame) in got.iter().enumerate() {
+        let is_right = if stream.repeats_exactly() {
+            let repeat = oracle.repeats.get(at);
+            repeat.is_some_and(|it| (stream.port_of(it.to), &it.bytes) == (frame.destination, &frame.bytes))
+        } else {
+            is_of_a_member(frame) && oracle.results.contains(&frame.bytes)
+        };
+        ensure!(
+            is_right,
+            "repeated result {at} to the ports {:#x} differs from that of the core",
+            frame.destination
+        );
+    }
+    let (repeats, expected) = (got.len(), oracle.repeats.len());
+    ensure!(
+        repeats == expected || !stream.repeats_exactly(),
+        "{repeats} repeated results, expected {expected}"
+    );
+    Ok(())
+}
+
+/// Compares the frames that left the accelerator, except repeated results, with the expected ones. A frame whose
+/// destination includes a network port is a result; all other frames are ordinary or control packets.
+fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -> Result<()> {
     let is_result = |frame: &&Frame| frame.destination & !HOST_PORT != 0;
-    let (sums, others): (Vec<_>, Vec<_>) = got.iter().partition(is_result);
+    let (sums, others): (Vec<&Frame>, Vec<&Frame>) = got.iter().copied().partition(is_result);
     for (at, (got, expected)) in sums.iter().zip(results).enumerate() {
         ensure!(
             got.destination == ports,
@@ -152,9 +214,37 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) ->
     Ok(())
 }
 
-/// Compares the drop counters of the core and the accelerator. The core keeps results longer than the accelerator, so
-/// it counts some packets as late that the accelerator counts as stale. Therefore, the sum of the two counters is
-/// compared.
+/// Compares the counters of late contributions and of requests for results. Each late contribution is a request, and so
+/// is each segment that a Help names; each request is either served, or counted as unanswered or skipped. A Help for
+/// which there is no room counts as one skipped request, however many segments it names, even none.
+///
+/// If segments share slots, the core keeps results longer than the accelerator. It then counts some contributions as
+/// late that the accelerator counts as stale.
+fn compare_late<D: Device>(device: &mut D, oracle: &Oracle, stream: &Stream, repeats: u64) -> Result<()>
+where
+    D::Error: std::error::Error + Send + Sync + 'static,
+{
+    let mut read = |offset| device.read(offset).map(u64::from);
+    let late = read(counter_at(event::LATE))?;
+    let repeated = read(counter_at(event::REPEATED))?;
+    let (unanswered, skipped) = (read(counter_at(event::UNANSWERED))?, read(offset::SKIPPED)?);
+    let expected = oracle.counters().drops(DropReason::Late);
+    ensure!(late == expected || stream.is_large(), "counter late: {late}, expected {expected}");
+    ensure!(repeated == repeats, "counter repeated: {repeated}, expected {repeats}");
+    let requested = late + stream.requested();
+    let served = repeated + unanswered;
+    ensure!(
+        served <= requested && requested - served <= skipped * u64::from(HELP_SEGMENTS),
+        "{requested} requested results, but {repeated} repeated, {unanswered} unanswered and {skipped} skipped"
+    );
+    Ok(())
+}
+
+fn counter_at(code: u64) -> u16 {
+    offset::COUNTERS + 4 * code as u16
+}
+
+/// Compares the other counters of the core and the accelerator. Of late and stale contributions, the sum is compared.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,
@@ -177,7 +267,7 @@ where
     for (codes, expected) in expected {
         let mut got = 0;
         for code in codes {
-            got += u64::from(device.read(offset::COUNTERS + 4 * *code as u16)?);
+            got += u64::from(device.read(counter_at(*code))?);
         }
         let names: Vec<_> = codes.iter().map(|code| event::NAMES[*code as usize]).collect();
         ensure!(got == expected, "counter {}: {got}, expected {expected}", names.join(" + "));

@@ -6,9 +6,17 @@ use anyhow::{Result, ensure};
 use hdl::host::{JobSetup, result_frame};
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::ROUND_BITS;
-use iswitch_protocol::wire::control::answer_challenge;
-use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
+use iswitch_protocol::wire::control::{Status, answer_challenge};
+use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, JoinRepr};
 use iswitch_switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
+
+/// Result that is sent to one member again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Repeat {
+    pub(super) to: SocketAddrV4,
+    /// Frame with the result.
+    pub(super) bytes: Vec<u8>,
+}
 
 /// Switch core with a job that all members have joined.
 pub(super) struct Oracle {
@@ -17,7 +25,9 @@ pub(super) struct Oracle {
     job: u32,
     /// Frames with the results, in order.
     pub(super) results: Vec<Vec<u8>>,
-    /// Last control packet from the core, which may be a challenge to a member.
+    /// Results that are sent to one member again, in order.
+    pub(super) repeats: Vec<Repeat>,
+    /// Last control packet from the core, which may be a challenge to a member or an Ack.
     challenge: Option<Vec<u8>>,
 }
 
@@ -43,7 +53,14 @@ impl Oracle {
             ..Config::default()
         };
         let switch = Switch::new(config);
-        let mut oracle = Self { switch, now_ns: 1, job: setup.id, results: Vec::new(), challenge: None };
+        let mut oracle = Self {
+            switch,
+            now_ns: 1,
+            job: setup.id,
+            results: Vec::new(),
+            repeats: Vec::new(),
+            challenge: None,
+        };
         let workers = setup.members.len() as u16;
         for (number, member) in setup.members.iter().enumerate() {
             let layout = &setup.layout;
@@ -71,6 +88,23 @@ impl Oracle {
         bytes
     }
 
+    /// Passes a control packet, which may be malformed, to the core.
+    pub(super) fn control_bytes(&mut self, from: SocketAddrV4, bytes: &[u8]) {
+        self.receive(from, Class::Control, bytes);
+    }
+
+    /// Removes and returns the last control packet of the core.
+    pub(super) fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.challenge.take()
+    }
+
+    /// Removes the last control packet of the core, and returns its status if it is an Ack.
+    pub(super) fn take_status(&mut self) -> Option<Status> {
+        let packet = self.take_answer()?;
+        let repr = ControlRepr::parse(&ControlPacket::new_checked(&packet[..]).ok()?).ok()?;
+        if let ControlBody::Ack(ack) = repr.body { Some(ack.status) } else { None }
+    }
+
     /// Passes a contribution to the core.
     pub(super) fn data(&mut self, from: SocketAddrV4, payload: &[u8]) {
         self.receive(from, Class::Data, payload);
@@ -90,12 +124,18 @@ impl Oracle {
 
     fn drain(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
-            // A packet to a single member is an answer, which the accelerator leaves to the host.
             if transmit.class == Class::Control {
                 self.challenge = Some(transmit.payload.to_vec());
             }
-            if transmit.class == Class::Data && transmit.recipients().count() > 1 {
-                self.results.extend(transmit.payload.chunks(transmit.stride).map(result_frame));
+            if transmit.class != Class::Data {
+                continue;
+            }
+            // A job has at least two members, and a result goes to all of them.
+            let frames = transmit.payload.chunks(transmit.stride).map(result_frame);
+            let recipients: Vec<_> = transmit.recipients().collect();
+            match *recipients {
+                [to] => self.repeats.extend(frames.map(|bytes| Repeat { to: to.peer, bytes })),
+                _ => self.results.extend(frames),
             }
         }
     }

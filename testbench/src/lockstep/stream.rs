@@ -1,5 +1,6 @@
 //! Random packets of a random job: those that a round needs, mixed with packets that must not change any sum.
 
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 
@@ -7,9 +8,10 @@ use hdl::accelerator::Build;
 use hdl::accelerator::records::{MAX_FLOATS, MEMBERS};
 use hdl::host::{HOST_PORT, JobSetup, MIN_FRAME_LEN_BYTES, Member, PACE_10G, contribution, member_frame};
 use hdl::simulation::{Command, Frame};
-use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
+use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, MAX_BITMAP_LEN_BYTES};
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr, Status};
 use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
-use iswitch_protocol::wire::{Class, ControlBody};
+use iswitch_protocol::wire::{Class, ControlBody, ControlRepr};
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
@@ -25,6 +27,12 @@ const LARGE_JOB_PACKETS: usize = 1_200;
 /// before the next segment in the same slot begins.
 const WINDOW_SEGMENTS: u32 = 60;
 const STRAY_SEGMENTS: u32 = 60;
+/// Maximum number of segments that a Help requests. The accelerator needs fewer cycles to find out that none of them is
+/// finished than it may be idle before it counts as drained.
+pub(super) const HELP_SEGMENTS: u32 = 24;
+
+/// Offset of the bitmap in a Help, in bytes: the header of a control packet and the range come first.
+const BITMAP_AT: usize = 24;
 
 /// Offsets of fields in a frame, in bytes.
 const ETHERTYPE: usize = 12;
@@ -54,11 +62,13 @@ pub(super) struct Sent {
     pub(super) kind: Kind,
     /// Number of bytes after which the frame ends, if it ends before the length that `tuser` states.
     cut: Option<u16>,
+    /// The next frame is sent only when the accelerator has sent all its output.
+    drains: bool,
 }
 
 impl Sent {
     fn new(frame: Frame, kind: Kind) -> Self {
-        Self { frame, kind, cut: None }
+        Self { frame, kind, cut: None, drains: false }
     }
 
     /// Returns the frame as the accelerator must forward it, or `None` for a contribution.
@@ -72,12 +82,13 @@ impl Sent {
         Some(frame)
     }
 
-    /// Returns the command that sends the frame.
-    pub(super) fn command(self) -> Command {
-        match self.cut {
+    /// Returns the commands that send the frame.
+    pub(super) fn commands(self) -> impl Iterator<Item = Command> {
+        let send = match self.cut {
             Some(len) => Command::Cut(self.frame, len),
             None => Command::Send(self.frame),
-        }
+        };
+        iter::once(send).chain(self.drains.then_some(Command::Drain))
     }
 }
 
@@ -90,8 +101,12 @@ pub(super) struct Stream {
     position: u32,
     /// Whether the job has more segments than slots, so that segments share slots.
     is_large: bool,
+    /// Whether the accelerator may answer a late contribution before the next frame is sent.
+    waits: bool,
     requests: u32,
     malformed: u64,
+    /// Number of segments that the Helps request.
+    requested: u64,
 }
 
 impl Stream {
@@ -130,7 +145,23 @@ impl Stream {
         });
         let members = members.collect();
         let setup = JobSetup { id: 5, layout, base, threshold: workers as u8, members, pace };
-        Self { random, setup, round: base, position: 0, is_large: kind == 1, requests: 1, malformed: 0 }
+        let (is_large, waits) = (kind == 1, kind != 1 && random.random());
+        Self {
+            random,
+            setup,
+            round: base,
+            position: 0,
+            is_large,
+            waits,
+            requests: 1,
+            malformed: 0,
+            requested: 0,
+        }
+    }
+
+    /// Returns the port of the member at this address, as a bit of `tuser`, or 0 if there is none.
+    pub(super) fn port_of(&self, address: SocketAddrV4) -> u8 {
+        self.setup.members.iter().find(|member| member.address == address).map_or(0, |member| member.port)
     }
 
     pub(super) fn setup(&self) -> &JobSetup {
@@ -142,9 +173,25 @@ impl Stream {
         if self.is_large { LARGE_JOB_PACKETS } else { JOB_PACKETS }
     }
 
+    /// Returns whether the accelerator repeats exactly the results that the core repeats. Otherwise, a slot may be
+    /// reused while a request waits, and the core keeps the results of a vector with more segments than slots longer.
+    pub(super) fn repeats_exactly(&self) -> bool {
+        self.waits
+    }
+
+    /// Returns whether segments share slots.
+    pub(super) fn is_large(&self) -> bool {
+        self.is_large
+    }
+
     /// Returns the number of frames from [`Self::malform`] so far.
     pub(super) fn malformed(&self) -> u64 {
         self.malformed
+    }
+
+    /// Returns the number of results that the Helps request so far.
+    pub(super) fn requested(&self) -> u64 {
+        self.requested
     }
 
     /// Returns a random number below `end`.
@@ -221,7 +268,7 @@ impl Stream {
             1 if !self.is_large => self.round.plus(self.random.random_range(1..6)),
             _ => self.round,
         };
-        match self.below(10) {
+        match self.below(11) {
             0 => {
                 self.requests += 1;
                 let threshold = self.random.random_range(1..=self.setup.members.len() as u16);
@@ -252,11 +299,45 @@ impl Stream {
                 let payload = self.contribution(index, round, len, 1);
                 self.foreign(worker, &payload)
             }
+            8 => self.help(worker, index, round, oracle),
             _ => {
                 let payload = self.contribution(index, round, len, 1);
                 self.data(worker, &payload, oracle)
             }
         }
+    }
+
+    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those with another job, with
+    /// a bitmap that ends too early, or with a range beyond the vector.
+    fn help(&mut self, worker: usize, first: u32, round: Round, oracle: &mut Oracle) -> Sent {
+        self.requests += 1;
+        let segments = self.setup.layout.segment_count();
+        let variant = self.below(8);
+        let most = (segments - first).min(HELP_SEGMENTS);
+        let count = if variant == 0 { segments - first + 1 } else { self.random.random_range(1..=most) };
+        let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+        self.random.fill_bytes(&mut bitmap);
+        let range = RangeRepr { round, first, count };
+        let wanted = SegmentSetRepr { range, bitmap: &bitmap[..count.div_ceil(8) as usize] };
+        let job = self.setup.id + u32::from(variant == 1);
+        let repr = ControlRepr { job, request: self.requests, body: ControlBody::Help(wanted) };
+        let mut bytes = vec![0; repr.buffer_len()];
+        repr.emit(&mut bytes);
+        if variant == 2 {
+            // The packet ends before the last byte of its bitmap.
+            bytes.truncate(BITMAP_AT + wanted.bitmap.len() - 1);
+        }
+        oracle.control_bytes(self.setup.members[worker].address, &bytes);
+        let is_refused = oracle.take_status() == Some(Status::UnknownMember);
+        if variant > 2 && is_refused {
+            // The switch still awaits a contribution to the round before. The accelerator leaves the refusal to
+            // the host, and repeats what it has kept.
+            return self.ordinary();
+        }
+        if variant > 2 {
+            self.requested += wanted.indices().count() as u64;
+        }
+        Sent { drains: self.waits, ..Sent::new(self.frame(worker, Class::Control, &bytes), Kind::Control) }
     }
 
     /// Returns the index of a segment that the core and the accelerator treat alike.
@@ -311,7 +392,7 @@ impl Stream {
             _ => frame.bytes[FRAGMENT] |= 0x20,
         }
         self.malformed += 1;
-        Sent { frame, kind: Kind::Data, cut }
+        Sent { frame, kind: Kind::Data, cut, drains: false }
     }
 
     /// Returns a packet that resembles a contribution but does not belong to the job, so the accelerator must forward
@@ -331,8 +412,10 @@ impl Stream {
     }
 
     fn data(&mut self, worker: usize, payload: &[u8], oracle: &mut Oracle) -> Sent {
+        let before = oracle.repeats.len();
         oracle.data(self.setup.members[worker].address, payload);
-        Sent::new(self.frame(worker, Class::Data, payload), Kind::Data)
+        let drains = self.waits && oracle.repeats.len() > before;
+        Sent { drains, ..Sent::new(self.frame(worker, Class::Data, payload), Kind::Data) }
     }
 
     fn frame(&mut self, worker: usize, class: Class, payload: &[u8]) -> Frame {

@@ -13,7 +13,8 @@ use rust_hdl::prelude::*;
 use crate::accelerator::classifier::Marks;
 use crate::accelerator::header_capture::RawHeader;
 use crate::accelerator::records::{
-    Burst, Decision, Entry, Filter, Header, Job, Key, RawSeg, ResultInfo, Template,
+    Burst, ControlBeat, Decision, Entry, Filter, Header, HelpRequest, Job, Key, Late, RawSeg, ResultInfo,
+    RoundsView, Template,
 };
 use crate::accelerator::scoreboard::Flags;
 use crate::accelerator::slot_table::Relation;
@@ -133,6 +134,24 @@ impl<const N: usize> Draw for Bits<N> {
     }
 }
 
+/// Three of four beats can be the second or the third beat of a Help, because random bytes almost never form a Help.
+impl Draw for ControlBeat {
+    fn draw(draws: &mut Draws) -> Self {
+        let mut data = Halves::draw(draws);
+        if draws.random.random_range(0..4) > 0 {
+            // Second beat: action and version, no flags, round and index of 24 bits, and a short range.
+            data.h5 = 0x0106_u64.into();
+            data.h6 = 0_u64.into();
+            data.h12 = draws.random.random_range(0..0x100_u64).into();
+            data.h14 = draws.random.random_range(0..0x100_u64).into();
+            data.h15 = draws.random.random_range(0..200_u64).into();
+            // Third beat: the upper half of the length of the range.
+            data.h0 = 0_u64.into();
+        }
+        Self { data, taken: Draw::draw(draws), last: Draw::draw(draws), member: Draw::draw(draws) }
+    }
+}
+
 /// Implements `Draw` for records by drawing each field.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
@@ -152,17 +171,20 @@ records! {
     Kind { sign, subtract, nan, infinite }
     RawSeg { s0, s1, s2, s3 }
     Header { data, control, malformed, known, member, seg, udp_len, value }
-    Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete }
-    Entry { open, done, wraps, tag, round, members, total, spare }
-    Decision { bypass, drop, forced, first, last, address, more, tail, copied }
+    Key { index, round, weight, udp_len, member, known, malformed, forced, only_complete, repeats }
+    Entry { open, done, wraps, tag, round, members, total, bank, has_previous, previous_total }
+    Late { index, round, member }
+    RoundsView { next_round, unfinished0, unfinished1, needed0, needed1, participants0, participants1 }
+    HelpRequest { index, round, last, member, wanted }
+    Decision { bypass, drop, forced, first, last, address, more, tail, copied, trusted, member }
     Burst { lanes, address, first, last }
     ResultInfo { seg, floats }
     Job { base, last_index, segment_floats, last_floats, id }
     Filter { enable, data_tos, control_tos, port, address0, address1 }
     Flags { first, last }
-    Relation { same, earlier, follows, begins, before_base }
+    Relation { same, earlier, follows, begins, before_base, precedes }
     Marks { udp, data_tos, control_tos, port, address, fragment, lengths }
-    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open }
+    Weighed { may_begin, takes_part, repeated, bad_weight, over, late, open, refused }
     RawHeader {
         ethertype, version_tos, ip_len, fragment, protocol, address0, address1, frame_len, to_address0,
         to_address1, from_port, to_port, udp_len, seg, value, runt

@@ -12,18 +12,23 @@ use crate::accelerator::accumulator::Accumulator;
 use crate::accelerator::adder_array::AdderArray;
 use crate::accelerator::address_generator::AddressGenerator;
 use crate::accelerator::axi_lite::AxiLite;
+use crate::accelerator::budget::Budget;
 use crate::accelerator::classifier::{Classifier, SwapBytes};
 use crate::accelerator::control_decoder::ControlDecoder;
 use crate::accelerator::counters::Counters;
 use crate::accelerator::datapath::Datapath;
 use crate::accelerator::force_walker::ForceWalker;
 use crate::accelerator::header_capture::HeaderCapture;
+use crate::accelerator::help_reader::HelpReader;
 use crate::accelerator::ingress::Ingress;
 use crate::accelerator::member_table::MemberTable;
 use crate::accelerator::merge::{AddPorts, Merge};
 use crate::accelerator::output_module::{JoinBeats, OutputModule};
 use crate::accelerator::records::Entry;
 use crate::accelerator::registers::{ConfigView, Registers, WordRange};
+use crate::accelerator::repeater::Repeater;
+use crate::accelerator::request_gate::RequestGate;
+use crate::accelerator::requests::Requests;
 use crate::accelerator::result_header::ResultHeader;
 use crate::accelerator::round_table::RoundTable;
 use crate::accelerator::scoreboard::Scoreboard;
@@ -33,6 +38,7 @@ use crate::accelerator::seg_lookup::{Outcome, SegLookup};
 use crate::accelerator::separator::Separator;
 use crate::accelerator::slicer::Slicer;
 use crate::accelerator::slot_table::SlotTable;
+use crate::accelerator::table_reader::TableReader;
 use crate::accelerator::verdict::{CountOnes, Verdict};
 use crate::accelerator::zero_mux::ZeroMux;
 use crate::accelerator::{Build, IswitchAccel};
@@ -121,7 +127,17 @@ pub const MODULES: &[Module] = modules! {
     "lanes_to_halves" = LanesToHalves::default(), [] { lanes }
     "accumulator" = Accumulator::default(), [clock] { reset, burst, burst_valid, credit }
     "adder_array" = AdderArray::default(), [clock] { a, b }
-    "address_generator" = AddressGenerator::default(), [clock] { is_packed, index }
+    "budget" = Budget::default(), [clock] { clear, limit, spends, member, earns }
+    "help_reader" = HelpReader::default(), [clock] { reset, job, halted, control }
+    "repeater" = Repeater::default(), [clock] { reset, late, late_push, help, help_push, exhausted, taken }
+    "requests" = Requests::default(), [clock] {
+        reset, clearing, job, halted, start_finish, finish_round, finish_first, data, late, late_push, control,
+        budget, earns, free, quiet, advance
+    }
+    "request_gate" = RequestGate::default(), [clock] {
+        reset, free, quiet, withdraw, finish_key, finish_valid, repeat_key, repeat_valid, advance
+    }
+    "address_generator" = AddressGenerator::default(), [clock] { is_large, index }
     "axi_lite" = AxiLite::default(), [clock] {
         reset, hold, AWADDR, AWVALID, WDATA, WVALID, BREADY, ARADDR, ARVALID, RREADY, read_data
     }
@@ -132,14 +148,14 @@ pub const MODULES: &[Module] = modules! {
     }
     "counters" = Counters::default(), [clock] { reset, event_code, event_valid, selected }
     "force_walker" = ForceWalker::default(), [clock] {
-        reset, start, round, first, count, only_complete, free, advance
+        reset, start, round, first, count, only_complete, advance
     }
     "header_capture" = HeaderCapture::default(), [clock] { reset, flit, accept }
     "ingress" = Ingress::default(), [clock] {
-        reset, filter, set_member, word, data, flit, valid, header_pop, pop
+        reset, filter, set_member, word, data, asker, flit, valid, header_pop, pop
     }
     "member_table" = MemberTable::default(), [clock] {
-        reset, write, row, writes_port, data, address0, address1, port
+        reset, write, row, writes_port, data, asker, address0, address1, port
     }
     "merge" = Merge::default(), [clock] {
         reset, ordinary, ordinary_valid, ordinary_copied, host_ports, result, result_valid, room
@@ -150,7 +166,8 @@ pub const MODULES: &[Module] = modules! {
     }
     "join_beats" = JoinBeats::default(), [] { earlier, later, head, heads, covers, len, ports }
     "registers" = Registers::default(), [clock] {
-        reset, write, write_word, write_data, read_word, status, counter, frame_in, frame_out, hazard
+        reset, write, write_word, write_data, read_word, status, counter, frame_in, frame_out, hazard, skip,
+        table_value
     }
     "word_range" = WordRange::default(), [] { word, data }
     "config_view" = ConfigView::default(), [] {
@@ -163,32 +180,35 @@ pub const MODULES: &[Module] = modules! {
     }
     "scoreboard" = Scoreboard::default(), [clock] { reset, valid, address, flags, credit }
     "seg_counter" = SegCounter::default(), [clock] {
-        reset, is_packed, clear, job, threshold, fix_threshold, halted, members, switches, header, header_valid,
-        force_key, force_valid, room
+        reset, is_large, clear, job, threshold, fix_threshold, halted, members, switches, header, header_valid,
+        force_key, force_valid, force_idle, room, select_slot, slot, table_word
     }
-    "bypass" = Bypass::default(), [] { copied }
+    "bypass" = Bypass::default(), [] { copied, trusted, member }
     "seg_decoder" = SegDecoder::default(), [] { header }
     "seg_limits" = SegLimits::default(), [clock] { job, index, udp_len }
     "seg_lookup" = SegLookup::default(), [clock] {
-        is_packed, job, threshold, fix_threshold, halted, members, switches, reading, deciding, commit,
-        sweeping, sweep
+        is_large, job, threshold, fix_threshold, halted, members, switches, reading, deciding, commit,
+        sweeping, sweep, select_slot, slot, table_word
     }
-    "outcome" = Outcome::default(), [] { key, accept, first, last, members, total, wraps, floats, address }
+    "outcome" = Outcome::default(), [] {
+        key, accept, first, last, members, total, wraps, floats, address, bank, has_previous, previous_total
+    }
     "separator" = Separator::default(), [clock] {
         reset, decision, decision_valid, flit, flit_valid, bypass_ready, burst_room
     }
+    "table_reader" = TableReader::default(), [clock] { select, slot, entry, rounds, word }
     "slicer" = Slicer::default(), [clock] { data, take, cut, tail, blank }
     "slot_table" = SlotTable::default(), [clock] {
-        is_packed, job, slot, index, round, write, write_slot, write_entry
+        is_large, job, slot, index, round, write, write_slot, write_entry, peeks
     }
     "verdict" = Verdict::default(), [clock] {
-        key, entry, relation, halted, out_of_range, wrong_length, has_place, needed, participants, switches
+        key, entry, relation, halted, out_of_range, wrong_length, has_place, is_past, needed, participants, switches
     }
     "count_ones" = CountOnes::default(), [] { bits }
     "zero_mux" = ZeroMux::default(), [] { lanes, zero }
     "datapath" = Datapath::default(), [clock] {
-        reset, is_packed, filter, job, template, pace, clear, set_threshold, set_halted, set_member, start_finish,
-        finish_round, finish_first, word, data, flit_in, valid_in, ready_out
+        reset, is_large, filter, job, template, pace, budget, select_slot, table_word, clear, set_threshold, set_halted,
+        set_member, start_finish, finish_round, finish_first, word, data, flit_in, valid_in, ready_out
     }
     "iswitch_accel" = IswitchAccel::new(Build::Slots128), [axis_aclk] {
         axis_resetn, s_axis_tdata, s_axis_tkeep, s_axis_tuser, s_axis_tvalid, s_axis_tlast, m_axis_tready,

@@ -1,5 +1,6 @@
 //! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,7 +9,8 @@ use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::simulation::{RustDevice, Verilated};
 use indicatif::{ProgressBar, ProgressStyle};
-use iswitch_testbench::lockstep::{Outcome, run as run_lockstep};
+use iswitch_testbench::lockstep::{Outcome, Recovered, recover, run as run_lockstep};
+use serde::Serialize;
 
 /// Simulator of the accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -24,6 +26,11 @@ pub(crate) struct Options {
     /// Number of packets to send
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
+    /// Number of jobs with loss to run instead of the packets
+    ///
+    /// Workers lose contributions, Helps and results, and recover with Help.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "packets")]
+    lossy_jobs: Option<u64>,
     /// Seed of the random number generator
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -39,15 +46,38 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    match compare(options) {
-        Ok(outcome) if options.json => println!("{}", serde_json::json!(outcome)),
-        Ok(outcome) => println!("{outcome}"),
+    let done = match options.lossy_jobs {
+        Some(jobs) => lose(options, jobs).map(|outcome| print(&outcome, options.json)),
+        None => compare(options).map(|outcome| print(&outcome, options.json)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("seed {}: {error:#}", options.seed);
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
+}
+
+fn print<T: Serialize + Display>(outcome: &T, json: bool) {
+    if json {
+        println!("{}", serde_json::json!(outcome));
+    } else {
+        println!("{outcome}");
+    }
+}
+
+/// Runs jobs in which packets are lost.
+fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
+    let Options { seed, build, .. } = *options;
+    match options.simulator {
+        Simulator::Rust => recover(&mut RustDevice::new(build), build, jobs, seed),
+        Simulator::Verilator => {
+            let directory = tempfile::tempdir()?;
+            let program = Verilated::build(&generate::accelerator(build), directory.path())?;
+            recover(&mut Verilated::start(&program)?, build, jobs, seed)
+        }
+    }
 }
 
 fn compare(options: &Options) -> Result<Outcome> {

@@ -1,0 +1,67 @@
+//! Reader of the tables of slots and rounds, for the host.
+
+use rust_hdl::prelude::*;
+
+use super::records::{Entry, RoundsView};
+
+/// Holds a copy of the state of the slot that the host has selected, made when it was selected. Shows one word of this
+/// copy or of the current state of the rounds.
+#[derive(LogicBlock, Default)]
+pub struct TableReader {
+    pub clock: Signal<In, Clock>,
+    /// Selects a slot. The copy of its state is valid three cycles later.
+    pub select: Signal<In, Bit>,
+    pub slot: Signal<In, Bits<8>>,
+    /// Slot that is read. `entry` is its state, one cycle later.
+    pub peeks: Signal<Out, Bits<8>>,
+    pub entry: Signal<In, Entry>,
+    pub rounds: Signal<In, RoundsView>,
+    /// Word to show. `value` is its value, one cycle later.
+    pub word: Signal<In, Bits<3>>,
+    pub value: Signal<Out, Bits<32>>,
+    chosen: DFF<Bits<8>>,
+    selected: DFF<Bit>,
+    reads: DFF<Bit>,
+    held: DFF<Entry>,
+    held_slot: DFF<Bits<8>>,
+    shown: DFF<Bits<32>>,
+    state: Signal<Local, Bits<32>>,
+    segment: Signal<Local, Bits<32>>,
+    rules: Signal<Local, Bits<32>>,
+    flags: [Signal<Local, Bits<32>>; 4],
+}
+
+impl Logic for TableReader {
+    #[hdl_gen]
+    #[rustfmt::skip] // one line for each word
+    fn update(&mut self) {
+        dff_setup!(self, clock, chosen, selected, reads, held, held_slot, shown);
+        self.selected.d.next = self.select.val(); self.reads.d.next = self.selected.q.val();
+        if self.select.val() { self.chosen.d.next = self.slot.val(); }
+        self.peeks.next = self.chosen.q.val();
+        if self.reads.q.val() { self.held.d.next = self.entry.val(); self.held_slot.d.next = self.chosen.q.val(); }
+        for i in 0..4 { self.flags[i].next = 0.into(); }
+        if self.held.q.val().open { self.flags[0].next = 1.into(); }
+        if self.held.q.val().done { self.flags[1].next = 2.into(); }
+        if self.held.q.val().has_previous { self.flags[2].next = 4.into(); }
+        if self.held.q.val().bank { self.flags[3].next = 8.into(); }
+        self.state.next = self.flags[0].val() | self.flags[1].val() | self.flags[2].val() | self.flags[3].val()
+            | (bit_cast::<32, 8>(self.held.q.val().members) << 8)
+            | (bit_cast::<32, 16>(self.held.q.val().total) << 16);
+        self.segment.next = (bit_cast::<32, 17>(self.held.q.val().tag) << 7)
+            | bit_cast::<32, 7>(self.held_slot.q.val().get_bits::<7>(0));
+        self.rules.next = bit_cast::<32, 8>(self.rounds.val().needed0)
+            | (bit_cast::<32, 8>(self.rounds.val().participants0) << 8)
+            | (bit_cast::<32, 8>(self.rounds.val().needed1) << 16)
+            | (bit_cast::<32, 8>(self.rounds.val().participants1) << 24);
+        self.shown.d.next = self.state.val();
+        if self.word.val() == 1 { self.shown.d.next = bit_cast::<32, 24>(self.held.q.val().round); }
+        if self.word.val() == 2 { self.shown.d.next = self.segment.val(); }
+        if self.word.val() == 3 { self.shown.d.next = bit_cast::<32, 16>(self.held.q.val().previous_total); }
+        if self.word.val() == 4 { self.shown.d.next = bit_cast::<32, 24>(self.rounds.val().next_round); }
+        if self.word.val() == 5 { self.shown.d.next = bit_cast::<32, 25>(self.rounds.val().unfinished0); }
+        if self.word.val() == 6 { self.shown.d.next = bit_cast::<32, 25>(self.rounds.val().unfinished1); }
+        if self.word.val() == 7 { self.shown.d.next = self.rules.val(); }
+        self.value.next = self.shown.q.val();
+    }
+}
