@@ -112,16 +112,18 @@ impl Harness {
     }
 
     pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
-        self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
-        let sent = self.drain();
+        let sent = self.deliver(host, class, bytes, stride);
         // Repeat a Join with the nonce of the challenge, as a worker does.
         match self.answer_challenge(host, bytes) {
-            Some(proven) => {
-                self.switch.handle_datagrams(self.now(), &endpoint(host), class, &proven, stride);
-                self.drain()
-            }
+            Some(proven) => self.deliver(host, class, &proven, stride),
             None => sent,
         }
+    }
+
+    /// Delivers packets of a host without answering the challenge that follows, if any.
+    pub(crate) fn deliver(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
+        self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
+        self.drain()
     }
 
     /// Returns the Join `bytes` of a host with the nonce of the last challenge that the switch sent to this host since

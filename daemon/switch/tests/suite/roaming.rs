@@ -28,8 +28,8 @@ fn resuming(workers: u16) -> JoinRepr {
 }
 
 /// Lets hosts join the job, and answer the question of the switch whether they are still there.
-fn join_all<const N: usize>(harness: &mut Harness, joins: [(u8, JoinRepr); N]) {
-    for (host, join) in joins {
+fn join_all(harness: &mut Harness, joins: impl IntoIterator<Item = (u8, JoinRepr)> + Clone) {
+    for (host, join) in joins.clone() {
         harness.join(host, join);
     }
     for (host, join) in joins {
@@ -45,17 +45,10 @@ fn show(harness: &mut Harness, host: u8, join: JoinRepr) {
     }
 }
 
-/// Sends a control packet without answering the challenge that follows, if any.
-fn send_once(harness: &mut Harness, host: u8, bytes: &[u8]) -> Vec<Sent> {
-    harness.switch.handle_datagrams(harness.now(), &endpoint(host), Class::Control, bytes, bytes.len());
-    harness.drain()
-}
-
 /// Returns a switch with a complete job at round 0 whose workers 1 to `workers` can move to another switch.
 fn formed(workers: u8) -> Harness {
     let mut harness = Harness::new();
-    (1..=workers).for_each(|host| drop(harness.join(host, roaming(workers.into()))));
-    (1..=workers).for_each(|host| show(&mut harness, host, roaming(workers.into())));
+    join_all(&mut harness, (1..=workers).map(|host| (host, roaming(workers.into()))));
     assert!(is_formed(&harness));
     harness.events();
     harness
@@ -109,7 +102,7 @@ fn a_job_is_not_completed_with_a_worker_that_has_moved_away() {
         assert!(!is_formed(&harness), "worker 1 has not answered");
         // A repeated Join is no answer.
         let repeated = control(JOB, 1, ControlBody::Join(JoinRepr { nonce: 7, ..resuming(2) }));
-        let asked = send_once(&mut harness, 1, &repeated);
+        let asked = harness.deliver(1, Class::Control, &repeated, repeated.len());
         assert!(matches!(asked[..], [Sent::Ack { to: 1, status: Status::Challenge, .. }]), "{asked:?}");
         harness.sleep(u64::from(LEASE_MS) / 4);
     }
@@ -128,7 +121,7 @@ fn an_answer_from_before_the_last_worker_joined_does_not_count() {
     let early = harness.answer_challenge(1, &control(JOB, 1, ControlBody::Join(resuming(2)))).unwrap();
     // Worker 2 is replaced, so the switch asks again.
     harness.join(2, JoinRepr { instance: 2, ..resuming(2) });
-    send_once(&mut harness, 1, &early);
+    harness.deliver(1, Class::Control, &early, early.len());
     show(&mut harness, 2, JoinRepr { instance: 2, ..resuming(2) });
     assert!(!is_formed(&harness), "worker 1 has answered only the first question");
     show(&mut harness, 1, resuming(2));

@@ -238,13 +238,17 @@ impl Simulation<'_> {
         let Some(Move { leaves, instance }) = roaming.move_if_in_vain(now, progress, rejoins) else {
             return Ok(());
         };
-        let mut farewell = Vec::new();
-        let (class, _) = protocol.emit(0, ControlBody::Leave, &mut farewell);
+        let farewell = leaves.then(|| {
+            let mut bytes = Vec::new();
+            let (class, _) = protocol.emit(0, ControlBody::Leave, &mut bytes);
+            (class, bytes)
+        });
         protocol.move_to(now, instance);
-        let (from, to) = (std::mem::replace(&mut acting.switch, roaming.switch()), roaming.switch());
+        let to = roaming.switch();
+        let from = std::mem::replace(&mut acting.switch, to);
         let address = worker_address(worker, acting.udp_port);
-        if leaves {
-            self.send((address, from), (true, None), class, &farewell);
+        if let Some((class, bytes)) = farewell {
+            self.send((address, from), (true, None), class, &bytes);
         }
         self.departures.moves += 1;
         self.note(|| format!("{worker} moves from switch {from} to switch {to}"));

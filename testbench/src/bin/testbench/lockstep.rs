@@ -1,7 +1,6 @@
 //! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
 
 use std::fmt::Display;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,6 +10,7 @@ use hdl::simulation::{RustDevice, Verilated};
 use indicatif::{ProgressBar, ProgressStyle};
 use iswitch_testbench::lockstep::{Outcome, Recovered, recover, run as run_lockstep};
 use serde::Serialize;
+use tempfile::TempDir;
 
 /// Simulator of the accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,12 +72,15 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
     let Options { seed, build, .. } = *options;
     match options.simulator {
         Simulator::Rust => recover(&mut RustDevice::new(build), build, jobs, seed),
-        Simulator::Verilator => {
-            let directory = tempfile::tempdir()?;
-            let program = Verilated::build(&generate::accelerator(build), directory.path())?;
-            recover(&mut Verilated::start(&program)?, build, jobs, seed)
-        }
+        Simulator::Verilator => recover(&mut verilated(build)?.0, build, jobs, seed),
     }
+}
+
+/// Builds a build of the accelerator with Verilator and starts it. The directory must outlive the process.
+fn verilated(build: Build) -> Result<(Verilated, TempDir)> {
+    let directory = tempfile::tempdir()?;
+    let program = Verilated::build(&generate::accelerator(build), directory.path())?;
+    Ok((Verilated::start(&program)?, directory))
 }
 
 fn compare(options: &Options) -> Result<Outcome> {
@@ -87,11 +90,7 @@ fn compare(options: &Options) -> Result<Outcome> {
     let Options { packets, seed, build, .. } = *options;
     let outcome = match options.simulator {
         Simulator::Rust => run_lockstep(&mut RustDevice::new(build), build, packets, seed, progress),
-        Simulator::Verilator => {
-            let directory = tempfile::tempdir()?;
-            let program = Verilated::build(&generate::accelerator(build), Path::new(directory.path()))?;
-            run_lockstep(&mut Verilated::start(&program)?, build, packets, seed, progress)
-        }
+        Simulator::Verilator => run_lockstep(&mut verilated(build)?.0, build, packets, seed, progress),
     };
     bar.finish_and_clear();
     outcome
