@@ -10,10 +10,10 @@ use iswitch::{AggregateError, AnyLengthWorker, ElementType, ElementTypes, JoinOp
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::meeting::Meeting;
-use crate::switches::restart_at;
+use crate::switches::{own_address, restart_at};
 
 fn switch() -> EmbeddedSwitch {
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 /// Joins several workers and runs the same function on each of them.

@@ -17,6 +17,8 @@ use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Endpoint, Keys, PortId, Switch};
 
+use crate::switches::own_address;
+
 const JOB: u32 = 3;
 const LEN: u32 = 10;
 const SEGMENT_FLOATS: u16 = 4;
@@ -197,7 +199,7 @@ fn forged_packets_do_not_prevent_a_worker_from_rejoining() {
 }
 
 fn start(keys: Keys) -> EmbeddedSwitch {
-    let address = "127.0.0.1:0".parse().unwrap();
+    let address = own_address();
     EmbeddedSwitch::start_with_keys(address, &EmbeddedOptions::default(), keys).unwrap()
 }
 

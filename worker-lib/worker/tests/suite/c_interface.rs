@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
+use crate::switches::own_address;
+
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -99,7 +101,7 @@ fn run_example(name: &str) -> Vec<String> {
         assert!(status.success(), "{line} should succeed without warnings");
     }
 
-    let any_port = "127.0.0.1:0".parse().unwrap();
+    let any_port = own_address();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
     let start = |rank: u32| {
         let mut command = checked(&root.path().join(name));

@@ -13,6 +13,8 @@ use iswitch_protocol::wire::Status;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::Keys;
 
+use crate::switches::own_address;
+
 const LEN: usize = 10_119;
 const WORKERS: u16 = 3;
 const JOB: u32 = 4;
@@ -25,7 +27,7 @@ const SHORT: [ElementTypes; 4] = [
 ];
 
 fn switch() -> EmbeddedSwitch {
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn options(address: SocketAddrV4, elements: ElementTypes) -> JoinOptions {
@@ -87,7 +89,7 @@ fn tagged_packets_carry_16_bit_elements() {
     let key = || Key::new(&[7; 32]).unwrap();
     let mut keys = Keys::new(random_secret().unwrap());
     keys.insert(Some(JOB), key());
-    let address = "127.0.0.1:0".parse().unwrap();
+    let address = own_address();
     let switch = EmbeddedSwitch::start_with_keys(address, &EmbeddedOptions::default(), keys).unwrap();
     for elements in SHORT {
         let tagged = options(switch.address(), elements).with_key(key(), true);

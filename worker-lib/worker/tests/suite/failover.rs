@@ -1,6 +1,6 @@
 //! Workers with a standby switch: they move to it when the first switch fails, and every sum is exact.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -11,15 +11,14 @@ use iswitch::{
 };
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
-use crate::switches::restart_at;
+use crate::switches::{own_address, restart_at};
 
-const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const LEN: u32 = 20_000;
 const WORKERS: u16 = 3;
 const ROUNDS: u32 = 300;
 
 fn start() -> EmbeddedSwitch {
-    EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn options(switches: [SocketAddrV4; 2], workers: u16, len: u32) -> JoinOptions {
@@ -96,7 +95,7 @@ fn all_parts_of_a_long_vector_move_together() {
     const PARTS: u32 = 3;
     let threaded = || {
         let options = EmbeddedOptions { threads: PARTS as usize, ..EmbeddedOptions::default() };
-        EmbeddedSwitch::start(LOCALHOST, &options).unwrap()
+        EmbeddedSwitch::start(own_address(), &options).unwrap()
     };
     let (mut first, second) = (Some(threaded()), threaded());
     let addresses = [first.as_ref().unwrap().address(), second.address()];

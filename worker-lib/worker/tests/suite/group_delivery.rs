@@ -16,6 +16,8 @@ use iswitch_runtime::snapshot::Snapshot;
 use iswitch_socket::{Options, UdpSocket};
 use iswitch_switch::{Config, JobStatus, Keys};
 
+use crate::switches::own_address;
+
 const LEN: u32 = 40_000;
 const WORKERS: u16 = 3;
 /// Time limit for events that normally take milliseconds.
@@ -23,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn switch(config: Config) -> EmbeddedSwitch {
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap()
+    EmbeddedSwitch::start(own_address(), &options).unwrap()
 }
 
 fn options(address: SocketAddrV4, job: u32) -> JoinOptions {
@@ -128,10 +130,9 @@ fn keyed_jobs_authenticate_probes_and_tag_sums() {
         let mut keys = Keys::new(random_secret().unwrap());
         let key = Key::new(&[7; 32]).unwrap();
         keys.insert(None, key.clone());
-        let address = "127.0.0.1:0".parse().unwrap();
         let config = Config { group_delivery: true, ..Config::default() };
         let embedded = EmbeddedOptions { config, ..EmbeddedOptions::default() };
-        let switch = EmbeddedSwitch::start_with_keys(address, &embedded, keys).unwrap();
+        let switch = EmbeddedSwitch::start_with_keys(own_address(), &embedded, keys).unwrap();
         let members =
             (0..WORKERS).map(|_| options(switch.address(), 1).with_key(key.clone(), tag_data)).collect();
         run(&switch, members, until_heard(1, WORKERS.into()));

@@ -12,6 +12,8 @@ use iswitch::{GradientAggregator, JoinOptions, Worker};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::Config;
 
+use crate::switches::own_address;
+
 const LEN: usize = 3000;
 
 /// Log that is shared by all workers of a job. It states when to end, and contains the weights of each worker before
@@ -109,7 +111,7 @@ fn check(log: &Log, newcomer: u16) {
 /// Starts a switch whose first round is round 0.
 fn switch(config: Config) -> EmbeddedSwitch {
     let options = EmbeddedOptions { config: Config { boot: 1, ..config }, ..EmbeddedOptions::default() };
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap()
+    EmbeddedSwitch::start(own_address(), &options).unwrap()
 }
 
 #[test]

@@ -11,12 +11,13 @@ use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::Config;
 
 use crate::meeting::{Meeting, repeat_stalled};
+use crate::switches::own_address;
 
 const SOON: Option<Duration> = Some(Duration::from_secs(30));
 const SEGMENT: u32 = 366;
 
 fn start(threads: usize) -> EmbeddedSwitch {
-    let any = "127.0.0.1:0".parse().unwrap();
+    let any = own_address();
     EmbeddedSwitch::start(any, &EmbeddedOptions { threads, ..EmbeddedOptions::default() }).unwrap()
 }
 
@@ -281,7 +282,7 @@ fn the_restart_of_one_of_several_switches_changes_no_sum() {
 #[test]
 fn a_worker_that_missed_a_sum_of_one_part_continues_with_all_parts_together() {
     let config = Config { lease_ms: 300, ..Config::default() };
-    let (first, mut second) = (start(1), restart("127.0.0.1:0".parse().unwrap(), 1, config));
+    let (first, mut second) = (start(1), restart(own_address(), 1, config));
     let switches = [first.address(), second.address()];
     let options = options(switches[0], 3, 200 * SEGMENT);
     let (begin, restarted, idle) = (Meeting::new(4), Meeting::new(4), Meeting::new(2));

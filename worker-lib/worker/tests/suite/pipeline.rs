@@ -1,6 +1,5 @@
 //! Tests of the pipeline with real threads and sockets and the embedded switch.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -12,15 +11,14 @@ use iswitch_protocol::Round;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{Config, Keys};
 
-use crate::switches::restart_at;
+use crate::switches::{own_address, restart_at};
 
-const LOCALHOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 const LEN: usize = 1000;
 const RATE: f32 = 0.05;
 const MOMENTUM: f32 = 0.5;
 
 fn switch() -> EmbeddedSwitch {
-    EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn options(switch: &EmbeddedSwitch, workers: u16) -> JoinOptions {
@@ -127,7 +125,7 @@ fn training_works_with_a_key() {
     let key = Key::new(&[7; 32]).unwrap();
     let mut keys = Keys::new(random_secret().unwrap());
     keys.insert(None, key.clone());
-    let switch = EmbeddedSwitch::start_with_keys(LOCALHOST, &EmbeddedOptions::default(), keys).unwrap();
+    let switch = EmbeddedSwitch::start_with_keys(own_address(), &EmbeddedOptions::default(), keys).unwrap();
     for tag_data in [false, true] {
         let options = options(&switch, 1).with_key(key.clone(), tag_data);
         let worker = AsyncWorker::join(options).unwrap();
@@ -233,7 +231,7 @@ fn a_worker_can_be_used_without_the_pipeline() {
 fn join_refusals_report_the_exceeded_limit() {
     let small = Config { memory_bytes: 1 << 16, ..Config::default() };
     let options_of_switch = EmbeddedOptions { config: small, ..EmbeddedOptions::default() };
-    let switch = EmbeddedSwitch::start(LOCALHOST, &options_of_switch).unwrap();
+    let switch = EmbeddedSwitch::start(own_address(), &options_of_switch).unwrap();
     match AsyncWorker::join(options(&switch, 2)) {
         Err(error @ JoinError::Refused { .. }) => {
             let text = error.to_string();

@@ -10,13 +10,13 @@ use iswitch::{GradientAggregator, JoinOptions, Worker};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::meeting::Meeting;
-use crate::switches::restart_at;
+use crate::switches::{own_address, restart_at};
 
 const LEN: u32 = 20_000;
 const WORKERS: u16 = 3;
 
 fn start() -> EmbeddedSwitch {
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn join(address: SocketAddrV4) -> Worker {

@@ -8,11 +8,12 @@ use iswitch::{AggregateError, GradientAggregator, JoinError, JoinOptions, Sharde
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::meeting::{Meeting, repeat_stalled};
+use crate::switches::own_address;
 
 const SOON: Option<Duration> = Some(Duration::from_secs(30));
 
 fn start(count: usize) -> (Vec<EmbeddedSwitch>, Vec<SocketAddrV4>) {
-    let any = "127.0.0.1:0".parse().unwrap();
+    let any = own_address();
     let switches: Vec<_> =
         (0..count).map(|_| EmbeddedSwitch::start(any, &EmbeddedOptions::default()).unwrap()).collect();
     let addresses = switches.iter().map(EmbeddedSwitch::address).collect();

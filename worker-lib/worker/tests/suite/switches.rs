@@ -1,10 +1,23 @@
-//! Embedded switches that tests start at a given address.
+//! Addresses of embedded switches, and switches that tests start at a given address.
 
 use std::io::ErrorKind;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
+
+/// Returns a loopback address that no other switch of the tests uses, with port 0.
+///
+/// If all switches had the address 127.0.0.1, a new switch could be given the port of a switch that another test has
+/// stopped, and the workers of that test would join it.
+pub(crate) fn own_address() -> SocketAddrV4 {
+    static NEXT: AtomicU16 = AtomicU16::new(1);
+    let [high, low] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    // Another test program may run at the same time.
+    let [.., process] = std::process::id().to_be_bytes();
+    SocketAddrV4::new(Ipv4Addr::new(127, process.max(1), high, low), 0)
+}
 
 /// Starts a switch at the address of one that was dropped.
 ///

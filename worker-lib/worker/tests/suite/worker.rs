@@ -9,12 +9,14 @@ use iswitch_protocol::wire::Status;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 use iswitch_switch::{Config, NonFinite};
 
+use crate::switches::own_address;
+
 const LEN: u32 = 50_000;
 /// Time after which a test gives up.
 const SOON: Duration = Duration::from_secs(30);
 
 fn switch() -> EmbeddedSwitch {
-    EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
+    EmbeddedSwitch::start(own_address(), &EmbeddedOptions::default()).unwrap()
 }
 
 fn options(address: SocketAddrV4, workers: u16) -> JoinOptions {
@@ -121,7 +123,7 @@ fn a_departed_worker_is_not_awaited() {
 fn a_dead_worker_is_expelled_when_its_lease_expires() {
     let config = Config { lease_ms: 200, ..Config::default() };
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
-    let switch = EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    let switch = EmbeddedSwitch::start(own_address(), &options).unwrap();
     let mut workers = join_all(switch.address(), 2, |_| {});
     // The worker sends neither a Leave nor further heartbeats, as after a SIGKILL.
     workers.pop().unwrap().abandon();
@@ -304,11 +306,8 @@ fn a_caller_may_abort_the_wait() {
 #[test]
 fn infinities_pass_if_the_switch_and_all_workers_allow_them() {
     let config = Config { non_finite: NonFinite::Sum, ..Config::default() };
-    let switch = EmbeddedSwitch::start(
-        "127.0.0.1:0".parse().unwrap(),
-        &EmbeddedOptions { config, ..Default::default() },
-    )
-    .unwrap();
+    let switch =
+        EmbeddedSwitch::start(own_address(), &EmbeddedOptions { config, ..Default::default() }).unwrap();
     let workers = join_all(switch.address(), 2, |options| options.sends_non_finite = true);
     let sums: Vec<_> = workers
         .into_iter()
