@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::actor_critic::{Head, sample_action};
 use super::checkpoint::{Reader, Writer};
-use super::config::{Checks, hyper_parameters};
+use super::config::{Checks, annealed, hyper_parameters};
 use super::environments::EnvironmentSlot;
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::on_policy::{HasSlots, OnPolicy, OnPolicyAlgorithm};
@@ -403,9 +403,8 @@ struct A2cShared {
 impl SharedHalf for A2cShared {
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
         clip_global_norm(gradient, self.config.max_grad_norm);
-        let left = 1.0 - counters.steps as f64 / self.config.total_steps as f64;
-        let factor = if self.config.anneal_learning_rate { left.max(0.0) } else { 1.0 };
-        let rate = (f64::from(self.config.learning_rate) * factor) as f32;
+        let part = counters.steps as f64 / self.config.total_steps as f64;
+        let rate = annealed(self.config.learning_rate, self.config.anneal_learning_rate, part);
         self.rmsprop.step(model, gradient, rate);
     }
 

@@ -77,6 +77,13 @@ impl Checks {
     }
 }
 
+/// Returns the learning rate after the fraction `part` (0 to 1) of the run: `initial` or, if `is_annealed` is set, a
+/// value that decreases linearly to 0.
+pub(super) fn annealed(initial: f32, is_annealed: bool, part: f64) -> f32 {
+    let factor = if is_annealed { (1.0 - part).max(0.0) } else { 1.0 };
+    (f64::from(initial) * factor) as f32
+}
+
 /// Serialises hyper-parameters as one line of JSON.
 pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters serialise to JSON")

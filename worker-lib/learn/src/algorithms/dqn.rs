@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::{Checks, hyper_parameters};
+use super::config::{Checks, annealed, hyper_parameters};
 use super::experience::{ExperienceOptions, uniform_experience};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::off_policy::{
@@ -63,8 +63,10 @@ pub struct DqnConfig {
     pub train_every: u64,
     /// Number of updates in a group; 0 means one update per environment step.
     pub updates: u64,
-    /// Adam learning rate.
+    /// Adam learning rate; the initial value if it is annealed.
     pub learning_rate: f32,
+    /// Whether the learning rate decreases linearly to 0 over the run.
+    pub anneal_learning_rate: bool,
     /// Adam epsilon.
     pub adam_epsilon: f32,
     /// Discount factor.
@@ -109,6 +111,7 @@ impl DqnConfig {
             train_every: 4,
             updates: 1,
             learning_rate: 1e-4,
+            anneal_learning_rate: false,
             adam_epsilon: 1e-8,
             gamma: 0.99,
             target_update_interval: 1000,
@@ -132,6 +135,11 @@ impl DqnConfig {
     /// Fails if the environment has continuous actions.
     pub fn network(&self, env: &EnvSpec) -> Result<QNetwork, TrainError> {
         QNetwork::new(env, &self.hidden, self.duelling)
+    }
+
+    /// Returns the learning rate after `steps` steps.
+    fn learning_rate_after(&self, steps: u64) -> f32 {
+        annealed(self.learning_rate, self.anneal_learning_rate, steps as f64 / self.total_steps as f64)
     }
 
     /// Returns the probability of a random action after `steps` steps.
@@ -398,7 +406,7 @@ impl SharedHalf for DqnShared {
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
         clip_global_norm(gradient, self.config.max_grad_norm);
         let (parameters, target) = model.split_at_mut(gradient.len());
-        self.adam.step(parameters, gradient, self.config.learning_rate);
+        self.adam.step(parameters, gradient, self.config.learning_rate_after(counters.steps));
         if counters.steps - self.target_moved_at >= self.config.target_update_interval {
             self.target_moved_at = counters.steps;
             follow(target, parameters, self.config.tau);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithms::TrainError;
 use crate::algorithms::actor_critic::ActorCritic;
-use crate::algorithms::config::hyper_parameters;
+use crate::algorithms::config::{annealed, hyper_parameters};
 use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
 use crate::algorithms::trainer::Algorithm as _;
 use crate::env::EnvSpec;
@@ -116,8 +116,7 @@ impl PpoConfig {
 
     /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
     pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
-        let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
-        (f64::from(self.learning_rate) * factor) as f32
+        annealed(self.learning_rate, self.anneal_learning_rate, part)
     }
 
     /// Returns the discount factor after the fraction `part` (0 to 1) of the run.
