@@ -6,7 +6,7 @@
 local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
 
 local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
-local GROUP_LEN, NONCE_LEN, NAME_LEN = 20, 20, 18
+local GROUP_LEN, NONCE_LEN, NAME_LEN, ABSENT_LEN = 20, 20, 18, 20
 local TRAILER_LEN, TAG_LEN, SEG_LEN = 24, 8, 8
 local VERSION = 1
 -- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
@@ -18,6 +18,7 @@ local ACTIONS = {
     [1] = "Join", [2] = "Leave", [3] = "Reset", [4] = "SetH", [5] = "FBcast",
     [6] = "Help", [7] = "Halt", [8] = "Ack", [9] = "Confirm", [10] = "Digest",
     [11] = "Group", [12] = "Probe", [13] = "Heard", [14] = "Name",
+    [15] = "Waiting", [16] = "Absent",
 }
 local MODES = { [0] = "Synchronous", [1] = "Asynchronous" }
 local KINDS = { [0] = "Worker", [1] = "Switch" }
@@ -108,6 +109,10 @@ field("uint16", "name.rank", "Rank (65535: unknown)", base.DEC)
 field("string", "name.job", "Name of the job")
 field("string", "name.owner", "Owner of the job")
 field("string", "name.host", "Host name of the sender")
+field("uint32", "absent.round", "Oldest round that waits for members", base.DEC)
+field("uint16", "absent.count", "Number of members for which the round waits", base.DEC)
+field("uint16", "absent.rank", "Rank of a member (65535: unknown)", base.DEC)
+field("string", "absent.host", "Host name of a member")
 
 field("uint8", "ack.action", "Acknowledged action", base.DEC, ACTIONS)
 field("uint8", "ack.status", "Status", base.DEC, STATUSES)
@@ -387,6 +392,30 @@ function dissect.Name(tree, buffer)
     return table.concat(shown, ", ")
 end
 
+function dissect.Waiting(tree, buffer)
+    add_padding(tree, buffer, HEADER_LEN)
+    return ""
+end
+
+function dissect.Absent(tree, buffer)
+    add_all(tree, buffer, 12, { { "absent.round", 4 }, { "absent.count", 2 } })
+    local at, last, shown = ABSENT_LEN, ABSENT_LEN + buffer(18, 2):le_uint(), {}
+    while at + 3 <= last do
+        local len = buffer:len() < at + 3 and buffer:len() or buffer(at + 2, 1):uint()
+        if at + 3 + len > buffer:len() then
+            tree:add_proto_expert_info(malformed, "Shorter than its list")
+            return "truncated"
+        end
+        local rank, host = buffer(at, 2):le_uint(), buffer(at + 3, len):string(ENC_UTF_8)
+        add(tree, "absent.rank", buffer, at, 2)
+        tree:add(f["absent.host"], buffer(at + 3, len), host)
+        shown[#shown + 1] = (rank == 65535 and "?" or "rank " .. rank) .. (len > 0 and " on " .. host or "")
+        at = at + 3 + len
+    end
+    add_padding(tree, buffer, at)
+    return string.format("round %d waits for %d: %s", buffer(12, 4):le_uint(), buffer(16, 2):le_uint(), table.concat(shown, ", "))
+end
+
 function dissect.Ack(tree, buffer)
     add_all(tree, buffer, 12, {
         { "ack.action", 1 }, { "ack.status", 1 }, { "ack.member", 2 }, { "ack.members", 2 },
@@ -427,6 +456,7 @@ local LENGTHS = {
     FBcast = HEADER_LEN + RANGE_LEN, Help = HEADER_LEN + RANGE_LEN, Halt = HEADER_LEN, Ack = ACK_LEN,
     Confirm = HEADER_LEN + RANGE_LEN, Digest = DIGEST_LEN,
     Group = GROUP_LEN, Probe = NONCE_LEN, Heard = NONCE_LEN, Name = NAME_LEN,
+    Waiting = HEADER_LEN, Absent = ABSENT_LEN,
 }
 
 -- Links a request to its answer, and an answer to its request.

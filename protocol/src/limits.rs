@@ -78,6 +78,9 @@ pub const MAX_JOB_NAME_LEN_BYTES: usize = 32;
 pub const MAX_OWNER_LEN_BYTES: usize = 32;
 /// Maximum length of the host name of a member, in bytes of UTF-8: the length of a DNS label (RFC 1035 section 2.3.4).
 pub const MAX_HOST_LEN_BYTES: usize = 63;
+/// Maximum length of the list of members in an Absent, in bytes. It has room for two members whose host names have the
+/// maximum length, or for ten members whose host names have 15 bytes.
+pub const MAX_ABSENT_LEN_BYTES: usize = 180;
 /// Maximum number of times that a member sends its Name if the switch does not answer (requirement N-3).
 pub const MAX_NAME_TRIES: u8 = 8;
 
@@ -284,6 +287,11 @@ const _: () = {
             + MAX_OWNER_LEN_BYTES
             + MAX_HOST_LEN_BYTES
             + TRAILER_LEN_BYTES
+            <= MAX_CONTROL_LEN_BYTES
+    );
+    // The same applies to an Absent.
+    assert!(
+        crate::wire::control::ABSENT_LEN_BYTES + MAX_ABSENT_LEN_BYTES + TRAILER_LEN_BYTES
             <= MAX_CONTROL_LEN_BYTES
     );
     // The Ack of a Help contains one bit for each segment of the range, and must not exceed the maximum length of a

@@ -11,8 +11,9 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, DEFAULT_PORT, TRAILER_LEN_BYT
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
-    Exceeded, FrameAddresses, JoinRepr, Kind, Limit, Mode, NameRepr, ResumeRepr, Standing, Status, emit_seg,
+    AbsentList, AbsentMember, AbsentRepr, AckRepr, Action, Class, Classifier, ControlBody, ControlPacket,
+    ControlRepr, DataPacket, DigestRepr, Exceeded, FrameAddresses, JoinRepr, Kind, Limit, Mode, NameRepr,
+    ResumeRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{ElementType, ElementTypes, Key, Round, Seg, SegmentIndex, history};
 use serde_json::{Value, json};
@@ -106,6 +107,15 @@ fn resume_meaning(resume: ResumeRepr) -> Value {
     })
 }
 
+fn absent_meaning(absent: &AbsentRepr<'_>) -> Value {
+    let member = |member: AbsentMember| json!({ "rank": member.rank, "host": member.host.as_str() });
+    json!({
+        "round": absent.round.get(),
+        "count": absent.count,
+        "members": absent.members().map(member).collect::<Vec<_>>(),
+    })
+}
+
 fn control_meaning(bytes: &[u8]) -> Value {
     let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
     let value = match repr.body {
@@ -130,7 +140,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "resume": join.resume.map(resume_meaning),
             "padding_len": join.padding_len,
         }),
-        ControlBody::Leave | ControlBody::Halt => json!({}),
+        ControlBody::Leave | ControlBody::Halt | ControlBody::Waiting => json!({}),
         ControlBody::Reset { boot } => json!({ "boot": boot }),
         ControlBody::SetH { threshold } => json!({ "threshold": threshold }),
         ControlBody::FBcast(range) => range_meaning(range),
@@ -144,6 +154,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "host": name.host.as_str(),
             "rank": name.rank,
         }),
+        ControlBody::Absent(absent) => absent_meaning(&absent),
         ControlBody::Ack(ack) => json!({
             "action": format!("{:?}", ack.action),
             "status": format!("{:?}", ack.status),
@@ -494,6 +505,25 @@ fn names() {
     for (file, name) in [("name", name), ("name_unicode", unicode), ("name_switch", of_switch)] {
         let bytes = control_packet(ControlBody::Name(name));
         check(file, &bytes, &control_meaning(&bytes));
+    }
+}
+
+#[test]
+fn absent_members() {
+    let member = |rank, host: &str| AbsentMember { rank, host: host.parse().unwrap() };
+    let mut list = AbsentList::EMPTY;
+    assert!(
+        [member(Some(2), "gpu07"), member(None, "rack3"), member(Some(5), "")].iter().all(|of| list.push(of))
+    );
+    let round = Round::new(7);
+    let cases = [
+        ("waiting", ControlBody::Waiting),
+        ("absent", ControlBody::Absent(AbsentRepr { round, count: 4, list: list.as_bytes() })),
+        ("absent_none", ControlBody::Absent(AbsentRepr { round: Round::new(0), count: 0, list: &[] })),
+    ];
+    for (name, body) in cases {
+        let bytes = control_packet(body);
+        check(name, &bytes, &control_meaning(&bytes));
     }
 }
 

@@ -7,8 +7,8 @@ use iswitch_protocol::limits::{self, DEFAULT_PORT, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DigestRepr, FrameAddresses,
-    JoinRepr, NameRepr, ResumeRepr, Status, WireError,
+    AbsentList, AbsentMember, AbsentRepr, AckRepr, Action, Class, Classifier, ControlBody, ControlPacket,
+    ControlRepr, DigestRepr, FrameAddresses, JoinRepr, NameRepr, ResumeRepr, Status, WireError,
 };
 use iswitch_protocol::{Round, history};
 
@@ -246,6 +246,28 @@ fn a_name_that_is_not_printable_text_is_refused() {
     let mut short = emit(ControlBody::Name(NameRepr::UNKNOWN));
     short[16] = 63;
     assert_eq!(parse(&short), Err(WireError::Truncated));
+}
+
+/// Section 14, N-6.
+#[test]
+fn a_malformed_list_of_absent_members_is_refused() {
+    let mut list = AbsentList::EMPTY;
+    assert!(list.push(&AbsentMember { rank: Some(2), host: "gpu07".parse().unwrap() }));
+    let valid =
+        emit(ControlBody::Absent(AbsentRepr { round: Round::new(7), count: 1, list: list.as_bytes() }));
+    assert_eq!(valid.len(), 28);
+    let with = |at: usize, byte: u8| {
+        let mut bytes = valid.clone();
+        bytes[at] = byte;
+        parse(&bytes).map(|_| ())
+    };
+    assert_eq!(with(16, 2), Ok(()), "another member does not fit in the list");
+    // The round, the number of members, the length of the list, the length of a host name, and its text.
+    for (at, byte) in [(15, 1), (16, 0), (18, 7), (22, 6), (22, 2), (23, 7)] {
+        assert!(matches!(with(at, byte), Err(WireError::BadValue | WireError::Overlong)), "{at}, {byte}");
+    }
+    assert_eq!(with(18, 9), Err(WireError::Truncated));
+    assert_eq!(with(19, 1), Err(WireError::BadValue));
 }
 
 /// Section 14, N-1.

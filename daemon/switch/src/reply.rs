@@ -3,9 +3,12 @@
 use iswitch_protocol::Round;
 use iswitch_protocol::SegmentIndex;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, datagram_truesize, recv_room};
-use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
+use iswitch_protocol::wire::control::{
+    ACK_LEN_BYTES, AbsentList, AbsentMember, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr,
+};
 use iswitch_protocol::wire::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Limit, ResumeRepr, Status,
+    AbsentRepr, AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Limit,
+    NameRepr, ResumeRepr, Status,
 };
 
 use crate::endpoint::Endpoint;
@@ -14,6 +17,7 @@ use crate::job::{Job, Receipt, Start};
 use crate::keys::Seal;
 use crate::state::State;
 use crate::uplink::Uplink;
+use crate::waiting::Waiting;
 
 /// Refusal of a request: the reason, and the expected value.
 pub(crate) struct Refusal {
@@ -158,6 +162,24 @@ pub(crate) fn grant_join(
         AckRepr { round, peer, history, parts, ..job_ack(state, nobody, job, Action::Join) }
     };
     send_ack(state, to, request, ack, join_ack_padding(join));
+}
+
+/// Answers a Waiting: names the members for which the oldest open round of the job waits.
+pub(crate) fn name_absent(state: &mut State, to: &Endpoint, request: Request, at: MemberAt) {
+    let Some(job) = state.jobs.get(at.job) else { return };
+    let waiting = Waiting::of(job, state.jobs.slots_of(job));
+    let (round, absent) =
+        waiting.map_or_else(Default::default, |waiting| (waiting.open.round, waiting.missing()));
+    let mut list = AbsentList::EMPTY;
+    for id in absent.iter() {
+        let NameRepr { rank, host, .. } = job.members().names_of(Some(id));
+        if !list.push(&AbsentMember { rank, host }) {
+            break;
+        }
+    }
+    let body = ControlBody::Absent(AbsentRepr { round, count: absent.len(), list: list.as_bytes() });
+    let repr = ControlRepr { job: request.job, request: request.id, body };
+    state.send_control(to, &repr, 0, request.seal);
 }
 
 /// Notifies the members of a job that it is complete, except the last member to join, which receives an Ack to its Join

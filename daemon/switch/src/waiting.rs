@@ -54,6 +54,11 @@ impl<'a> Waiting<'a> {
         })
     }
 
+    /// Returns the members whose contribution to at least one segment is missing.
+    pub(crate) fn missing(&self) -> MemberSet {
+        self.missing
+    }
+
     pub(crate) fn is_for(&self, member: MemberId) -> bool {
         self.missing.contains(member)
     }

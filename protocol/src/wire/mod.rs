@@ -14,8 +14,8 @@ pub mod frame;
 
 pub use class::{Class, Classifier};
 pub use control::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, Exceeded, JoinRepr, Kind, Limit,
-    Mode, NameRepr, ResumeRepr, Standing, Status,
+    AbsentList, AbsentMember, AbsentRepr, AckRepr, Action, ControlBody, ControlPacket, ControlRepr,
+    DigestRepr, Exceeded, JoinRepr, Kind, Limit, Mode, NameRepr, ResumeRepr, Standing, Status,
 };
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;

@@ -26,6 +26,7 @@ from .wire import (
     JOIN_UPDATES,
     RANGE,
     SEG_LEN,
+    UNKNOWN_RANK,
     Ack,
     Action,
     Control,
@@ -164,10 +165,20 @@ def value_of(action: Action, value: dict) -> bytes:
             return socket.inet_aton(host) + struct.pack("<HH", int(port), 0)
         case Action.NAME:
             return Name(**value).emit()
+        case Action.ABSENT:
+            return absent(value)
         case Action.PROBE | Action.HEARD:
             return struct.pack("<Q", value["nonce"])
         case _:
             return b""
+
+
+def absent(value: dict) -> bytes:
+    entries = b""
+    for member in value["members"]:
+        host = member["host"].encode()
+        entries += struct.pack("<HB", UNKNOWN_RANK if member["rank"] is None else member["rank"], len(host)) + host
+    return struct.pack("<IHH", value["round"], value["count"], len(entries)) + entries
 
 
 def segment_set(value: dict) -> SegmentSet:

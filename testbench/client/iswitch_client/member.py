@@ -33,7 +33,7 @@ JOIN_INTERVAL = (0.02, 0.1)
 MIN_TIMEOUT, MAX_TIMEOUT = 0.002, 0.25
 # Largest number of attempts to state the names (N-3).
 MAX_NAME_TRIES = 8
-PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST, Action.HEARD, Action.NAME}
+PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST, Action.HEARD, Action.NAME, Action.WAITING}
 
 
 class Refused(Exception):

@@ -51,6 +51,8 @@ class Action(IntEnum):
     PROBE = 12
     HEARD = 13
     NAME = 14
+    WAITING = 15
+    ABSENT = 16
 
 
 class Status(IntEnum):

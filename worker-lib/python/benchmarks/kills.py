@@ -61,7 +61,7 @@ TOLERANCE = 1e-6
 # Words with which an error names the loss of the switch, and of a rank.
 SWITCH_LOST = re.compile(r"no answer from the switch \S+")
 RANK_LOST = re.compile(
-    r"workers have left or were expelled|wait for other workers|workers joined|continued without this one"
+    r"workers have left or were expelled|segments wait for|workers joined|continued without this one"
     r"|closed by peer|reset by peer|Connection refused|Broken pipe|timed out|failed to recv|recvValue|remote process"
     r"|wait timeout|Timed out",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ pub mod capi;
 struct Embedding;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
-pub use iswitch_protocol::wire::NameRepr;
+pub use iswitch_protocol::wire::{AbsentMember, NameRepr};
 pub use iswitch_protocol::{ElementType, ElementTypes, Key, Label, LabelError, key_file};
 pub use reception::{Refusal, Refusals};
 pub use worker::asynchronous::AsyncWorker;

@@ -96,8 +96,11 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
             return reply::grant(state, from, request, at);
         }
         ControlBody::Name(name) => return handle_name(state, from, request, at, &name),
+        ControlBody::Waiting => return reply::name_absent(state, from, request, at),
         // Only a switch sends these packets.
-        ControlBody::Group(_) | ControlBody::Probe { .. } => Err(Status::Malformed.into()),
+        ControlBody::Group(_) | ControlBody::Probe { .. } | ControlBody::Absent(_) => {
+            Err(Status::Malformed.into())
+        }
         ControlBody::Help(wanted) => segments::handle_help(state, from, request, at, wanted),
         ControlBody::Confirm(asked) => segments::handle_confirm(state, from, request, at, asked),
         ControlBody::FBcast(range) => segments::handle_fbcast(state, from, request, at, range),

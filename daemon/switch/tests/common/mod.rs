@@ -21,6 +21,7 @@ pub(crate) const LEASE_MS: u32 = 1000;
 pub(crate) enum Sent {
     Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
     Halted { to: u8 },
+    Absent { to: u8, request: u32, round: u32, count: u16, members: Vec<(Option<u16>, String)> },
     Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
 }
 
@@ -273,6 +274,12 @@ fn describe(to: u8, class: Class, bytes: &[u8], element: ElementType) -> Sent {
             Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
         }
         ControlBody::Halt => Sent::Halted { to },
+        ControlBody::Absent(absent) => {
+            let (round, count) = (absent.round, absent.count);
+            let members =
+                absent.members().map(|member| (member.rank, member.host.as_str().to_owned())).collect();
+            Sent::Absent { to, request: repr.request, round: round.get(), count, members }
+        }
         other => panic!("unexpected control packet from the switch: {other:?}"),
     }
 }

@@ -1,6 +1,7 @@
 //! Names of jobs and members (SPEC, section 14).
 
-use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, NameRepr, Status, WireError};
+use iswitch_protocol::Round;
+use iswitch_protocol::wire::{AbsentRepr, Class, ControlBody, JoinRepr, NameRepr, Status, WireError};
 use iswitch_switch::{DropReason, JobStatus, Report};
 
 use crate::common::*;
@@ -133,4 +134,54 @@ fn a_new_member_does_not_inherit_the_name_of_its_predecessor() {
     harness.join(2, JoinRepr { instance: 9, ..join(2) });
     assert_eq!(members(&harness), [(None, None), (None, None)]);
     assert_eq!(status(&harness).name.as_deref(), Some("ppo"));
+}
+
+/// Asks for which members the oldest round waits; returns the round, their number, and the named ones.
+fn absent(harness: &mut Harness, host: u8) -> (u32, u16, Vec<(Option<u16>, String)>) {
+    let mut sent = harness.control(host, 9, ControlBody::Waiting);
+    match (sent.pop(), sent.is_empty()) {
+        (Some(Sent::Absent { to, request: 9, round, count, members }), true) if to == host => {
+            (round, count, members)
+        }
+        other => panic!("expected one Absent, got {other:?} after {sent:?}"),
+    }
+}
+
+/// Section 14, N-6.
+#[test]
+fn the_members_for_which_a_round_waits_are_named() {
+    let mut harness = Harness::formed(3);
+    assert_eq!(absent(&mut harness, 1), (0, 0, vec![]), "no round is open");
+    harness.control(2, 7, ControlBody::Name(name("ppo", "gpu07", 1)));
+    harness.data(1, 0, 0, &[1.0, 2.0]);
+    let unnamed = (None, String::new());
+    let second = (Some(1), "gpu07".to_owned());
+    assert_eq!(absent(&mut harness, 1), (0, 2, vec![second.clone(), unnamed]));
+    harness.data(3, 0, 0, &[1.0, 2.0]);
+    assert_eq!(absent(&mut harness, 1), (0, 1, vec![second]));
+    harness.data(2, 0, 0, &[1.0, 2.0]);
+    assert_eq!(absent(&mut harness, 1), (0, 0, vec![]), "no other segment has a contribution");
+}
+
+/// Section 14, N-6.
+#[test]
+fn a_list_of_many_absent_members_is_cut_at_the_length_of_a_control_packet() {
+    let mut harness = Harness::formed(40);
+    let host = "h".repeat(60);
+    for member in 2..=40 {
+        harness.control(member, 7, ControlBody::Name(name("ppo", &host, member.into())));
+    }
+    harness.data(1, 0, 0, &[1.0, 2.0]);
+    let (_, count, members) = absent(&mut harness, 1);
+    assert_eq!((count, members.len()), (39, 2));
+    // Only a switch sends an Absent, and only members may ask.
+    let none = AbsentRepr { round: Round::new(0), count: 0, list: &[] };
+    let [Sent::Ack { status, .. }] = harness.control(1, 10, ControlBody::Absent(none))[..] else {
+        panic!("no Ack")
+    };
+    assert_eq!(status, Status::Malformed);
+    let [Sent::Ack { status, .. }] = harness.control(99, 10, ControlBody::Waiting)[..] else {
+        panic!("no Ack")
+    };
+    assert_eq!(status, Status::UnknownMember);
 }

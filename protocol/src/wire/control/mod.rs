@@ -12,8 +12,9 @@
 //! A trailer follows the Value and its padding if the flags announce one; see [`crate::auth`].
 //!
 //! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest; Group, Probe
-//! and Heard; Name. This file defines the header, the messages without a Value, Reset and SetH.
+//! and Heard; Name; Absent. This file defines the header, the messages without a Value, Reset and SetH.
 
+mod absent;
 mod ack;
 mod bytes;
 mod digest;
@@ -27,6 +28,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use absent::{ABSENT_LEN_BYTES, AbsentList, AbsentMember, AbsentRepr};
 pub use ack::{ACK_LEN_BYTES, AckRepr, Standing};
 pub use digest::{DIGEST_LEN_BYTES, DigestRepr};
 pub use group::{GROUP_LEN_BYTES, NONCE_LEN_BYTES};
@@ -39,6 +41,7 @@ pub use status::Status;
 
 use core::net::SocketAddrV4;
 
+use absent::{emit_absent, parse_absent};
 use ack::{emit_ack, parse_ack};
 use bytes::{padded, put_u16, put_u32, put_u64, u16_at, u64_at};
 use digest::{emit_digest, parse_digest};
@@ -108,6 +111,10 @@ pub enum Action {
     Heard = 13,
     /// State the name of the job, its owner, and the host name and rank of the sender.
     Name = 14,
+    /// Ask for which members the oldest open round waits.
+    Waiting = 15,
+    /// Name the members for which the oldest open round waits.
+    Absent = 16,
 }
 
 impl Action {
@@ -128,6 +135,8 @@ impl Action {
             12 => Self::Probe,
             13 => Self::Heard,
             14 => Self::Name,
+            15 => Self::Waiting,
+            16 => Self::Absent,
             _ => return None,
         })
     }
@@ -187,6 +196,10 @@ pub enum ControlBody<'a> {
     },
     /// State the name and the owner of the job, and the host name and the rank of the sender.
     Name(NameRepr),
+    /// Ask for which members the oldest open round waits.
+    Waiting,
+    /// Sent by the switch in answer to a Waiting: the members for which the oldest open round waits.
+    Absent(AbsentRepr<'a>),
 }
 
 impl ControlBody<'_> {
@@ -238,6 +251,8 @@ impl<'a> ControlRepr<'a> {
             Action::Probe => ControlBody::Probe { nonce: parse_nonce(buffer)? },
             Action::Heard => ControlBody::Heard { nonce: parse_nonce(buffer)? },
             Action::Name => ControlBody::Name(parse_name(buffer)?),
+            Action::Waiting => padded(buffer, HEADER_LEN_BYTES).map(|()| ControlBody::Waiting)?,
+            Action::Absent => ControlBody::Absent(parse_absent(buffer)?),
         };
         Ok(Self { job: packet.job(), request: packet.request(), body })
     }
@@ -259,6 +274,8 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Probe { .. } => Action::Probe,
             ControlBody::Heard { .. } => Action::Heard,
             ControlBody::Name(_) => Action::Name,
+            ControlBody::Waiting => Action::Waiting,
+            ControlBody::Absent(_) => Action::Absent,
         }
     }
 
@@ -271,7 +288,8 @@ impl<'a> ControlRepr<'a> {
             | ControlBody::Reset { .. }
             | ControlBody::SetH { .. }
             | ControlBody::Group(_)
-            | ControlBody::Probe { .. } => len,
+            | ControlBody::Probe { .. }
+            | ControlBody::Absent(_) => len,
             _ => len.max(ACK_LEN_BYTES),
         }
     }
@@ -279,7 +297,7 @@ impl<'a> ControlRepr<'a> {
     fn value_len(&self) -> usize {
         match &self.body {
             ControlBody::Join(join) => JOIN_LEN_BYTES + usize::from(join.padding_len),
-            ControlBody::Leave | ControlBody::Halt => HEADER_LEN_BYTES,
+            ControlBody::Leave | ControlBody::Halt | ControlBody::Waiting => HEADER_LEN_BYTES,
             ControlBody::Reset { .. } => RESET_LEN_BYTES,
             ControlBody::SetH { .. } => SET_H_LEN_BYTES,
             ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
@@ -288,6 +306,7 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Group(_) => GROUP_LEN_BYTES,
             ControlBody::Probe { .. } | ControlBody::Heard { .. } => NONCE_LEN_BYTES,
             ControlBody::Name(name) => name.buffer_len(),
+            ControlBody::Absent(absent) => ABSENT_LEN_BYTES + absent.list.len(),
             ControlBody::Ack(ack) => {
                 let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
                 ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
@@ -309,7 +328,7 @@ impl<'a> ControlRepr<'a> {
         put_u32(buffer, field::REQUEST, self.request);
         match &self.body {
             ControlBody::Join(join) => emit_join(buffer, join),
-            ControlBody::Leave | ControlBody::Halt => {}
+            ControlBody::Leave | ControlBody::Halt | ControlBody::Waiting => {}
             ControlBody::Reset { boot } => put_u64(buffer, field::RESET_BOOT, *boot),
             ControlBody::SetH { threshold } => put_u16(buffer, field::THRESHOLD, *threshold),
             ControlBody::FBcast(range) => emit_range(buffer, HEADER_LEN_BYTES, range),
@@ -319,6 +338,7 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Group(group) => emit_group(buffer, *group),
             ControlBody::Probe { nonce } | ControlBody::Heard { nonce } => emit_nonce(buffer, *nonce),
             ControlBody::Name(name) => emit_name(buffer, name),
+            ControlBody::Absent(absent) => emit_absent(buffer, absent),
         }
         len
     }

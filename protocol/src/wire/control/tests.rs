@@ -115,8 +115,7 @@ fn name() -> impl Strategy<Value = NameRepr> {
 fn body() -> impl Strategy<Value = ControlBody<'static>> {
     prop_oneof![
         join().prop_map(ControlBody::Join),
-        Just(ControlBody::Leave),
-        Just(ControlBody::Halt),
+        prop::sample::select(&[ControlBody::Leave, ControlBody::Halt, ControlBody::Waiting][..]),
         any::<u64>().prop_map(|boot| ControlBody::Reset { boot }),
         any::<u16>().prop_map(|threshold| ControlBody::SetH { threshold }),
         range().prop_map(ControlBody::FBcast),
@@ -128,6 +127,10 @@ fn body() -> impl Strategy<Value = ControlBody<'static>> {
         group_body(),
         name().prop_map(ControlBody::Name),
     ]
+}
+
+fn absent_member() -> impl Strategy<Value = AbsentMember> {
+    (label(), prop::option::of(0..u16::MAX)).prop_map(|(host, rank)| AbsentMember { rank, host })
 }
 
 fn parse(buffer: &[u8]) -> Result<ControlRepr<'_>, WireError> {
@@ -275,4 +278,25 @@ fn a_group_has_a_multicast_address_and_a_port() {
     assert_eq!(corrupted(group::field::ADDRESS.start, &[10]), Err(WireError::BadValue));
     assert_eq!(corrupted(group::field::PORT.start, &[0, 0]), Err(WireError::BadValue));
     assert_eq!(corrupted(group::field::RESERVED.start, &[1]), Err(WireError::BadValue));
+}
+
+proptest! {
+    #[test]
+    fn lists_of_absent_members_round_trip(
+        job: u32, request: u32, round in round(), others in 0u16..9,
+        members in prop::collection::vec(absent_member(), 0..20),
+    ) {
+        let mut list = AbsentList::EMPTY;
+        let fitting = members.iter().take_while(|member| list.push(member)).count();
+        let count = fitting as u16 + others;
+        let body = ControlBody::Absent(AbsentRepr { round, count, list: list.as_bytes() });
+        let repr = ControlRepr { job, request, body };
+        let mut buffer = [0xff; 300];
+        let len = repr.emit(&mut buffer);
+        prop_assert!(len <= MAX_CONTROL_LEN_BYTES);
+        let parsed = parse(&buffer[..len])?;
+        prop_assert_eq!(parsed, repr);
+        let ControlBody::Absent(absent) = parsed.body else { panic!("expected an Absent") };
+        prop_assert!(absent.members().eq(members.into_iter().take(fitting)));
+    }
 }

@@ -190,6 +190,7 @@ impl World {
                 };
                 self.send_control(host, ControlBody::Name(name));
             }
+            Request::Waiting => self.send_control(host, ControlBody::Waiting),
             Request::Acknowledge => self.send_control(host, ControlBody::Ack(acknowledgement(round))),
         }
     }

@@ -187,6 +187,7 @@ pub(crate) enum Request {
         host: u8,
         rank: u16,
     },
+    Waiting,
 }
 
 #[derive(Clone, Copy, Debug, TypeGenerator)]

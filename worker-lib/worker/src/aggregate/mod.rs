@@ -4,6 +4,7 @@
 //! [`GradientAggregator::all_reduce`], which replaces the contents of the vector with the sum over all workers. The sum
 //! is bit-identical on all workers.
 
+mod absent;
 mod connection;
 mod loopback;
 mod parameter_server;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use iswitch_protocol::{ElementType, ElementTypes};
 
+pub use absent::Absent;
 pub use connection::{ConnectError, RefusedMeanwhile, Style};
 pub use loopback::Loopback;
 pub use parameter_server::{ParameterServer, ParameterServerClient, ParameterServerOptions, ServeError};
@@ -69,6 +71,8 @@ pub enum AggregateError {
         missing: usize,
         /// Whether the switch has lost its parent. Without its parent, it delivers no sums.
         parent_lost: bool,
+        /// Members for which the round waits, as the switch names them.
+        absent: Absent,
     },
     /// The switch no longer knows this worker, because the worker's lease expired or the switch was restarted, and it
     /// does not readmit the worker.
@@ -143,15 +147,12 @@ impl fmt::Display for AggregateError {
             Self::SwitchLost { switch, silent } => {
                 write!(f, "no answer from the switch {switch} for {silent:?}")
             }
-            Self::Stalled { round, waited, missing, parent_lost } => {
-                let awaited = match parent_lost {
-                    true => "the switch's parent, which does not answer the switch",
-                    false => "other workers",
-                };
-                write!(
-                    f,
-                    "round {round} is not complete after {waited:?}: {missing} segments wait for {awaited}"
-                )
+            Self::Stalled { round, waited, missing, parent_lost, absent } => {
+                write!(f, "round {round} is not complete after {waited:?}: {missing} segments wait for ")?;
+                match parent_lost {
+                    true => f.write_str("the switch's parent, which does not answer the switch"),
+                    false => absent.fmt(f),
+                }
             }
             Self::Expelled { reason } => {
                 write!(f, "the switch no longer counts this worker as a member ({reason})")

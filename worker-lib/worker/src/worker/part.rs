@@ -17,9 +17,12 @@ use super::outcome::accept;
 use super::protocol::{Failure, Finished, WorkerCounters};
 use super::session::{JoinProgress, Session};
 use super::superframe::{Frame, warm};
-use crate::aggregate::AggregateError;
+use crate::aggregate::{Absent, AggregateError};
 
 const CONTROL_RETRIES: u32 = 10;
+/// Number of times that a stalled worker asks for which members the round waits, and the time to wait for each answer.
+const ABSENT_TRIES: u32 = 2;
+const ABSENT_PATIENCE: Duration = Duration::from_millis(100);
 
 /// A part of the vector, with the membership at the switch that sums it.
 #[derive(Debug)]
@@ -224,22 +227,48 @@ impl Part {
         let id = self.session.begin_request();
         let mut retry = FIRST_RETRY;
         for _ in 0..CONTROL_RETRIES {
-            let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
-            self.link.send(class, &self.send_buffer, stride)?;
-            let deadline = self.link.now().plus(retry);
-            while self.link.wait(deadline)? {
-                while let Some((class, len, stride)) = self.link.receive()? {
-                    let (now, path) = (self.link.now(), self.link.path);
-                    let payload = &self.link.recv_buffer[..len];
-                    self.session.handle_arrival(now, path, class, payload, stride);
-                    if let Some(status) = self.session.take_acknowledgement() {
-                        return accept(status);
-                    }
-                }
+            if let Some(status) = self.ask(id, body, retry, Session::take_acknowledgement)? {
+                return accept(status);
             }
             retry = (retry * 2).min(LAST_RETRY);
         }
         Err(self.silence())
+    }
+
+    /// Asks the switch for which members the oldest open round waits. Returns `None` if the switch does not know this
+    /// request or does not answer soon.
+    pub(super) fn ask_absent(&mut self) -> Option<Absent> {
+        let id = self.session.begin_request();
+        let answer = |session: &mut Session| {
+            let absent = session.take_absent().map(Some);
+            absent.or_else(|| session.take_acknowledgement().map(|_| None))
+        };
+        let mut ask = |_| self.ask(id, ControlBody::Waiting, ABSENT_PATIENCE, answer).ok().flatten();
+        (0..ABSENT_TRIES).find_map(&mut ask).flatten()
+    }
+
+    /// Sends a request and handles the packets that arrive, until `answer` returns the answer or `patience` has passed.
+    fn ask<T>(
+        &mut self,
+        id: u32,
+        body: ControlBody<'_>,
+        patience: Duration,
+        answer: impl Fn(&mut Session) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
+        self.link.send(class, &self.send_buffer, stride)?;
+        let deadline = self.link.now().plus(patience);
+        while self.link.wait(deadline)? {
+            while let Some((class, len, stride)) = self.link.receive()? {
+                let (now, path) = (self.link.now(), self.link.path);
+                let payload = &self.link.recv_buffer[..len];
+                self.session.handle_arrival(now, path, class, payload, stride);
+                if let Some(answer) = answer(&mut self.session) {
+                    return Ok(Some(answer));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Leaves the job without waiting for an answer. If the packet is lost, the membership ends when the lease expires.

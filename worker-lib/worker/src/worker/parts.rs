@@ -23,7 +23,7 @@ use super::join::JoinOptions;
 use super::lane::{Lane, Stop, Task};
 use super::part::{self, Part};
 use super::protocol::{Finished, WorkerCounters};
-use crate::aggregate::AggregateError;
+use crate::aggregate::{Absent, AggregateError};
 
 /// Interval at which `keep_waiting` is called while the caller's thread waits for the lanes of other threads.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -174,12 +174,20 @@ impl Parts {
             Stop::Failed(error) | Stop::Repeats(error) => self.in_numbers_of_first(error),
             Stop::Stalled(waited) => {
                 let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
-                AggregateError::Stalled { round: self.round().get(), waited, missing, parent_lost }
+                let round = self.round().get();
+                // Without its parent, the switch cannot know for which workers the round waits.
+                let absent = if parent_lost { None } else { self.ask_absent() }.unwrap_or_default();
+                AggregateError::Stalled { round, waited, missing, parent_lost, absent }
             }
             // A move is not an error.
             Stop::Moves | Stop::Interrupted => AggregateError::Interrupted,
             Stop::Io(error) => error.into(),
         }
+    }
+
+    /// Asks for which members the round waits, in the first part that has not finished it.
+    fn ask_absent(&mut self) -> Option<Absent> {
+        self.all.iter_mut().find(|part| part.done().is_none())?.ask_absent()
     }
 
     /// Copies the most recent sum, or a prefix of it.

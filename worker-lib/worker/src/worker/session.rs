@@ -20,6 +20,7 @@ use super::group::Path;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
+use crate::aggregate::Absent;
 
 pub use super::enrolment::{JoinProgress, SessionConfig};
 
@@ -42,6 +43,8 @@ pub struct Session {
     outcome: Option<Result<Finished, Failure>>,
     /// Id of the caller's request that awaits its Ack, and the status in the Ack once it has arrived.
     request: Option<(u32, Option<Status>)>,
+    /// Answer to the caller's Waiting, if it has arrived.
+    absent: Option<Absent>,
     /// Number of control packets that were rejected because they were malformed or not authentic.
     forged: u64,
     /// Buffer for [`Self::poll_transmit`].
@@ -60,6 +63,7 @@ impl Session {
             missed: None,
             outcome: None,
             request: None,
+            absent: None,
             forged: 0,
             frame: Frame::default(),
         }
@@ -234,6 +238,11 @@ impl Session {
             *outcome = Some(ack.status);
             return;
         }
+        if let ControlBody::Absent(absent) = &repr.body {
+            let is_answer = self.request.is_some_and(|(request, _)| request == repr.request);
+            self.absent = is_answer.then(|| absent.into());
+            return;
+        }
         if self.enrolment.take_offer(&repr) || self.enrolment.take_name_answer(&repr) {
             return;
         }
@@ -376,6 +385,13 @@ impl Session {
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);
         self.join(now);
+    }
+
+    /// Returns the answer to the caller's Waiting, or `None` if it has not arrived.
+    pub(super) fn take_absent(&mut self) -> Option<Absent> {
+        let absent = self.absent.take()?;
+        self.request = None;
+        Some(absent)
     }
 
     /// Returns the status in the Ack of the caller's request, or `None` if the Ack has not arrived.

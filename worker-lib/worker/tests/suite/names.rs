@@ -4,9 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iswitch::worker::asynchronous::AsyncWorker;
-use iswitch::{GradientAggregator, JoinOptions, Key, NameRepr, Worker};
+use iswitch::{AggregateError, GradientAggregator, JoinOptions, Key, NameRepr, Worker};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::{JobStatus, Keys};
+
+use crate::switches::own_address;
 
 const LEN: u32 = 1000;
 /// Time limit for events that normally take milliseconds.
@@ -21,7 +23,7 @@ fn switch() -> EmbeddedSwitch {
     let options = EmbeddedOptions::default();
     let mut keys = Keys::new(random_secret().unwrap());
     assert!(keys.insert(Some(2), key()));
-    EmbeddedSwitch::start_with_keys("127.0.0.1:0".parse().unwrap(), &options, keys).unwrap()
+    EmbeddedSwitch::start_with_keys(own_address(), &options, keys).unwrap()
 }
 
 fn options(switch: &EmbeddedSwitch, job: u32, rank: u16) -> JoinOptions {
@@ -100,4 +102,25 @@ fn workers_of_an_asynchronous_job_state_their_names() {
     let status = wait_for(&switch, 1, |status| ranks(status) == [Some(0), Some(1)]);
     assert_eq!(status.name.as_deref(), Some("ppo-hopper"));
     drop(workers);
+}
+
+/// The error of a stalled round names the worker that has not contributed.
+#[test]
+fn a_stalled_round_names_the_absent_workers() {
+    let switch = switch();
+    for job in [1, 2] {
+        let join = |rank| {
+            let mut options = options(&switch, job, rank);
+            options.round_timeout = Some(Duration::from_millis(200));
+            options.name.host = format!("gpu0{rank}").parse().unwrap();
+            thread::spawn(move || Worker::join(options).unwrap())
+        };
+        let [mut first, idle] = [join(0), join(1)].map(|worker| worker.join().unwrap());
+        wait_for(&switch, job, |status| ranks(status) == [Some(0), Some(1)]);
+        let error = first.all_reduce(&mut vec![1.0; LEN as usize]).unwrap_err();
+        let AggregateError::Stalled { absent, .. } = &error else { panic!("{error}") };
+        assert_eq!((absent.count, absent.members.len()), (1, 1));
+        assert!(error.to_string().ends_with("segments wait for rank 1 on host gpu01"), "{error}");
+        drop(idle);
+    }
 }
