@@ -123,7 +123,7 @@ impl fmt::Display for Round {
 pub struct Seg {
     /// Index of the segment in the vector.
     pub index: SegmentIndex,
-    /// Aggregation that the segment belongs to.
+    /// Round that the segment belongs to.
     pub round: Round,
     /// Number of worker gradients in the packet, at most [`MAX_CONTRIBUTIONS`]. Only a switch whose members have all
     /// left the round sends zero (H-8).

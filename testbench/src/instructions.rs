@@ -79,10 +79,10 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display())).arg(program);
     command.args(["--mode", mode.name(), "--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
     let output =
-        command.output().context("running valgrind; install the package `valgrind` if it is missing")?;
+        command.output().context("cannot run valgrind; install the package `valgrind` if it is missing")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);
-    let text = std::fs::read_to_string(&profile).context("reading the output of callgrind")?;
+    let text = std::fs::read_to_string(&profile).context("cannot read the output of callgrind")?;
     let totals = text
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))

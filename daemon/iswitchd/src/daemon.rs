@@ -35,7 +35,8 @@ use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.
-    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).context("cannot handle signals")?;
+    let signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).context("cannot install the signal handlers")?;
     let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
     let mut opened = Opened::open(config)?;
     let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };

@@ -310,7 +310,9 @@ impl Warden {
         let config = self.config.as_ref().filter(|config| config.interfaces.iter().any(is_raw));
         let config = config.ok_or_else(|| format!("the configuration has no raw port {name:?}"))?;
         if number >= usize::from(CLOSE_PORT) {
-            return Err(format!("the switch has had {number} ports, expected fewer"));
+            return Err(format!(
+                "the switch already has {number} raw ports, expected fewer than {CLOSE_PORT}"
+            ));
         }
         let options = PacketOptions { threads: threads.into(), ..config.packet_options() };
         PacketSockets::open(name, config.classifier, &options).map_err(|error| error.to_string())

@@ -29,7 +29,7 @@ impl fmt::Display for Refused {
         if let Some(exceeded) = exceeded {
             write!(f, ": {exceeded}")?;
             return match status {
-                Status::NoCapacity if expected > 0 => write!(f, "; the job could get {expected} KiB"),
+                Status::NoCapacity if expected > 0 => write!(f, "; {expected} KiB are available to the job"),
                 _ => Ok(()),
             };
         }

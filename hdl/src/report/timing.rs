@@ -30,10 +30,10 @@ pub enum TimingError {
         pin: String,
     },
     /// A net has no driver.
-    #[error("{0} has no driver")]
+    #[error("the net {0} has no driver, expected one")]
     NoDriver(String),
     /// A net has two drivers.
-    #[error("{0} has two drivers")]
+    #[error("the net {0} has two drivers, expected one")]
     TwoDrivers(String),
     /// The netlist contains a combinational loop.
     #[error("a combinational loop: {}", .0.join(" <- "))]

@@ -71,13 +71,13 @@ pub enum BoardError {
     #[error("endless: frames still leave the board {ENDLESS_CYCLES} cycles after the last input beat")]
     Endless,
     /// The valid bytes of a beat do not start at the first byte or are not contiguous.
-    #[error("tkeep has a gap")]
+    #[error("the valid bytes of a beat (tkeep) have a gap, expected contiguous bytes from the first one")]
     KeepGap,
     /// A frame continues after a partial beat.
-    #[error("a beat other than the last of a frame is partial")]
+    #[error("a frame continues after a partial beat, expected only its last beat to be partial")]
     ShortBeat,
     /// The logic of the board contains a combinational loop.
-    #[error("the logic does not settle")]
+    #[error("the logic of the board does not settle: it contains a combinational loop")]
     Unsettled,
 }
 

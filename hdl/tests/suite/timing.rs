@@ -160,7 +160,7 @@ fn primitives_unknown_to_the_timing_model_are_errors() {
     let cells = json!({"odd": cell("LUT2", &[("I2", json!([2]))], &[("O", json!([10]))])});
     assert_eq!(unknown(cells), "the timing model does not know the pin I2 of the primitive LUT2");
     let cells = json!({"c": flip_flop(json!(12), 13)});
-    assert_eq!(unknown(cells), "unit.n12 has no driver");
+    assert_eq!(unknown(cells), "the net unit.n12 has no driver, expected one");
     let cells = json!({"a": flip_flop(json!("0"), 10), "b": flip_flop(json!("0"), 10)});
-    assert_eq!(unknown(cells), "unit.n10 has two drivers");
+    assert_eq!(unknown(cells), "the net unit.n10 has two drivers, expected one");
 }

@@ -74,7 +74,8 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let options =
         ClientOptions { times: TIMES, verification: Verification::Crc32c, ..ClientOptions::default() };
     let control = ModelClient::new(cli.name.clone(), std::slice::from_ref(&cli.control), options.clone());
-    let manifest = control?.latest().await.context("asking the node at --control for the latest version")?;
+    let manifest =
+        control?.latest().await.context("cannot ask the node at --control for the latest version")?;
     let start = tokio::time::Instant::now() + wait_for_start()?;
     let mut actors = tokio::task::JoinSet::new();
     for actor in cli.first..cli.first + cli.actors {

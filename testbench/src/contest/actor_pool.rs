@@ -61,7 +61,7 @@ impl ActorPool {
 pub fn wait_for_start() -> anyhow::Result<Duration> {
     eprintln!("{READY}");
     let mut line = String::new();
-    io::stdin().read_line(&mut line).context("reading the start time from standard input")?;
+    io::stdin().read_line(&mut line).context("cannot read the start time from standard input")?;
     let start_ms = line.trim().parse().with_context(|| {
         format!("standard input is {line:?}, expected a start time in milliseconds since the Unix epoch")
     })?;

@@ -25,7 +25,7 @@ impl Sources {
     /// # Errors
     /// Fails if the files cannot be listed, read or written, or if the copy is in use.
     pub fn copy(workspace: &Path, directory: &Path) -> Result<Self> {
-        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         let lock = lock(&directory.with_extension("lock"))?;
         let copy = Self { workspace: workspace.to_owned(), directory: directory.to_owned(), _lock: lock };
         let files = list(workspace)?;
@@ -48,7 +48,7 @@ impl Sources {
     pub fn plant(&self, mutant: &Mutant) -> Result<()> {
         let file = &mutant.bug.file;
         let path = self.workspace.join(file);
-        let source = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let source = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         write(&self.directory.join(file), mutant.apply(&source)?.as_bytes())
     }
 
@@ -58,27 +58,29 @@ impl Sources {
     /// Fails if the file cannot be read or written.
     pub fn restore(&self, file: impl AsRef<Path>) -> Result<()> {
         let path = self.workspace.join(&file);
-        let content = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         write(&self.directory.join(&file), &content)
     }
 }
 
 /// Locks the copy, because two concurrent runs would corrupt each other's copy.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             bail!("{} is locked: another process is testing mutants; wait until it has ended", path.display())
         }
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
     }
 }
 
 fn list(workspace: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut git = Command::new("git");
     git.arg("-C").arg(workspace).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = git.output().context("running git to list the sources")?;
+    let output = git.output().context("cannot run git to list the sources")?;
     ensure!(output.status.success(), "{git:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let names: Result<BTreeSet<_>, _> =
@@ -91,12 +93,12 @@ fn list(workspace: &Path) -> Result<BTreeSet<PathBuf>> {
 
 /// Removes files that an earlier copy has left, because cargo would build the programs and tests among them.
 fn remove_others(root: &Path, directory: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();
+    for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        let path = entry.with_context(|| format!("cannot read {}", directory.display()))?.path();
         if path.is_dir() {
             remove_others(root, &path, files)?;
         } else if path.strip_prefix(root).is_ok_and(|file| !files.contains(file)) {
-            fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
     Ok(())
@@ -107,12 +109,12 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
     match fs::read(path) {
         Ok(present) if present == content => return Ok(()),
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("reading {}", path.display()));
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
         }
         _ => {}
     }
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     }
-    fs::write(path, content).with_context(|| format!("writing {}", path.display()))
+    fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -68,11 +68,12 @@ impl Mutant {
     /// Fails if a file is not a valid mutant. The error names the file and the reason.
     pub fn load_all(workspace: &Path) -> Result<Vec<Self>> {
         let directory = workspace.join(DIRECTORY);
-        let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+        let entries =
+            fs::read_dir(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
         let mut mutants = Vec::new();
         for entry in entries {
-            let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();
-            mutants.push(Self::load(&path).with_context(|| format!("reading {}", path.display()))?);
+            let path = entry.with_context(|| format!("cannot read {}", directory.display()))?.path();
+            mutants.push(Self::load(&path).with_context(|| format!("cannot read {}", path.display()))?);
         }
         mutants.sort_by(|a, b| (&a.bug.file, &a.name).cmp(&(&b.bug.file, &b.name)));
         Ok(mutants)

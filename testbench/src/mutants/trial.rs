@@ -162,7 +162,7 @@ impl Bench {
         let scratch = target_directory(workspace)?.join("mutation");
         let sources = Sources::copy(workspace, &scratch.join("sources"))?;
         let output = scratch.join("output");
-        fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
+        fs::create_dir_all(&output).with_context(|| format!("cannot create {}", output.display()))?;
         let control = output.join("control");
         Ok(Self { sources, target: scratch.join("target"), output, control, seeds, time_limit })
     }
@@ -174,7 +174,7 @@ impl Bench {
     /// Fails if the simulation does not build.
     pub fn prepare_control(&self) -> Result<f64> {
         let (program, seconds) = self.build_simulation()?;
-        fs::copy(&program, &self.control).with_context(|| format!("copying {}", program.display()))?;
+        fs::copy(&program, &self.control).with_context(|| format!("cannot copy {}", program.display()))?;
         Ok(seconds)
     }
 
@@ -234,7 +234,7 @@ impl Bench {
         command.args(["build", "--locked", "--profile", PROFILE, "--message-format=json-render-diagnostics"]);
         command.args(target).arg("--target-dir").arg(&self.target);
         command.current_dir(self.sources.directory());
-        let output = command.output().with_context(|| format!("running {command:?}"))?;
+        let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "the build failed:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
@@ -250,7 +250,7 @@ impl Bench {
         command.args(["--exact", test]).current_dir(self.sources.directory());
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
-        let results = fs::read_to_string(&results).context("reading the output of the tests")?;
+        let results = fs::read_to_string(&results).context("cannot read the output of the tests")?;
         ensure!(results.contains("running 1 test\n"), "{TEST_PACKAGE} has no test {test}: {status}");
         let test = test.to_owned();
         let outcome = match status.code() {
@@ -267,9 +267,9 @@ impl Bench {
         command.args(["--json", "--mode", &mode.to_string()]).args(seeds);
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
-        let results = fs::read_to_string(&results).context("reading the output of the simulation")?;
+        let results = fs::read_to_string(&results).context("cannot read the output of the simulation")?;
         let Ok(search) = serde_json::from_str::<Search>(&results) else {
-            let errors = fs::read(&errors).context("reading the errors of the simulation")?;
+            let errors = fs::read(&errors).context("cannot read the errors of the simulation")?;
             let errors = String::from_utf8_lossy(&errors);
             bail!("the simulation ended without a result: {status}\n{}", last_lines(&errors));
         };
@@ -300,10 +300,10 @@ fn cargo() -> Command {
 fn target_directory(workspace: &Path) -> Result<PathBuf> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).current_dir(workspace);
-    let output = command.output().with_context(|| format!("running {command:?}"))?;
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     let metadata: Value =
-        serde_json::from_slice(&output.stdout).context("reading the output of cargo metadata")?;
+        serde_json::from_slice(&output.stdout).context("cannot read the output of cargo metadata")?;
     let directory = metadata["target_directory"]
         .as_str()
         .context("the output of cargo metadata lacks target_directory")?;
@@ -313,7 +313,7 @@ fn target_directory(workspace: &Path) -> Result<PathBuf> {
 /// Runs a program until it ends. If it exceeds the time limit, kills it and returns an error.
 fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
     let begin = Instant::now();
-    let mut child = command.spawn().with_context(|| format!("running {command:?}"))?;
+    let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -35,7 +35,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Calls `check` with each program, each of its subcommands and each of their subcommands, and with their short help.
+/// Calls `check` with the short help of each program and of its subcommands, down to the second level.
 fn for_each_command(check: &mut impl FnMut(&Path, &[String], &str)) {
     fn visit(program: &Path, path: &mut Vec<String>, check: &mut impl FnMut(&Path, &[String], &str)) {
         let short = help(program, path, "-h");

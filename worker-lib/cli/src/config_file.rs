@@ -245,7 +245,7 @@ impl<A: Algorithm> Configuration<'_, A> {
     pub fn write(&self, directory: &Path) -> anyhow::Result<()> {
         let path = directory.join(CONFIG_FILE);
         let written = iswitch_storage::replace(&RealDisk, &path, self.text()?.as_bytes());
-        written.with_context(|| format!("writing {}", path.display()))
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Returns the text of the file. Each hyper-parameter is preceded by its description.

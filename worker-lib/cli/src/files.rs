@@ -10,7 +10,7 @@ const LOCK_FILE: &str = "lock";
 
 /// Creates a directory and its parents, unless they already exist.
 pub fn make_directory(path: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("creating directory {}", path.display()))
+    std::fs::create_dir_all(path).with_context(|| format!("cannot create directory {}", path.display()))
 }
 
 /// Locks the output directory `out` until the returned file is closed, also by the processes that have inherited it.
@@ -20,12 +20,14 @@ pub fn make_directory(path: &Path) -> anyhow::Result<()> {
 /// created or locked.
 pub fn lock(out: &Path, holder: &str) -> anyhow::Result<File> {
     let path = out.join(LOCK_FILE);
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             bail!("{} is in use by {holder}, or choose another directory with --out", out.display())
         }
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
     }
 }

@@ -287,7 +287,7 @@ impl GroupArgs {
         match self.aggregator(workers) {
             Aggregator::Switch => Ok(Host::Switch(
                 switch::start_embedded_switch(&self.key, workers, len)
-                    .context("starting the embedded switch")?,
+                    .context("cannot start the embedded switch")?,
             )),
             Aggregator::Ps => {
                 let server = self.server_options(ANY_PORT, workers, len)?;
@@ -322,7 +322,7 @@ pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
     let listeners: Vec<_> = (0..count)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
         .collect::<Result<_, _>>()
-        .context("finding free ports")?;
+        .context("cannot find free ports")?;
     let port = |listener: &TcpListener| Ok(listener.local_addr()?.port());
     let ports: Vec<u16> = listeners.iter().map(port).collect::<std::io::Result<_>>()?;
     Ok(ports.into_iter().map(|port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).collect())
@@ -403,7 +403,7 @@ pub struct Server {
 
 impl Server {
     fn start(options: ParameterServerOptions) -> anyhow::Result<Self> {
-        let server = ParameterServer::bind(options).context("starting the parameter server")?;
+        let server = ParameterServer::bind(options).context("cannot start the parameter server")?;
         let address = ipv4(server.local_addr()?)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

@@ -54,7 +54,9 @@ pub fn world(
             bail!("{rank_name} is set but {workers_name} is not; set both, or give --rank and --workers");
         };
         if let Some(workers) = workers.filter(|workers| *workers != size) {
-            bail!("--workers {workers} contradicts {workers_name}={size}");
+            bail!(
+                "--workers {workers} contradicts {workers_name}={size}; omit --workers, or also give --rank"
+            );
         }
         let world = in_range(rank, size, rank_name)?;
         match found {
@@ -88,7 +90,7 @@ pub fn rank(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<us
 
 fn number(name: &str, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<usize>> {
     let Some(text) = lookup(name) else { return Ok(None) };
-    text.trim().parse().map(Some).with_context(|| format!("{name}={text} is not a number"))
+    text.trim().parse().map(Some).with_context(|| format!("{name} is {text:?}, expected a whole number"))
 }
 
 fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
@@ -171,7 +173,7 @@ pub fn run_workers(
     let mut group = Workers { children: Vec::with_capacity(workers) };
     for rank in 0..workers {
         let child =
-            spawn(rank, workers, host, arguments).with_context(|| format!("starting worker {rank}"))?;
+            spawn(rank, workers, host, arguments).with_context(|| format!("cannot start worker {rank}"))?;
         group.children.push(Some(child));
     }
     let mut asked = false;
@@ -305,7 +307,7 @@ mod tests {
         );
         assert!(
             error(None, None, &[("RANK", "one"), ("WORLD_SIZE", "2")])
-                .starts_with("RANK=one is not a number")
+                .starts_with("RANK is \"one\", expected a whole number")
         );
     }
 
@@ -314,7 +316,7 @@ mod tests {
         let error = |workers, variables: &[(&str, &str)]| world(None, workers, variables).unwrap_err();
         assert_eq!(
             error(Some(4), &[("RANK", "1"), ("WORLD_SIZE", "2")]),
-            "--workers 4 contradicts WORLD_SIZE=2"
+            "--workers 4 contradicts WORLD_SIZE=2; omit --workers, or also give --rank"
         );
         assert_eq!(
             error(None, &[("RANK", "2"), ("WORLD_SIZE", "2")]),

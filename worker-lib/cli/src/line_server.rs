@@ -111,7 +111,7 @@ fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path)
         .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
     if is_socket {
-        std::fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
+        std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     let listener = UnixListener::bind(path).with_context(|| format!("--socket {}", path.display()))?;
     listener.set_nonblocking(true)?;
@@ -139,7 +139,7 @@ fn accept(
             }
             Ok((stream, _)) => start(stream, limits, service, Arc::clone(&open))?,
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(POLL),
-            Err(error) => return Err(error).context("accepting a connection"),
+            Err(error) => return Err(error).context("cannot accept a connection"),
         }
     }
     Ok(())

@@ -319,7 +319,7 @@ fn discard_run(out: &Path) -> anyhow::Result<()> {
             || (name.starts_with("worker-") && name.ends_with(".safetensors"))
             || name.starts_with("events.out.tfevents.");
         if is_ours {
-            std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+            std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
     Ok(())

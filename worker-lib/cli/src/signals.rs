@@ -24,7 +24,7 @@ static ENDS_WELL: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// Fails if the process cannot handle signals.
 pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot install the signal handlers")?;
     let stop = Arc::clone(stop);
     let wait = move || {
         let mut first: Option<Instant> = None;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 /// # Errors
 /// Fails if the program is in neither.
 pub fn find(program: &str) -> anyhow::Result<PathBuf> {
-    let own = env::current_exe().context("finding the directory of this program")?;
+    let own = env::current_exe().context("cannot determine the path of this program")?;
     let beside = own.with_file_name(program);
     if beside.is_file() {
         return Ok(beside);
@@ -39,5 +39,5 @@ pub fn replace(program: &str, arguments: impl Iterator<Item = OsString>) -> anyh
     let path = find(program)?;
     // exec() returns only if it fails.
     let error = Command::new(&path).args(arguments).exec();
-    Err(error).with_context(|| format!("starting {}", path.display()))
+    Err(error).with_context(|| format!("cannot start {}", path.display()))
 }

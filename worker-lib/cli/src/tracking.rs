@@ -92,7 +92,7 @@ impl Tracker {
     /// # Errors
     /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot start to track the run.
     pub fn begin(tracking: &Tracking, out: &Path, settings: &Value, continues: bool) -> anyhow::Result<Self> {
-        let out = std::path::absolute(out).context("finding the run directory")?;
+        let out = std::path::absolute(out).context("cannot determine the path of the run directory")?;
         let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
         let Tracking { project, entity } = tracking;
         Self::start(&json!({
@@ -127,7 +127,11 @@ impl Tracker {
                 Ok(tracker)
             }
             Ok(Answer::Error(reason)) => Err(TrackingError(reason).into()),
-            Err(_) => Err(TrackingError(format!("the process of {} ended early", python.display())).into()),
+            Err(_) => Err(TrackingError(format!(
+                "{} ended before it started to track the run; see its error message above",
+                python.display()
+            ))
+            .into()),
         }
     }
 
@@ -149,7 +153,7 @@ impl Tracker {
 
     fn send(&mut self, message: &Value) -> anyhow::Result<()> {
         let input = self.child.stdin.as_mut().context("the process has no standard input")?;
-        input.write_all(format!("{message}\n").as_bytes()).context("the process of wandb has ended")
+        input.write_all(format!("{message}\n").as_bytes()).context("the wandb process has ended")
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) 
 /// Returns the header of the model card, which contains metadata for the Hub.
 fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<String> {
     // Every JSON string is also a YAML string, regardless of its characters.
-    let quoted = |text: &str| serde_json::to_string(text).context("writing the model card");
+    let quoted = |text: &str| serde_json::to_string(text).context("cannot write the model card");
     let env = quoted(&policy.env)?;
     let Evaluation { mean_return, std_return, .. } = evaluation;
     Ok(format!(

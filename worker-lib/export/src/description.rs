@@ -163,21 +163,23 @@ impl Nested {
 
 /// Returns the content of a file in the JSON format.
 pub(crate) fn file(policy: &ExportedPolicy) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(&describe(policy, true)).context("describing the policy")?;
+    let mut bytes =
+        serde_json::to_vec(&describe(policy, true)).context("cannot write the description of the policy")?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
 /// Returns the description without numbers, formatted on several lines.
 pub(crate) fn config(policy: &ExportedPolicy) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(&describe(policy, false)).context("describing the policy")?;
+    let mut bytes = serde_json::to_vec_pretty(&describe(policy, false))
+        .context("cannot write the description of the policy")?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
 /// Returns the description without numbers on one line.
 pub(crate) fn one_line(policy: &ExportedPolicy) -> anyhow::Result<String> {
-    serde_json::to_string(&describe(policy, false)).context("describing the policy")
+    serde_json::to_string(&describe(policy, false)).context("cannot write the description of the policy")
 }
 
 fn describe(policy: &ExportedPolicy, with_numbers: bool) -> Description<'_> {

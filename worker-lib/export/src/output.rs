@@ -58,7 +58,7 @@ impl Files {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             make_directory(directory)?;
         }
-        replace(&RealDisk, path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        replace(&RealDisk, path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         self.written.push(WrittenFile { path: path.to_owned(), bytes: bytes.len() });
         Ok(())
     }

@@ -141,21 +141,28 @@ impl ExportedPolicy {
     fn check_numbers(&self) -> anyhow::Result<()> {
         for (name, _, values) in self.graph.memory.iter().flat_map(GraphMemory::tensors) {
             if let Some(number) = values.iter().find(|number| !number.is_finite()) {
-                bail!("memory, {name} has the parameter {number}: the training has diverged");
+                bail!(
+                    "memory, {name}: a parameter is {number}, expected a finite number; the training has diverged"
+                );
             }
         }
         for (name, layers) in self.sequences() {
             for (i, layer) in layers.iter().enumerate() {
                 let numbers = layer.weight.iter().chain(&layer.bias);
                 if let Some(number) = numbers.copied().find(|number| !number.is_finite()) {
-                    bail!("{name}, layer {i} has the parameter {number}: the training has diverged");
+                    bail!(
+                        "{name}, layer {i}: a parameter is {number}, expected a finite number; the training has \
+                         diverged"
+                    );
                 }
             }
         }
         if let Preprocessing::Normalise { mean, std, .. } = &self.graph.preprocessing
             && let Some(number) = mean.iter().chain(std).find(|number| !number.is_finite())
         {
-            bail!("a statistic of the observations is {number}: the training has diverged");
+            bail!(
+                "a statistic of the observations is {number}, expected a finite number; the training has diverged"
+            );
         }
         Ok(())
     }

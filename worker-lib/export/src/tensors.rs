@@ -75,7 +75,7 @@ pub(crate) fn to_bytes(tensors: &[NamedTensor], metadata: &[(&str, String)]) -> 
         .collect::<anyhow::Result<Vec<_>>>()?;
     let metadata: HashMap<_, _> =
         metadata.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    serialize(views, Some(metadata)).context("writing tensors")
+    serialize(views, Some(metadata)).context("cannot write tensors")
 }
 
 fn tensors(policy: &ExportedPolicy) -> Vec<NamedTensor> {

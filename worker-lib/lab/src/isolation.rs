@@ -119,16 +119,16 @@ fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
 /// Returns the errors of system calls.
 pub fn prepare() -> Result<Outside, LabError> {
     // Open the outer `/proc` before the new one hides it.
-    let outside = Outside::open().map_err(LabError::system("opening /proc"))?;
+    let outside = Outside::open().map_err(LabError::system("cannot open /proc"))?;
     let namespace =
-        fs::read_link("/proc/self/ns/mnt").map_err(LabError::system("reading /proc/self/ns/mnt"))?;
+        fs::read_link("/proc/self/ns/mnt").map_err(LabError::system("cannot read /proc/self/ns/mnt"))?;
     let namespace = namespace.to_string_lossy();
     if fs::read_to_string(MARK).is_ok_and(|mark| mark == namespace) {
         return Ok(outside);
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None).map_err(LabError::system("mounting /proc"))?;
-    replace_run().map_err(LabError::system("mounting /run"))?;
+    mount("proc", "/proc", "proc", flags, None).map_err(LabError::system("cannot mount /proc"))?;
+    replace_run().map_err(LabError::system("cannot mount /run"))?;
     run(command("ip").args(["link", "set", "lo", "up"]))?;
     fs::write(MARK, namespace.as_bytes()).map_err(LabError::system(MARK))?;
     Ok(outside)

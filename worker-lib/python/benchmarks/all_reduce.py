@@ -206,12 +206,12 @@ def table(results: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collective", choices=COLLECTIVES, default=COLLECTIVES[0])
+    parser.add_argument("--collective", choices=COLLECTIVES, default=COLLECTIVES[0], help="operation to measure")
     parser.add_argument("--no-limits", action="store_true", help="use the switch for all lengths, to find the limits")
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="type of the vectors")
-    parser.add_argument("--gloo-dtype", choices=DTYPES, help="type of the vectors for Gloo, if another")
+    parser.add_argument("--gloo-dtype", choices=DTYPES, help="type of the vectors for Gloo [default: that of --dtype]")
     parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="kind of the switch's ports")
-    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=7, help="number of turns of each backend")
     parser.add_argument("--rounds", type=int, default=50, help="number of rounds in a turn")
     parser.add_argument("--rate", help="rate of each link in both directions, such as 1gbit")
     parser.add_argument("--floats", type=int, nargs="+", default=SIZES, help="lengths of the vector of one rank")

@@ -102,8 +102,8 @@ def row(training: str, element: str, outcomes: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=1, help="first seed; the others follow it")
+    parser.add_argument("--ranks", type=int, default=2, help="number of ranks of each training")
     parser.add_argument("--ppo-steps", type=int, default=100_000, help="environment steps of PPO, over all ranks")
     parser.add_argument("--rank-of-seed", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=8, help="number of square layers")
     parser.add_argument("--width", type=int, default=1024, help="rows and columns of a layer")
     parser.add_argument("--batch", type=int, default=256, help="rows of a batch")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=5, help="number of turns of each variant")
     parser.add_argument("--steps", type=int, default=20, help="number of steps in a turn")
     options = parser.parse_args()
     dist.init_process_group("gloo")

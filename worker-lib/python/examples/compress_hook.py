@@ -20,7 +20,7 @@ import iswitch.torch  # noqa: F401: registers the backend
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=300, help="number of training steps")
     steps = parser.parse_args().steps
 
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ import iswitch.torch  # noqa: F401: the first of the two lines
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=500, help="number of training steps")
     steps = parser.parse_args().steps
 
     torch.set_num_threads(1)

@@ -24,7 +24,7 @@ import iswitch.torchft
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replica", type=int, required=True, help="number of this replica")
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=2000, help="number of training steps")
     parser.add_argument("--address", default=socket.gethostname(), help="address of this machine for the other replicas")
     options = parser.parse_args()
 

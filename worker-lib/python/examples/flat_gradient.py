@@ -62,7 +62,7 @@ def surrogate_loss(policy: ActorCritic) -> tuple[torch.Tensor, torch.Tensor]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=500)
+    parser.add_argument("--updates", type=int, default=500, help="number of updates of the policy")
     updates = parser.parse_args().updates
 
     torch.set_num_threads(1)

@@ -104,7 +104,7 @@ def loss(agent: Agent, batch: dict[str, torch.Tensor]) -> torch.Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=200_000, help="environment steps, over all workers")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="seed of the environments and the policy")
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)

@@ -99,7 +99,7 @@ impl VideoFile {
                 input.write_all(&frame.rgb).map_err(anyhow::Error::from)
             }
         };
-        written.with_context(|| format!("writing {}", self.path.display())).or_else(|error| {
+        written.with_context(|| format!("cannot write {}", self.path.display())).or_else(|error| {
             // The messages of ffmpeg are more informative than a broken-pipe error.
             self.end()?;
             Err(error)
@@ -112,7 +112,8 @@ impl VideoFile {
     /// Fails if the file cannot be written or ffmpeg fails.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         self.end()?;
-        fs::rename(&self.unfinished, &self.path).with_context(|| format!("writing {}", self.path.display()))
+        fs::rename(&self.unfinished, &self.path)
+            .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
@@ -121,11 +122,11 @@ impl VideoFile {
                 let flushed = encoder.into_inner().map_err(anyhow::Error::from);
                 flushed
                     .and_then(|mut file| Ok(file.flush()?))
-                    .context(format!("writing {}", self.path.display()))
+                    .context(format!("cannot write {}", self.path.display()))
             }
             Some(VideoEncoder::Mp4(mut child)) => {
                 drop(child.stdin.take());
-                let output = child.wait_with_output().context("waiting for ffmpeg")?;
+                let output = child.wait_with_output().context("cannot wait for ffmpeg")?;
                 if !output.status.success() {
                     let messages = String::from_utf8_lossy(&output.stderr);
                     bail!("ffmpeg failed ({}): {}", output.status, messages.trim().replace('\n', "; "));
@@ -152,7 +153,7 @@ fn gif(path: &Path, size: [usize; 2], units: u16) -> anyhow::Result<VideoEncoder
         let [width, height] = size;
         format!("images are {width} x {height} pixels, expected at most {0} x {0} for a GIF", u16::MAX)
     })?;
-    let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     let mut encoder = Encoder::new(BufWriter::new(file), width, height, &[])?;
     encoder.set_repeat(Repeat::Infinite)?;
     Ok(VideoEncoder::Gif { encoder: Box::new(encoder), size: [width, height], units })
@@ -177,6 +178,6 @@ fn ffmpeg(path: &Path, [width, height]: [usize; 2], interval: f64) -> anyhow::Re
             "an MP4 requires the program ffmpeg, which is not in PATH; install it (apt install ffmpeg), or name a file \
              that ends with .gif"
         ),
-        _ => anyhow::Error::from(error).context("starting ffmpeg"),
+        _ => anyhow::Error::from(error).context("cannot start ffmpeg"),
     })
 }

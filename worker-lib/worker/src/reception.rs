@@ -209,7 +209,7 @@ impl<const LEN: usize> Reception<LEN> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed");
+                    tracing::warn!(%error, "cannot accept a connection");
                     self.accept_from = Some(Instant::now() + ACCEPT_RETRY);
                     return;
                 }

@@ -102,7 +102,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 fn record(args: &CaptureArgs) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone()).context("cannot handle signals")?;
+        signal_hook::flag::register(signal, stop.clone()).context("cannot install the signal handlers")?;
     }
     let CaptureArgs { control_tos, data_tos, udp_port, .. } = *args;
     let classifier = Classifier { control_tos, data_tos, udp_port };

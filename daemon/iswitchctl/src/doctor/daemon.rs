@@ -32,7 +32,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
                     waiting.waited_ms,
                     ids.join(", ")
                 ),
-                "find the address of each member with iswitchctl jobs, and check the machine that has this address",
+                "find the addresses of these members with iswitchctl jobs, and check the machines at these addresses",
             );
         }
     }

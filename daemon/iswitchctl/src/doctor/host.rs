@@ -81,8 +81,8 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
         Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
             CHECK,
             format!(
-                "the kernel granted {} bytes, expected {wanted_bytes}: a small buffer limits the workers' windows and \
-                 overflows in bursts",
+                "the kernel granted a receive buffer of {} bytes, expected {wanted_bytes}: a small buffer limits the \
+                 workers' windows and overflows in bursts",
                 bytes / 2
             ),
             format!(
@@ -104,7 +104,11 @@ pub(super) fn check_cpu(report: &mut Report) {
     match governor.trim() {
         "powersave" => {
             let fix = "run cpupower frequency-set -g performance while jobs run";
-            report.warning(CHECK, "powersave: an idle core is slow to process the next packet", fix);
+            report.warning(
+                CHECK,
+                "the governor is powersave, with which an idle core is slow to process the next packet",
+                fix,
+            );
         }
         other => report.ok(CHECK, other),
     }

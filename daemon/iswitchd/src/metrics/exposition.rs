@@ -123,7 +123,7 @@ fn traffic(page: &mut Page, counters: &CounterList) {
 }
 
 fn ports(page: &mut Page, ports: &[PortSnapshot]) {
-    page.family("port_receive_buffer_bytes", "Receive buffer that the kernel granted.");
+    page.family("port_receive_buffer_bytes", "Size of the receive buffer that the kernel granted.");
     for port in ports {
         let labels = [("port", port.name.as_str()), ("mode", port.mode.as_str())];
         page.sample("port_receive_buffer_bytes", &labels, port.recv_buffer_bytes);

@@ -225,8 +225,8 @@ impl Members {
         self.unconfirmed = self.present;
     }
 
-    /// Returns whether the job may sum vectors: each member that has to show that it knows that the job is complete has
-    /// done so. Only the workers of a job that roams have to show it (M-14).
+    /// Returns whether the job may sum vectors. In a job that roams, each worker must first have shown that it knows
+    /// that the job is complete (M-14).
     #[inline]
     pub(crate) fn is_confirmed(&self) -> bool {
         self.unconfirmed.is_empty()

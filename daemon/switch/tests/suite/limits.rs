@@ -104,8 +104,8 @@ fn the_log_states_the_limit_its_value_and_its_option() {
     let texts: Vec<_> = refusals.map(|event| event.to_string()).collect();
     let expected = [
         "to job 2 refused: no capacity: an address may have 1 jobs (iswitchd --max-jobs-per-source)",
-        "to job 2 refused: no capacity: a job may take 64 KiB of memory for sums (iswitchd --job-memory-mib); the job \
-         could get 64 KiB",
+        "to job 2 refused: no capacity: a job may take 64 KiB of memory for sums (iswitchd --job-memory-mib); 64 KiB \
+         are available to the job",
         "to job 1 refused: number of workers (expected 2)",
     ];
     assert_eq!(texts.len(), expected.len(), "{texts:?}");

@@ -62,7 +62,10 @@ pub fn compare(traces: &[Trace], directory: &Path) -> Result<(), ModulesError> {
     for trace in traces {
         let done = format!("DONE {} {}", trace.name, trace.cycles.len());
         if !output.lines().any(|line| line == done) {
-            return Err(ModulesError::Refused("vvp", format!("no line {done:?} in\n{output}")));
+            return Err(ModulesError::Refused(
+                "vvp",
+                format!("expected the line {done:?} in the output:\n{output}"),
+            ));
         }
     }
     Ok(())

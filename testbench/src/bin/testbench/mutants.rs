@@ -89,13 +89,13 @@ fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Resul
     let mut seconds = 0.0;
     if mutants.iter().any(|mutant| mutant.bug.test.is_none()) {
         progress.begin("no mutant");
-        seconds += bench.prepare_control().context("building the simulation without a mutant")?;
+        seconds += bench.prepare_control().context("cannot build the simulation without a mutant")?;
         progress.note(&format!("no mutant: built in {seconds:.1} s"));
     }
     let tests: BTreeSet<_> = mutants.iter().filter_map(|mutant| mutant.bug.test.as_deref()).collect();
     for test in tests {
         progress.begin(&format!("no mutant, {test}"));
-        let trial = bench.control_test(test).context("testing the code without a mutant")?;
+        let trial = bench.control_test(test).context("cannot test the code without a mutant")?;
         seconds += check_control("no mutant", &trial, progress)?;
     }
     Ok(seconds)

@@ -360,7 +360,7 @@ impl FetchArgs {
                 Ok(Some(model)) => {
                     if let Some(output) = &self.output {
                         let written = iswitch_storage::replace(&RealDisk, output, &model.bytes);
-                        written.with_context(|| format!("writing {}", output.display()))?;
+                        written.with_context(|| format!("cannot write {}", output.display()))?;
                     }
                     let latency_ms = model.latency.as_secs_f64() * 1e3;
                     let mut line = serde_json::to_value(&model.manifest)?;

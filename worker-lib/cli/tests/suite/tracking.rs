@@ -152,7 +152,7 @@ def init(**arguments):
     let Output { status, stdout, stderr } = command.env("PYTHONPATH", directory.path()).output().unwrap();
     let stderr = String::from_utf8(stderr).unwrap();
     assert!(status.success(), "{stderr}");
-    let lost = "iswitch: the run is no longer tracked: the process of wandb has ended";
+    let lost = "iswitch: the run is no longer tracked: the wandb process has ended";
     assert_eq!(stderr.matches(lost).count(), 1, "{stderr}");
     assert_eq!(serde_json::from_slice::<Value>(&stdout).unwrap()["steps"], 40_000);
 }

@@ -107,7 +107,7 @@ impl AsyncServer {
             listener.set_nonblocking(true)?;
             Ok(listener)
         });
-        let listener = listener.map_err(|error| failed("listening at", address.into(), error))?;
+        let listener = listener.map_err(|error| failed("cannot listen at", address.into(), error))?;
         Ok(Self { listener, vector_len, bound })
     }
 
@@ -147,12 +147,12 @@ impl AsyncServer {
         });
         let address = self.listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
         let reception = Reception::new(self.listener, &MAGIC);
-        let mut reception = reception.map_err(|error| failed("listening at", address, error))?;
+        let mut reception = reception.map_err(|error| failed("cannot listen at", address, error))?;
         std::thread::scope(|scope| {
             let mut serving = Vec::new();
             while !stop.load(Ordering::Relaxed) {
                 let greeted = reception.next(Some(Instant::now() + POLL), &[]);
-                if let Some(guest) = greeted.map_err(|error| failed("listening at", address, error))?
+                if let Some(guest) = greeted.map_err(|error| failed("cannot listen at", address, error))?
                     && let Some((stream, peer)) = admit(&reception, guest, self.vector_len, &state, &serving)
                 {
                     let (state, len) = (&state, self.vector_len);
@@ -301,7 +301,7 @@ pub fn work(
     stop: Arc<AtomicBool>,
 ) -> Result<u64, TrainError> {
     let peer = SocketAddr::from(options.server);
-    let mut stream = connect(options).map_err(|error| failed("connecting to", peer, error))?;
+    let mut stream = connect(options).map_err(|error| failed("cannot connect to", peer, error))?;
     greet(&mut stream, options).map_err(|error| failed("the server at", peer, error))?;
     let mut local = LocalSide::new(local, stop);
     let mut model = vec![0.0; options.model_len];

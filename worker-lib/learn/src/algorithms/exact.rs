@@ -169,7 +169,7 @@ pub fn all_reduce_uniform(
         }
     }
     Err(TrainError::Disagreement(format!(
-        "the number of contributions differed between values in each of {RETRIES_MAX} successive attempts"
+        "in each of {RETRIES_MAX} successive attempts, some values lacked contributions that others contained"
     )))
 }
 

@@ -415,10 +415,14 @@ impl Request {
         let mut given = changes.into_iter().filter_map(|(name, change)| Some((name, change?)));
         let first = given.next();
         if let (Some((first, _)), Some((second, _))) = (&first, given.next()) {
-            return Err(StudyError::field(second, "present", format!("nothing of this kind beside {first}")));
+            return Err(StudyError::field(
+                second,
+                "present",
+                format!("no other change in addition to {first}"),
+            ));
         }
         if self.describe && (first.is_some() || self.rates) {
-            return Err(StudyError::field("describe", true, "no other request beside it"));
+            return Err(StudyError::field("describe", true, "no other request in addition"));
         }
         Ok(first.map(|(_, change)| change).or(self.rates.then_some(Change::Nothing)))
     }

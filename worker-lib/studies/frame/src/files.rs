@@ -17,7 +17,7 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let is_replaceable = fs::symlink_metadata(path).map_or(true, |metadata| metadata.is_file());
     let written =
         if is_replaceable { replace(&RealDisk, path, text.as_bytes()) } else { fs::write(path, text) };
-    written.with_context(|| format!("writing {}", path.display()))
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -37,6 +37,6 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
         write(Path::new("/dev/null"), "text").unwrap();
         let error = write(&directory.path().join("none/file"), "").unwrap_err().to_string();
-        assert!(error.starts_with("writing ") && error.ends_with("none/file"), "{error}");
+        assert!(error.starts_with("cannot write ") && error.ends_with("none/file"), "{error}");
     }
 }

@@ -176,7 +176,7 @@ impl Agent {
             serde_json::from_str(line).map_err(|error| StudyError::field("request", error, expected))?;
         if let Some(jobs) = request.jobs {
             if request.job.is_some() {
-                return Err(StudyError::field("job", "present", "nothing beside jobs"));
+                return Err(StudyError::field("job", "present", "no job in addition to jobs"));
             }
             let gpus =
                 request.gpus.ok_or_else(|| StudyError::field("gpus", "missing", "one entry for each GPU"))?;

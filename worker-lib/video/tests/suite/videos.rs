@@ -79,7 +79,7 @@ fn names_and_directories_that_cannot_be_used_are_refused() {
     save_agent("CartPole-v1", &GymnasiumOptions::default(), directory.path());
     let refusals = [
         (&["--video", "video.avi"][..], "--video video.avi: expected a name that ends with .gif or .mp4"),
-        (&["--video", "nowhere/video.gif"], "creating nowhere/video.gif.part"),
+        (&["--video", "nowhere/video.gif"], "cannot create nowhere/video.gif.part"),
         (&[], "--video FILE is required"),
     ];
     for (arguments, reason) in refusals {

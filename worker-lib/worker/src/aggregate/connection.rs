@@ -238,14 +238,14 @@ impl Connection {
                 Err(error) if is_not_there_yet(&error) => {
                     return Err(ConnectError::Timeout { what: "to", address, waited: begin.elapsed() });
                 }
-                Err(error) => return Err(ConnectError::Io { what: "connection to", address, error }),
+                Err(error) => return Err(ConnectError::Io { what: "cannot connect to", address, error }),
             }
         }
     }
 
     fn introduce(mut stream: TcpStream, address: SocketAddr, hello: Hello) -> Result<Self, ConnectError> {
         let sent = stream.set_nodelay(true).and_then(|()| stream.write_all(&hello.to_bytes()));
-        sent.map_err(|error| ConnectError::Io { what: "greeting to", address, error })?;
+        sent.map_err(|error| ConnectError::Io { what: "cannot send the greeting to", address, error })?;
         Ok(Self { stream, peer: address })
     }
 
@@ -259,7 +259,7 @@ impl Connection {
             .and_then(|()| self.stream.read_exact(&mut bytes));
         match read {
             Ok(()) => Hello::from_bytes(bytes).ok_or(ConnectError::Foreign { address }),
-            Err(error) => Err(ConnectError::Io { what: "greeting from", address, error }),
+            Err(error) => Err(ConnectError::Io { what: "cannot receive the greeting from", address, error }),
         }
     }
 
@@ -267,14 +267,14 @@ impl Connection {
     pub(super) fn reply(&mut self, hello: Hello) -> Result<(), ConnectError> {
         let address = self.peer;
         let sent = self.stream.write_all(&hello.to_bytes());
-        sent.map_err(|error| ConnectError::Io { what: "greeting to", address, error })
+        sent.map_err(|error| ConnectError::Io { what: "cannot send the greeting to", address, error })
     }
 
     /// Makes the connection non-blocking.
     pub(super) fn begin(&self) -> Result<(), ConnectError> {
         let address = self.peer;
         let set = self.stream.set_nonblocking(true);
-        set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
+        set.map_err(|error| ConnectError::Io { what: "cannot connect to", address, error })
     }
 
     /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. A close is not detected
@@ -351,7 +351,7 @@ impl Forming {
         let address = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
         let reception = listener.try_clone().and_then(|listener| Reception::new(listener, &MAGIC));
         let reception =
-            reception.map_err(|error| ConnectError::Io { what: "listener at", address, error })?;
+            reception.map_err(|error| ConnectError::Io { what: "cannot listen at", address, error })?;
         Ok(Self { reception, address, last_refusal: None })
     }
 
@@ -363,7 +363,7 @@ impl Forming {
         watched: Option<&Connection>,
     ) -> Result<Option<(Connection, Hello)>, ConnectError> {
         let address = self.address;
-        let failed = |error| ConnectError::Io { what: "listener at", address, error };
+        let failed = |error| ConnectError::Io { what: "cannot listen at", address, error };
         let watched: Vec<_> = watched.iter().map(|connection| connection.as_fd()).collect();
         let Some(guest) = self.reception.next(Some(until), &watched).map_err(failed)? else {
             return Ok(None);
@@ -405,7 +405,7 @@ fn is_not_there_yet(error: &io::Error) -> bool {
 /// Opens a listener, even if another process stopped listening on that address only a moment ago.
 pub(super) fn listen(at: SocketAddrV4) -> Result<TcpListener, ConnectError> {
     let address = SocketAddr::V4(at);
-    TcpListener::bind(address).map_err(|error| ConnectError::Io { what: "listener at", address, error })
+    TcpListener::bind(address).map_err(|error| ConnectError::Io { what: "cannot listen at", address, error })
 }
 
 /// Rejects a group without workers, with too many workers, or with empty vectors.

@@ -66,7 +66,7 @@ impl fmt::Display for AnyLengthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Join { job, floats, source } => {
-                write!(f, "joining job {job} with vectors of {floats} floats: {source}")
+                write!(f, "cannot join job {job} with vectors of {floats} floats: {source}")
             }
             Self::Aggregate(error) => error.fmt(f),
             Self::Unfinished { actual, expected } => write!(

@@ -281,7 +281,7 @@ impl JoinOptions {
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
             Status::NotAuthentic => format!("job {} has a key, but this worker has none", self.job),
             Status::Malformed if !self.standbys.is_empty() => {
-                format!("{name} (does the switch support workers with several switches?)")
+                format!("{name}; the switch may not support workers with several switches")
             }
             Status::TooManyLevels if !self.standbys.is_empty() => {
                 "the switch has a parent, but a worker with several switches must join a switch without a parent"
@@ -428,7 +428,7 @@ impl fmt::Display for JoinError {
             Self::PathMtu { switch, len, segment_floats } => write!(
                 f,
                 "a packet of {len} bytes does not fit the path to {switch}: segment_floats is \
-                 {segment_floats}; reduce it or raise the MTU"
+                 {segment_floats}; reduce segment_floats, or raise the MTU"
             ),
             Self::FewerParts { switch, announced, parts } => write!(
                 f,

@@ -110,7 +110,8 @@ impl XdpScript {
                     return Err(PortError::ProgramAttached(name.clone()));
                 }
                 Err(error) => {
-                    tracing::info!(port = name, mode = mode.name(), %error, "cannot attach in this mode");
+                    let mode = mode.name();
+                    tracing::info!(port = name, mode, %error, "cannot attach the XDP program in this mode");
                     refusal = error;
                 }
             }

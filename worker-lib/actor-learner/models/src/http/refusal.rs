@@ -25,9 +25,9 @@ pub(crate) enum Refusal {
     UnknownVersion { name: ModelName, version: u64, kept: Vec<u64> },
     #[error("{field} is {value:?}: expected {expected}")]
     BadRequest { field: &'static str, value: String, expected: String },
-    #[error("method {method}: expected {allowed}")]
+    #[error("method is {method}, expected {allowed}")]
     MethodNotAllowed { method: String, allowed: &'static str },
-    #[error("this listener does not permit publishing, expected one that does")]
+    #[error("clients of this address may not publish, expected an address that --publish-from permits")]
     PublishForbidden,
     #[error("{what} requires a valid token, expected the header `Authorization: Bearer TOKEN`")]
     Unauthorized { what: &'static str },

@@ -35,7 +35,7 @@ impl Ticket {
     /// # Errors
     /// Fails if any of the items could not be stored.
     pub async fn stored(self) -> Result<Vec<ItemKey>, ClientError> {
-        self.0.await.unwrap_or_else(|_| Err(ClientError::Runtime("it has ended".to_owned())))
+        self.0.await.unwrap_or_else(|_| Err(ClientError::Runtime("its task has ended".to_owned())))
     }
 }
 

@@ -155,9 +155,12 @@ impl ActorsArgs {
             return Ok(first);
         }
         let rank = launch::rank(|name| std::env::var(name).ok())?.unwrap_or(0);
-        u32::try_from(rank).ok().and_then(|rank| rank.checked_mul(self.actors)).context(
-            "rank times --actors is too large, expected at most 4294967295: pass --first or fewer --actors",
-        )
+        u32::try_from(rank).ok().and_then(|rank| rank.checked_mul(self.actors)).with_context(|| {
+            format!(
+                "rank {rank} times --actors {} exceeds 4294967295; pass --first, or reduce --actors",
+                self.actors
+            )
+        })
     }
 
     fn print(&self, shared: &Shared, first: u32, elapsed: Duration) -> anyhow::Result<()> {

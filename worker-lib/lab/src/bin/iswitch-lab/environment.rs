@@ -21,7 +21,7 @@ const MASTER_PORT: u16 = 29500;
 
 /// Returns the directory of this program, which also contains the project's other programs.
 fn own_directory() -> anyhow::Result<PathBuf> {
-    let own = env::current_exe().context("finding this program")?;
+    let own = env::current_exe().context("cannot determine the path of this program")?;
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
 fn path() -> anyhow::Result<OsString> {
     let path = search_path();
     let directories = env::split_paths(&path).chain([own_directory()?]);
-    env::join_paths(directories).context("composing the PATH of the commands")
+    env::join_paths(directories).context("cannot set the PATH of the commands")
 }
 
 /// Checks that a command exists.

@@ -127,7 +127,8 @@ impl Lab<'_> {
     /// if this process forwards it.
     fn spawn(&mut self, name: &str, command: &mut Command, is_worker: bool) -> anyhow::Result<Child> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let mut child =
+            command.spawn().with_context(|| format!("cannot start {}", member_name(name, is_worker)))?;
         self.group.add(&member_name(name, is_worker), child.id(), is_worker);
         let stderr = child.stderr.take().context("the command has no standard error, expected a pipe")?;
         self.copiers.add(name, stderr, Target::Stderr, None);
@@ -144,7 +145,7 @@ impl Lab<'_> {
              `ip netns exec worker1 COMMAND` runs a command in worker 1; `exit` ends the lab",
             worker_address(usize::from(rank))
         );
-        let child = command.spawn().with_context(|| format!("starting {}", shell.display()))?;
+        let child = command.spawn().with_context(|| format!("cannot start {}", shell.display()))?;
         self.group.add(SHELL, child.id(), true);
         Ok(child.id())
     }

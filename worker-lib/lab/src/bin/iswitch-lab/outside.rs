@@ -18,14 +18,15 @@ use crate::environment;
 /// Starts the process inside the namespaces, waits until it exits, and returns its exit status.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     check(cli)?;
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
-    let own = std::env::current_exe().context("finding this program")?;
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot install the signal handlers")?;
+    let own = std::env::current_exe().context("cannot determine the path of this program")?;
     let mut command = isolation::command_inside(own);
     let mut child =
-        command.arg("--inside").args(std::env::args_os().skip(1)).spawn().context("starting unshare")?;
+        command.arg("--inside").args(std::env::args_os().skip(1)).spawn().context("cannot start unshare")?;
     let unshare = child.id();
     std::thread::spawn(move || signals.forever().for_each(|signal| forward(unshare, signal)));
-    let status = child.wait().context("waiting for unshare")?;
+    let status = child.wait().context("cannot wait for unshare")?;
     Ok(code(status))
 }
 

@@ -32,7 +32,8 @@ impl Stop {
     /// Starts to record the signals SIGHUP, SIGINT and SIGTERM.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
+        let mut signals =
+            Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot install the signal handlers")?;
         let noted = stop.clone();
         std::thread::spawn(move || {
             let mut last: Option<Instant> = None;

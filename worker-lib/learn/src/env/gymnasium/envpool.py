@@ -98,7 +98,7 @@ def make_envpool(name, count, threads, renders):
         text = f"{sys.executable} cannot import envpool ({error}); {install('envpool gymnasium')}"
         raise Refusal(MISSING, f"{text}, or set ISWITCH_PYTHON to another") from error
     if renders:
-        raise Refusal(UNSUPPORTED, "environments of EnvPool cannot be rendered; record a video with that of Gymnasium")
+        raise Refusal(UNSUPPORTED, "environments of EnvPool cannot be rendered; record videos with Gymnasium")
     if name not in envpool.list_all_envs():
         raise Refusal(UNKNOWN, f"EnvPool {envpool.__version__} has no environment {name}")
     return Pool(gym, envpool, name, count, threads)

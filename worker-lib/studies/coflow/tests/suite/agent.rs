@@ -316,9 +316,9 @@ fn invalid_requests_are_refused_by_field() {
         ),
         (
             json!({"remove": "a", "finished": []}),
-            "remove is present, expected nothing of this kind beside finished",
+            "remove is present, expected no other change in addition to finished",
         ),
-        (json!({"describe": true, "rates": true}), "describe is true, expected no other request beside it"),
+        (json!({"describe": true, "rates": true}), "describe is true, expected no other request in addition"),
     ]);
     let mut agent = half_done();
     for (text, start) in

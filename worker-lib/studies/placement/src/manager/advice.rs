@@ -143,11 +143,11 @@ impl Occupancy {
                 held.gpus.iter().map(|gpu| gpus.start + gpu).collect()
             };
             if chosen.len() < held.count {
-                return Err(fail("no more than other jobs leave"));
+                return Err(fail("at most the number of GPUs that no other job holds"));
             }
             for gpu in chosen {
                 if std::mem::replace(&mut occupancy.is_taken[gpu], true) {
-                    return Err(fail("GPUs that no other job has"));
+                    return Err(fail("GPUs that no other job holds"));
                 }
                 occupancy.of_job[at].push(gpu);
             }

@@ -270,7 +270,7 @@ fn invalid_files_of_slurm_are_refused_by_field() {
     let two = json!({ "jobs": [job(json!({}))["jobs"][0], job(json!({ "job_id": 2 }))["jobs"][0]] });
     assert_eq!(
         slurm_error(&nodes, &two, None),
-        "GPUs of job 2 on a is 2, expected GPUs that no other job has"
+        "GPUs of job 2 on a is 2, expected GPUs that no other job holds"
     );
     let waiting = job(json!({ "job_state": "PENDING", "tres_per_job": "gres/gpu:9" }));
     let text = slurm_error(&nodes, &waiting, None);

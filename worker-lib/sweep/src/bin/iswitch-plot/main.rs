@@ -90,7 +90,7 @@ impl Cli {
         };
         let curves: Vec<_> = configurations.iter().map(Configuration::curves).collect();
         fs::write(&self.out, figure.draw(&curves))
-            .with_context(|| format!("writing {}", self.out.display()))?;
+            .with_context(|| format!("cannot write {}", self.out.display()))?;
         let rows = configurations.into_iter().map(Row::new).collect();
         let plot = Plot { figure: self.out.clone(), configurations: rows };
         if self.json {

@@ -52,7 +52,7 @@ impl Pool<'_> {
                     false
                 }
                 Err(error) => {
-                    ended(*at, State::Failed(format!("waiting for the process: {error}")));
+                    ended(*at, State::Failed(format!("cannot wait for the process: {error}")));
                     false
                 }
             });
@@ -64,8 +64,8 @@ impl Pool<'_> {
     /// sweep.
     fn start(&self, run: &Run) -> anyhow::Result<Child> {
         let mut command = run.command(self.discards)?;
-        let lock = self.lock.try_clone().context("duplicating the lock")?;
-        command.stdin(lock).process_group(0).spawn().context("starting the process")
+        let lock = self.lock.try_clone().context("cannot duplicate the file descriptor of the lock")?;
+        command.stdin(lock).process_group(0).spawn().context("cannot start the process")
     }
 }
 

@@ -75,7 +75,7 @@ impl Run {
             return Ok(State::New);
         }
         let read = || -> anyhow::Result<Vec<String>> { Ok(serde_json::from_slice(&fs::read(&path)?)?) };
-        let arguments = read().with_context(|| format!("reading {}", path.display()))?;
+        let arguments = read().with_context(|| format!("cannot read {}", path.display()))?;
         if arguments != self.arguments {
             bail!(
                 "{} holds a run of `iswitch train {}`, not of `iswitch train {}`; choose another directory with --out, \
@@ -101,10 +101,11 @@ impl Run {
         let is_begun = self.directory.join(ARGUMENTS_FILE).exists() && !discards;
         let create = |name: &str| {
             let path = self.directory.join(name);
-            File::create(&path).with_context(|| format!("creating {}", path.display()))
+            File::create(&path).with_context(|| format!("cannot create {}", path.display()))
         };
         serde_json::to_writer(create(ARGUMENTS_FILE)?, &self.arguments).context(ARGUMENTS_FILE)?;
-        let mut command = Command::new(std::env::current_exe().context("finding the path of this program")?);
+        let mut command =
+            Command::new(std::env::current_exe().context("cannot determine the path of this program")?);
         command.arg("run").args(&self.arguments).args(["--json", "--quiet", "--out"]).arg(&self.directory);
         if is_begun {
             command.arg("--auto-resume");

@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         ];
         for (name, text) in files {
             let path = out.join(name);
-            fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }

@@ -216,7 +216,7 @@ impl Made {
         self.rows.iter().for_each(|row| line(text, row));
         let Some(compared) = &self.compared else { return };
         let Compared { numbers, equal, differences } = compared;
-        let _ = writeln!(text, "\n{equal} of {numbers} numbers are those of the page.");
+        let _ = writeln!(text, "\n{equal} of {numbers} numbers equal those of the page.");
         for it in differences.iter().take(LISTED) {
             let now = it.now.map_or("-".to_owned(), |now| now.to_string());
             let _ = writeln!(text, "- {}, {}: {now} instead of {}", it.row, it.column, it.page);
@@ -283,7 +283,7 @@ fn figures(run: &Steps<'_>, recipe: &Recipe) -> anyhow::Result<Vec<MadeFigure>> 
         let file = from.exists().then(|| format!("figures/{}", figure.page));
         if let Some(file) = &file {
             make_directory(&directory)?;
-            fs::copy(&from, run.out.join(file)).with_context(|| format!("copying {}", from.display()))?;
+            fs::copy(&from, run.out.join(file)).with_context(|| format!("cannot copy {}", from.display()))?;
         }
         let (page, step) = (figure.page.clone(), figure.step.clone());
         let synthetic = synthetic(&maker, std::slice::from_ref(&step));
@@ -369,11 +369,11 @@ impl Report {
 /// Returns a sentence about the data of a table or figure.
 fn origin(synthetic: &[&'static str]) -> String {
     if synthetic.is_empty() {
-        return "Data: those of the page.".to_owned();
+        return "Data: as on the page.".to_owned();
     }
     let names: Vec<_> = synthetic.iter().map(|name| format!("${name}")).collect();
     format!(
-        "**Synthetic data** instead of those of the page, because these files are not given: {}.",
+        "**Synthetic data** instead of the data of the page, because these files are not given: {}.",
         names.join(", ")
     )
 }

@@ -345,7 +345,7 @@ echo '{"results": [{"policy": "a", "time": 1.5}, {"policy": "b", "time": 2.5}]}'
         let table = &report.tables[0];
         assert_eq!((&table.synthetic[..], table.compared.is_none()), (&["TRACE"][..], true));
         assert!(report.text().contains(
-            "**Synthetic data** instead of those of the page, because these files are not given: $TRACE."
+            "**Synthetic data** instead of the data of the page, because these files are not given: $TRACE."
         ));
         world.mode.is_quick = true;
         let report = world.run(&[], false, true).unwrap();

@@ -121,7 +121,7 @@ impl<'a> Steps<'a> {
             return Ok(None);
         }
         let read = || -> anyhow::Result<Record> { Ok(serde_json::from_slice(&fs::read(&path)?)?) };
-        let record = read().with_context(|| format!("reading {}", path.display()))?;
+        let record = read().with_context(|| format!("cannot read {}", path.display()))?;
         if record.command != task.command() {
             bail!(
                 "{} holds the result of `{}`, not of `{}`; choose another directory with --out, or discard the \
@@ -159,7 +159,8 @@ impl<'a> Steps<'a> {
     pub(crate) fn discard(&self, step: &Step) -> anyhow::Result<()> {
         let directory = self.directory(step);
         if directory.exists() {
-            fs::remove_dir_all(&directory).with_context(|| format!("deleting {}", directory.display()))?;
+            fs::remove_dir_all(&directory)
+                .with_context(|| format!("cannot delete {}", directory.display()))?;
         }
         Ok(())
     }
@@ -179,7 +180,7 @@ impl<'a> Steps<'a> {
         self.record(task, None, None)?;
         let create = |suffix: &str| {
             let path = directory.join(task.file(suffix));
-            File::create(&path).with_context(|| format!("creating {}", path.display()))
+            File::create(&path).with_context(|| format!("cannot create {}", path.display()))
         };
         let (output, log) = (directory.join(task.file(".out")), directory.join(task.file(".log")));
         let mut command = self.process(task)?;
@@ -188,7 +189,7 @@ impl<'a> Steps<'a> {
         command.stdout(create(".out")?).stderr(create(".log")?);
         let begin = Instant::now();
         let child =
-            command.spawn().with_context(|| format!("starting {}", command.get_program().display()))?;
+            command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?;
         let status = wait(child, stop, &mut || show(&last_line(&log).unwrap_or_default()))?;
         if stop.load(Ordering::Relaxed) {
             return Err(Incomplete::Stopped);
@@ -197,7 +198,7 @@ impl<'a> Steps<'a> {
             let reason = last_line(&log).unwrap_or_else(|| format!("{} is empty", log.display()));
             return Err(Incomplete::Failed(anyhow::anyhow!("{status}: {reason}")));
         }
-        let result = self.read(task, &output).with_context(|| format!("reading {}", output.display()))?;
+        let result = self.read(task, &output).with_context(|| format!("cannot read {}", output.display()))?;
         Ok(self.record(task, Some(begin.elapsed().as_secs_f64()), Some(result))?)
     }
 
@@ -266,7 +267,7 @@ fn curve(path: &Path) -> anyhow::Result<Value> {
 fn wait(mut child: Child, stop: &AtomicBool, show: &mut dyn FnMut()) -> anyhow::Result<ExitStatus> {
     let mut is_stopping = false;
     loop {
-        if let Some(status) = child.try_wait().context("waiting for the process")? {
+        if let Some(status) = child.try_wait().context("cannot wait for the process")? {
             return Ok(status);
         }
         if !is_stopping && stop.load(Ordering::Relaxed) {
