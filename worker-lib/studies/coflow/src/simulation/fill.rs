@@ -4,6 +4,10 @@
 //! The result is a level for each port. The rate of a flow is its weight multiplied by the lower of its two ports'
 //! levels, so rates need not be stored for each flow.
 
+// These functions must be inlined into functions that are compiled for a SIMD level; otherwise, the compiler targets
+// the baseline CPU.
+#![expect(clippy::inline_always)]
+
 use pulp::Simd;
 
 use super::fill_grid::OfGrid;

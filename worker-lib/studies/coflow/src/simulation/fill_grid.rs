@@ -118,7 +118,7 @@ impl OfGrid {
     /// ports; a level is infinite if the side has no flows between open ports.
     fn set_levels(&mut self) -> (f64, f64) {
         let Self { free, weights, levels, .. } = self;
-        let of_ports = Levels { free: free.all_mut(), weights: weights.all(), levels: levels.all_mut() };
+        let of_ports = SetLevels { free: free.all_mut(), weights: weights.all(), levels: levels.all_mut() };
         let of_ports = Arch::new().dispatch(of_ports);
         let mut of_lines = f64::INFINITY;
         for Open { free, weight, level, .. } in &mut self.open {
@@ -249,13 +249,13 @@ impl OfGrid {
 }
 
 /// Computation of the levels of ingress ports. Returns the lowest of them.
-struct Levels<'a> {
+struct SetLevels<'a> {
     free: &'a mut [f64],
     weights: &'a [f64],
     levels: &'a mut [f64],
 }
 
-impl WithSimd for Levels<'_> {
+impl WithSimd for SetLevels<'_> {
     type Output = f64;
 
     #[inline(always)]

@@ -220,7 +220,7 @@ impl Grid {
         (pace, horizon): (Pace, f64),
         ends: &mut Vec<(f64, f64)>,
     ) -> f64 {
-        Arch::new().dispatch(Ends { grid: self, lines, levels: &levels.0, pace, horizon, ends })
+        Arch::new().dispatch(FindEnds { grid: self, lines, levels: &levels.0, pace, horizon, ends })
     }
 }
 
@@ -482,7 +482,7 @@ impl WithSimd for AddLevels<'_> {
     }
 }
 
-struct Ends<'a> {
+struct FindEnds<'a> {
     grid: &'a Grid,
     lines: &'a [Line],
     levels: &'a [f64],
@@ -491,7 +491,7 @@ struct Ends<'a> {
     ends: &'a mut Vec<(f64, f64)>,
 }
 
-impl WithSimd for Ends<'_> {
+impl WithSimd for FindEnds<'_> {
     type Output = f64;
 
     #[inline(always)]
