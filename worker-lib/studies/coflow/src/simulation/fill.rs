@@ -4,16 +4,24 @@
 //! The result is a level for each port. The rate of a flow is its weight multiplied by the lower of its two ports'
 //! levels, so rates need not be stored for each flow.
 
-use super::table::Table;
+// These functions must be inlined into functions that are compiled for a SIMD level; otherwise, the compiler targets
+// the baseline CPU.
+#![expect(clippy::inline_always)]
+
+use pulp::Simd;
+
+use super::fill_grid::OfGrid;
+use super::grid::{Grid, Line, Values};
+use super::table::{Flows, Table};
 
 /// Relative difference up to which two levels count as equal.
 pub(super) const EQUAL: f64 = 1e-12;
 /// Ratio of the current to the original sum of weights below which the sum is recomputed, because the rounding errors
 /// of repeated subtraction would matter.
-const CANCELLED: f64 = 1e-4;
+pub(super) const CANCELLED: f64 = 1e-4;
 /// Number of rounds after which bottlenecks are found by comparing the two ports of each flow instead of the two sides
 /// of the fabric. If the flows of a coflow connect most of its ports, more rounds are rarely needed.
-const ROUNDS_OF_SIDES: usize = 12;
+pub(super) const ROUNDS_OF_SIDES: usize = 12;
 
 /// Weight of a flow as a function of its remaining time in seconds. The weight of a complete flow is 0.
 pub(super) trait Weight: Copy {
@@ -21,6 +29,9 @@ pub(super) trait Weight: Copy {
     const IS_EQUAL: bool;
 
     fn of(left: f64) -> f64;
+
+    /// Does the same as [`Self::of`] for several flows.
+    fn lanes<S: Simd>(simd: S, left: S::f64s) -> S::f64s;
 }
 
 /// All flows have the same weight.
@@ -34,15 +45,28 @@ pub(super) struct Remaining;
 impl Weight for Same {
     const IS_EQUAL: bool = true;
 
+    #[inline(always)]
     fn of(left: f64) -> f64 {
-        f64::from(u8::from(left > 0.0))
+        if left > 0.0 { 1.0 } else { 0.0 }
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>(simd: S, left: S::f64s) -> S::f64s {
+        let [zero, one] = [0.0, 1.0].map(|value| simd.splat_f64s(value));
+        simd.select_f64s(simd.less_than_f64s(zero, left), one, zero)
     }
 }
 
 impl Weight for Remaining {
     const IS_EQUAL: bool = false;
 
+    #[inline(always)]
     fn of(left: f64) -> f64 {
+        left
+    }
+
+    #[inline(always)]
+    fn lanes<S: Simd>(_: S, left: S::f64s) -> S::f64s {
         left
     }
 }
@@ -51,6 +75,8 @@ impl Weight for Remaining {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member<'a, P> {
     pub(super) table: &'a Table,
+    /// Number of incomplete flows at each port of the table.
+    pub(super) counts: &'a [u32],
     pub(super) ports: P,
 }
 
@@ -87,14 +113,7 @@ impl<P: Ports> Member<'_, P> {
     /// Calls `visit` for each flow at port `local`, with the other port of the flow, numbered as in `table`, and the
     /// weight of the flow.
     fn for_each_at<W: Weight>(self, local: usize, mut visit: impl FnMut(usize, f64)) {
-        if local < self.table.ingress() {
-            let (to, left) = self.table.row(local);
-            to.iter().zip(left).for_each(|(to, left)| visit(*to as usize, W::of(*left)));
-        } else {
-            for entry in self.table.column(local) {
-                visit(entry.from as usize, W::of(self.table.left(entry.flow)));
-            }
-        }
+        self.table.for_each_at(local, |other, left| visit(other, W::of(left)));
     }
 }
 
@@ -126,7 +145,30 @@ pub(super) struct Filling {
     pub(super) lowest: Vec<f64>,
     /// Total rate of the flows for which the port is the bottleneck.
     pub(super) pinned: Vec<f64>,
+    /// For each port, the recomputed sum of weights, or `None` if it need not be recomputed.
+    renewed: Vec<Option<f64>>,
+    of_member: OfMember,
+    pub(super) of_grid: OfGrid,
 }
+
+/// Buffers for a coflow whose flows are a matrix, if several coflows are filled together.
+#[derive(Clone, Debug, Default)]
+struct OfMember {
+    masks: Values,
+    free: Values,
+    weights: Values,
+    levels: Values,
+    /// Egress ports whose flows are visited, and their levels.
+    lines: Vec<Line>,
+    /// Ingress ports that have become bottlenecks, and their levels.
+    new: Vec<(usize, f64)>,
+    sums: Vec<f64>,
+    pairs: Vec<(f64, f64)>,
+}
+
+/// Ratio of the number of ingress ports to the number of new bottlenecks among them from which the flows at these
+/// bottlenecks are visited one by one instead of by lines.
+pub(super) const FEW: usize = 8;
 
 impl Filling {
     /// Returns the level of each port after [`Self::fill`]. The level is 0 at ports without capacity. At other ports
@@ -191,6 +233,20 @@ impl Filling {
         highest > 0.0
     }
 
+    /// Does the same as [`Self::fill`] for a single coflow.
+    pub(super) fn fill_one<W: Weight>(
+        &mut self,
+        member: Member<'_, Local>,
+        (free, least): (&mut [f64], f64),
+    ) -> bool {
+        match member.table.flows() {
+            Flows::Grid(grid) => self.fill_grid::<W>((member, grid), (free, least)),
+            Flows::List(_) => {
+                self.fill::<W, _>(&std::iter::once(member), (free, least), member.table.ingress())
+            }
+        }
+    }
+
     /// Resets all buffers. Ports with a free capacity of at least `least` are open.
     pub(super) fn clear(&mut self, free: &[f64], least: f64) {
         for buffer in
@@ -212,8 +268,18 @@ impl Filling {
         least: f64,
     ) {
         self.clear(free, least);
-        let Self { phases, masks, weights, .. } = self;
+        let are_all_open = !self.phases.contains(&Phase::Fixed);
         for member in members {
+            if W::IS_EQUAL && are_all_open {
+                let counts = member.counts.iter().enumerate();
+                counts.for_each(|(local, count)| self.weights[member.port(local)] += f64::from(*count));
+                continue;
+            }
+            if let Flows::Grid(grid) = member.table.flows() {
+                self.weigh_grid::<W, _>(member, grid);
+                continue;
+            }
+            let Self { phases, masks, weights, .. } = self;
             for from in 0..member.table.ingress() {
                 let port = member.port(from);
                 if phases[port] != Phase::Open {
@@ -230,6 +296,21 @@ impl Filling {
             }
         }
         self.summed.copy_from_slice(&self.weights);
+    }
+
+    /// Adds the weights of a coflow's flows to the sums of those of its ports that are open.
+    fn weigh_grid<W: Weight, P: Ports>(&mut self, member: Member<'_, P>, grid: &Grid) {
+        let Self { phases, masks, weights, of_member, .. } = self;
+        let OfMember { masks: of_ports, weights: sums, lines, sums: of_lines, .. } = of_member;
+        let ingress = member.table.ingress();
+        set_lines(lines, member, |port| phases[port] == Phase::Open, |_| 0.0);
+        of_ports.set((0..ingress).map(|from| masks[member.port(from)]));
+        sums.set((0..ingress).map(|from| weights[member.port(from)]));
+        grid.weigh::<W>(lines, of_ports, (of_lines, sums));
+        lines.iter().zip(&*of_lines).for_each(|((line, _), sum)| weights[member.port(ingress + line)] += sum);
+        for (from, sum) in (0..ingress).zip(sums.all()) {
+            weights[member.port(from)] = *sum;
+        }
     }
 
     /// Computes the level of each open port. Returns whether there can still be flows between open ports. There are
@@ -265,9 +346,13 @@ impl Filling {
         &mut self,
         members: impl Iterator<Item = Member<'a, P>>,
     ) {
-        let Self { phases, levels, lowest, .. } = self;
-        lowest.fill(f64::INFINITY);
+        self.lowest.fill(f64::INFINITY);
         for member in members {
+            if let Flows::Grid(grid) = member.table.flows() {
+                self.lowest_of_grid(member, grid);
+                continue;
+            }
+            let Self { phases, levels, lowest, .. } = self;
             for from in 0..member.table.ingress() {
                 let port = member.port(from);
                 if phases[port] != Phase::Open {
@@ -284,6 +369,28 @@ impl Filling {
         }
     }
 
+    /// Does the same as [`Self::lowest_of_flows`] for one coflow.
+    fn lowest_of_grid<P: Ports>(&mut self, member: Member<'_, P>, grid: &Grid) {
+        let Self { phases, levels, lowest, of_member, .. } = self;
+        let OfMember { levels: of_ports, free: found, lines, sums: of_lines, .. } = of_member;
+        let ingress = member.table.ingress();
+        let is_open = |port: usize| phases[port] == Phase::Open;
+        of_ports.set((0..ingress).map(|from| {
+            let port = member.port(from);
+            if is_open(port) { levels[port] } else { f64::INFINITY }
+        }));
+        found.set((0..ingress).map(|from| lowest[member.port(from)]));
+        set_lines(lines, member, is_open, |port| levels[port]);
+        grid.lowest(lines, of_ports, (of_lines, found));
+        for ((line, _), level) in lines.iter().zip(&*of_lines) {
+            let port = member.port(ingress + line);
+            lowest[port] = lowest[port].min(*level);
+        }
+        for (from, level) in (0..ingress).zip(found.all()) {
+            lowest[member.port(from)] = *level;
+        }
+    }
+
     /// Fixes the rates of the flows at the new bottlenecks, and subtracts these rates from the free capacities of the
     /// open ports, and the weights of the flows from their sums of weights.
     fn fix<'a, W: Weight, P: Ports + 'a>(
@@ -292,11 +399,16 @@ impl Filling {
         free: &mut [f64],
         ingress: usize,
     ) {
-        let Self { phases, masks, weights, levels, .. } = self;
-        for (mask, phase) in masks.iter_mut().zip(&*phases) {
+        for (mask, phase) in self.masks.iter_mut().zip(&self.phases) {
             *mask = f64::from(u8::from(*phase == Phase::Open));
         }
         for member in members.clone() {
+            if let Flows::Grid(grid) = member.table.flows() {
+                self.fix_lines_of_grid::<W, _>(member, grid, free);
+                self.fix_ports_of_grid::<W, _>(member, grid, free);
+                continue;
+            }
+            let Self { phases, masks, weights, levels, .. } = self;
             for local in 0..member.count() {
                 let port = member.port(local);
                 if phases[port] != Phase::New {
@@ -312,7 +424,7 @@ impl Filling {
             }
         }
         free.iter_mut().for_each(|free| *free = free.max(0.0));
-        for (phase, weight) in phases.iter_mut().zip(weights) {
+        for (phase, weight) in self.phases.iter_mut().zip(&mut self.weights) {
             if *phase == Phase::New {
                 (*phase, *weight) = (Phase::Fixed, 0.0);
             }
@@ -326,34 +438,151 @@ impl Filling {
         }
     }
 
+    /// Fixes the rates of the flows at the new bottlenecks among the egress ports of a coflow.
+    fn fix_lines_of_grid<W: Weight, P: Ports>(
+        &mut self,
+        member: Member<'_, P>,
+        grid: &Grid,
+        free: &mut [f64],
+    ) {
+        let Self { phases, masks, weights, levels, of_member, .. } = self;
+        let OfMember { masks: of_ports, weights: sums, free: left, lines, .. } = of_member;
+        set_lines(lines, member, |port| phases[port] == Phase::New, |port| levels[port]);
+        if lines.is_empty() {
+            return;
+        }
+        let ingress = member.table.ingress();
+        of_ports.set((0..ingress).map(|from| masks[member.port(from)]));
+        sums.set((0..ingress).map(|from| weights[member.port(from)]));
+        left.set((0..ingress).map(|from| free[member.port(from)]));
+        grid.fix_lines::<W>(lines, of_ports, (left, sums));
+        for ((from, sum), left) in (0..ingress).zip(sums.all()).zip(left.all()) {
+            let port = member.port(from);
+            (weights[port], free[port]) = (*sum, *left);
+        }
+    }
+
+    /// Fixes the rates of the flows at the new bottlenecks among the ingress ports of a coflow.
+    fn fix_ports_of_grid<W: Weight, P: Ports>(
+        &mut self,
+        member: Member<'_, P>,
+        grid: &Grid,
+        free: &mut [f64],
+    ) {
+        let Self { phases, weights, levels, of_member, .. } = self;
+        let OfMember { masks: of_ports, levels: of_new, lines, new, pairs, .. } = of_member;
+        let ingress = member.table.ingress();
+        let is_new = |from: usize| phases[member.port(from)] == Phase::New;
+        new.clear();
+        new.extend((0..ingress).filter(|from| is_new(*from)).map(|from| (from, levels[member.port(from)])));
+        if new.is_empty() {
+            return;
+        }
+        set_lines(lines, member, |port| phases[port] == Phase::Open, |_| 0.0);
+        if new.len() * FEW <= ingress {
+            for (line, _) in &*lines {
+                let port = member.port(ingress + line);
+                for (from, level) in &*new {
+                    let weight = W::of(grid.at(*from, *line));
+                    free[port] -= level * weight;
+                    weights[port] -= weight;
+                }
+            }
+            return;
+        }
+        of_ports.set((0..ingress).map(|from| f64::from(u8::from(is_new(from)))));
+        of_new.set((0..ingress).map(|from| if is_new(from) { levels[member.port(from)] } else { 0.0 }));
+        grid.fix_ports::<W>(lines, (of_new, of_ports), pairs);
+        for ((line, _), (rate, weight)) in lines.iter().zip(&*pairs) {
+            let port = member.port(ingress + line);
+            free[port] -= rate;
+            weights[port] -= weight;
+        }
+    }
+
     /// Recomputes those sums of weights of which only a small fraction is left, to remove the rounding errors of
     /// subtraction.
     fn sum_cancelled<'a, W: Weight, P: Ports + 'a>(&mut self, members: impl Iterator<Item = Member<'a, P>>) {
-        let is_cancelled = |weight: f64, summed: f64| weight < CANCELLED * summed;
-        let Self { phases, masks, weights, summed, .. } = self;
-        if !weights.iter().zip(&*summed).any(|(weight, summed)| is_cancelled(*weight, *summed)) {
+        let Self { phases, masks, weights, summed, renewed, of_member, .. } = self;
+        renewed.clear();
+        let is_cancelled = |(weight, summed): (&f64, &f64)| *weight < CANCELLED * summed;
+        renewed.extend(weights.iter().zip(&*summed).map(|both| is_cancelled(both).then_some(0.0)));
+        if renewed.iter().all(Option::is_none) {
             return;
         }
-        let mut renewed = vec![None; weights.len()];
         for member in members {
+            if let Flows::Grid(grid) = member.table.flows() {
+                of_member.add_renewed::<W, _>(member, grid, (phases, masks), renewed);
+                continue;
+            }
             for local in 0..member.count() {
                 let port = member.port(local);
-                if phases[port] != Phase::Open || !is_cancelled(weights[port], summed[port]) {
+                let Some(renewed) = renewed[port].as_mut().filter(|_| phases[port] == Phase::Open) else {
                     continue;
-                }
-                let mut sum = 0.0;
-                member.for_each_at::<W>(local, |other, weight| sum += weight * masks[member.port(other)]);
-                *renewed[port].get_or_insert(0.0) += sum;
+                };
+                member
+                    .for_each_at::<W>(local, |other, weight| *renewed += weight * masks[member.port(other)]);
             }
         }
-        for (port, renewed) in renewed.into_iter().enumerate() {
-            match (renewed, phases[port]) {
-                (Some(sum), _) => (weights[port], summed[port]) = (sum, sum),
-                (None, Phase::Fixed) => summed[port] = 0.0,
-                (None, _) => {}
+        for (port, sum) in renewed.iter().enumerate() {
+            if phases[port] == Phase::Fixed {
+                summed[port] = 0.0;
+            } else if let Some(sum) = sum {
+                (weights[port], summed[port]) = (*sum, *sum);
             }
         }
     }
+}
+
+impl OfMember {
+    /// Adds the weights of a coflow's flows between open ports to the sums in `renewed`, which has a sum for each port
+    /// that needs one.
+    fn add_renewed<W: Weight, P: Ports>(
+        &mut self,
+        member: Member<'_, P>,
+        grid: &Grid,
+        (phases, masks): (&[Phase], &[f64]),
+        renewed: &mut [Option<f64>],
+    ) {
+        let Self { masks: of_ports, weights: sums, lines, new, sums: of_lines, .. } = self;
+        let ingress = member.table.ingress();
+        let is_open = |port: usize| phases[port] == Phase::Open;
+        let is_renewed = |port: usize| is_open(port) && renewed[port].is_some();
+        new.clear();
+        new.extend((0..ingress).filter(|from| is_renewed(member.port(*from))).map(|from| (from, 0.0)));
+        let is_by_line = new.len() * FEW > ingress;
+        set_lines(lines, member, |port| if is_by_line { is_open(port) } else { is_renewed(port) }, |_| 0.0);
+        of_ports.set((0..ingress).map(|from| masks[member.port(from)]));
+        sums.set(std::iter::repeat_n(0.0, ingress));
+        grid.weigh::<W>(lines, of_ports, (of_lines, sums));
+        for ((line, _), sum) in lines.iter().zip(&*of_lines) {
+            renewed[member.port(ingress + line)].iter_mut().for_each(|renewed| *renewed += sum);
+        }
+        for (from, _) in &*new {
+            let sum = if is_by_line {
+                sums.all()[*from]
+            } else {
+                let of_line = |line| W::of(grid.at(*from, line)) * masks[member.port(ingress + line)];
+                (0..member.table.egress()).map(of_line).sum()
+            };
+            renewed[member.port(*from)].iter_mut().for_each(|renewed| *renewed += sum);
+        }
+    }
+}
+
+/// Sets `lines` to those egress ports of a coflow that have incomplete flows and for which `is_visited` returns true,
+/// and to their `value`s. Both functions take the number of the port in the filling.
+fn set_lines<P: Ports>(
+    lines: &mut Vec<Line>,
+    member: Member<'_, P>,
+    is_visited: impl Fn(usize) -> bool,
+    value: impl Fn(usize) -> f64,
+) {
+    let ingress = member.table.ingress();
+    let of_line = |line: usize| member.port(ingress + line);
+    let open = (0..member.table.egress()).filter(|line| member.counts[ingress + line] > 0);
+    lines.clear();
+    lines.extend(open.filter(|line| is_visited(of_line(*line))).map(|line| (line, value(of_line(line)))));
 }
 
 #[cfg(test)]
@@ -364,12 +593,14 @@ mod tests {
     /// Returns the rate of each flow, and the capacity of each port that remains free. The first half of the ports are
     /// ingress ports.
     fn fill(flows: &[(u32, u32, f64)], mut free: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
-        let mut sorted = flows.to_vec();
-        sorted.sort_by_key(|(from, _, _)| *from);
         let ingress = free.len() / 2;
-        let table = Table::of((ingress, ingress), &sorted);
+        let table = Table::of((ingress, ingress), flows.to_vec());
+        let mut counts = vec![0; free.len()];
+        flows
+            .iter()
+            .for_each(|(from, to, _)| [from, to].iter().for_each(|port| counts[**port as usize] += 1));
         let mut filling = Filling::default();
-        let members = std::iter::once(Member { table: &table, ports: Local });
+        let members = std::iter::once(Member { table: &table, counts: &counts, ports: Local });
         filling.fill::<Remaining, _>(&members, (&mut free, 0.0), ingress);
         let levels = filling.levels();
         let rate =

@@ -200,7 +200,7 @@ mod tests {
         let table = Table::new(&coflow, fabric, &loads);
         let mut free: Vec<f64> = loads.iter().map(|(resource, _)| fabric.relative(*resource)).collect();
         let mut filling = Filling::default();
-        let members = std::iter::once(Member { table: &table, ports: Local });
+        let members = std::iter::once(Member { table: &table, counts: &[], ports: Local });
         filling.fill_linked::<W, _>(&members, (&mut free, 0.0));
         let mut got = Vec::new();
         let of_links = table.links().map(|links| &**links);

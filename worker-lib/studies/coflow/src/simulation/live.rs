@@ -172,9 +172,9 @@ impl Live {
         let left = &self.left[number];
         let mut rates = vec![0.0; flows.len()];
         let Some(sending) = &self.parts.sendings[number] else { return rates };
-        // `sending` contains only the incomplete flows, sorted by ingress port.
+        // `sending` contains only the incomplete flows, sorted by their keys.
         let mut incomplete: Vec<usize> = (0..flows.len()).filter(|flow| left[*flow] > 0.0).collect();
-        incomplete.sort_by_key(|flow| flows[*flow].from);
+        incomplete.sort_by_key(|flow| sending.key(&flows[*flow]));
         for (flow, rate) in incomplete.into_iter().zip(sending.flow_rates()) {
             rates[flow] = rate * self.fabric.capacity * 8.0;
         }

@@ -10,7 +10,9 @@
 mod fabric;
 mod fabric_record;
 mod fill;
+mod fill_grid;
 mod fill_links;
+mod grid;
 mod live;
 mod run;
 mod sending;

@@ -169,8 +169,8 @@ impl<'a> Run<'a> {
 
     /// Returns the number of seconds, at most `limit`, until rates must be recomputed.
     pub(crate) fn next_event(&mut self, limit: f64) -> f64 {
-        let State { jobs, sendings, time, .. } = &self.state;
-        let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - time);
+        let State { jobs, sendings, time, .. } = &mut self.state;
+        let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - *time);
         self.allocation.next_end(sendings, &self.order, next_arrival.min(limit)).max(0.0)
     }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::LEFT_MIN;
 use super::fabric::Fabric;
-use super::fill::Filling;
-use super::table::{Table, lowest};
-use crate::workload::Coflow;
+use super::fill::{Filling, Member, Remaining};
+use super::grid::{Ended, Line, Pace, Values};
+use super::table::{Flows, Table, lowest};
+use crate::workload::{Coflow, Flow};
 
 /// Coflow that is being sent. All its flows are sent at the common rate, which is a fraction of their remaining bytes
 /// per second. In addition, a flow may have an individual rate, which is added to the common one.
@@ -41,6 +42,20 @@ pub(crate) struct Sending {
     own: Option<Own>,
     /// Unused buffers, kept for the next individual rates.
     spare: Option<Own>,
+    buffers: Buffers,
+}
+
+/// Buffers for the individual rates of flows.
+#[derive(Clone, Debug, Default)]
+struct Buffers {
+    /// Egress ports whose flows are visited, and the value of each of them.
+    lines: Vec<Line>,
+    /// Values of ingress ports.
+    values: Values,
+    of_lines: Vec<f64>,
+    of_ports: Values,
+    before: Vec<f64>,
+    ended: Vec<Ended>,
 }
 
 /// Individual rates of flows. Each list has one entry for each port of the coflow.
@@ -76,16 +91,13 @@ impl Sending {
         let loads = fabric.loads(coflow);
         let table = Table::new(coflow, fabric, &loads);
         let mut counts = vec![0; loads.len()];
-        for (from, count) in (0..table.ingress()).zip(&mut counts) {
-            *count = table.row(from).0.len() as u32;
-        }
-        let both = table.ingress() + table.egress();
-        for (to, count) in counts.iter_mut().enumerate().take(both).skip(table.ingress()) {
-            *count = table.column(to).len() as u32;
-        }
-        if let Some(links) = table.links() {
-            table.for_each(|from, to, _| links.between(from, to).for_each(|link| counts[link] += 1));
-        }
+        table.for_each(|from, to, left| {
+            let count = u32::from(left > 0.0);
+            counts[from] += count;
+            counts[to] += count;
+            let links = table.links().into_iter().flat_map(|links| links.between(from, to));
+            links.for_each(|link| counts[link] += count);
+        });
         let needs: Vec<f64> = loads.iter().map(|(_, bytes)| bytes / fabric.capacity).collect();
         Self {
             ports: loads.iter().map(|(port, _)| *port as u32).collect(),
@@ -99,6 +111,7 @@ impl Sending {
             common: 0.0,
             own: None,
             spare: None,
+            buffers: Buffers::default(),
         }
     }
 
@@ -142,9 +155,20 @@ impl Sending {
         self.common = common;
     }
 
-    /// Returns the flows. Their ports are indices of [`Self::ports`].
-    pub(super) fn table(&self) -> &Table {
-        &self.table
+    /// Returns the flows as a member of a filling. `ports` maps the indices of [`Self::ports`] to the port numbers of
+    /// the filling.
+    pub(super) fn member<P>(&self, ports: P) -> Member<'_, P> {
+        Member { table: &self.table, counts: &self.counts, ports }
+    }
+
+    /// Returns whether the coflow has bytes left at both an ingress and an egress port whose free rates in `free`
+    /// (`[resources]`) are at least `least`. If it does not, no flow can get an individual rate.
+    pub(super) fn has_free(&self, free: &[f64], least: f64) -> bool {
+        let (ingress, both) = (self.table.ingress(), self.table.ingress() + self.table.egress());
+        let mut sides = [0..ingress, ingress..both].into_iter();
+        sides.all(|mut side| {
+            side.any(|local| self.needs[local] > 0.0 && free[self.ports[local] as usize] >= least)
+        })
     }
 
     /// Gives flows individual rates in addition to the common rate. The rates are the result of `filling`, which must
@@ -175,19 +199,35 @@ impl Sending {
         own.used.resize(self.ports.len(), 0.0);
         own.rate = 0.0;
         let links = self.table.links().map(|links| &**links);
-        for from in 0..self.table.ingress() {
-            let (to, left) = self.table.row(from);
-            let mut sum = 0.0;
-            for (to, left) in to.iter().zip(left) {
-                let to = *to as usize;
-                let rate = lowest(links, &own.levels, from, to);
-                let rate = if *left > 0.0 { rate } else { 0.0 };
-                sum += rate;
-                own.used[to] += rate;
-                links.iter().flat_map(|links| links.between(from, to)).for_each(|it| own.used[it] += rate);
+        let ingress = self.table.ingress();
+        match self.table.flows() {
+            Flows::Grid(grid) => {
+                let Buffers { lines, values, of_lines, of_ports, .. } = &mut self.buffers;
+                set_lines(lines, &own.levels[ingress..]);
+                values.set(own.levels[..ingress].iter().copied());
+                of_ports.set(std::iter::repeat_n(0.0, ingress));
+                grid.add_levels(lines, values, (of_lines, of_ports));
+                lines.iter().zip(&*of_lines).for_each(|((line, _), sum)| own.used[ingress + line] = *sum);
+                own.used[..ingress].copy_from_slice(&of_ports.all()[..ingress]);
+                own.rate = of_lines.iter().sum();
             }
-            own.used[from] = sum;
-            own.rate += sum;
+            Flows::List(list) => {
+                for from in 0..ingress {
+                    let (to, left) = list.row(from);
+                    let mut sum = 0.0;
+                    for (to, left) in to.iter().zip(left) {
+                        let to = *to as usize;
+                        let rate = lowest(links, &own.levels, from, to);
+                        let rate = if *left > 0.0 { rate } else { 0.0 };
+                        sum += rate;
+                        own.used[to] += rate;
+                        let of_flow = links.iter().flat_map(|links| links.between(from, to));
+                        of_flow.for_each(|link| own.used[link] += rate);
+                    }
+                    own.used[from] = sum;
+                    own.rate += sum;
+                }
+            }
         }
         self.own = Some(own);
     }
@@ -209,16 +249,25 @@ impl Sending {
         flows
     }
 
-    /// Returns the rate of each flow, in the order of the table, as a multiple of the fabric's capacity.
+    /// Returns the key by which the table sorts a flow. Flows with equal keys have the order of the coflow.
+    pub(crate) fn key(&self, flow: &Flow) -> (usize, usize) {
+        let is_list = matches!(self.table.flows(), Flows::List(_));
+        (flow.from, if is_list { 0 } else { flow.to })
+    }
+
+    /// Returns the rate of each incomplete flow, in the order of the table, as a multiple of the fabric's capacity.
     pub(crate) fn flow_rates(&self) -> Vec<f64> {
         let links = self.table.links().map(|links| &**links);
         let mut rates = Vec::new();
         self.table.for_each(|from, to, left| {
+            if left == 0.0 {
+                return;
+            }
             let own = self.own.as_ref().map_or(0.0, |own| {
                 let level = lowest(links, &own.levels, from, to);
                 if own.is_equal { level } else { level * left }
             });
-            rates.push(if left > 0.0 { left * self.scale * self.common + own } else { 0.0 });
+            rates.push(left * self.scale * self.common + own);
         });
         rates
     }
@@ -242,29 +291,14 @@ impl Sending {
     /// Returns the number of seconds until all flows are complete at their current rates. Also appends an entry to
     /// `ends` for the flows that end within `horizon` seconds because of their individual rates: the number of seconds
     /// until the end, and the rate. An entry may cover several flows that end at the same time.
-    pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
+    pub(super) fn ends(&mut self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
         let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
+        let pace = self.pace(0.0);
         let Some(own) = &self.own else { return rest };
         let is_without = |(level, count): (&f64, &u32)| *level == 0.0 && *count > 0;
         let mut last = if own.levels.iter().zip(&self.counts).any(is_without) { rest } else { 0.0 };
         if own.is_equal {
-            let links = self.table.links().map(|links| &**links);
-            for from in (0..self.table.ingress()).filter(|from| own.levels[*from] > 0.0) {
-                let (to, left) = self.table.row(from);
-                for (to, left) in to.iter().zip(left) {
-                    let rate = lowest(links, &own.levels, from, *to as usize);
-                    if *left == 0.0 || rate == 0.0 {
-                        continue;
-                    }
-                    let left = left * self.scale;
-                    let rate = left * self.common + rate;
-                    let end = left / rate;
-                    if end < horizon {
-                        ends.push((end, rate));
-                    }
-                    last = last.max(end);
-                }
-            }
+            last = last.max(ends_of_flows(&self.table, own, &mut self.buffers, (pace, horizon), ends));
         } else {
             for (level, pinned) in own.levels.iter().zip(&own.pinned).filter(|(_, pinned)| **pinned > 0.0) {
                 let end = 1.0 / (self.common + level / self.scale);
@@ -312,15 +346,33 @@ impl Sending {
         }
     }
 
+    /// Returns the values on which the ends of flows with equal rates depend, at the start of an interval.
+    fn pace(&self, seconds: f64) -> Pace {
+        let within = seconds * (1.0 + TOGETHER);
+        Pace { common: self.common, scale: self.scale, step: seconds / self.scale, within }
+    }
+
     /// Sends flows at individual rates that do not depend on their sizes, for `seconds` seconds. Returns the number of
     /// flows that end. `before` is the scale at the start of this period, and `self.scale` the scale at its end.
     fn send_equally(&mut self, own: &Own, before: f64, seconds: f64) -> usize {
-        let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
-        let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
-        let after = |left: f64, level: f64| if is_over(left, level) { 0.0 } else { left - level * step };
+        let pace = Pace { scale: before, ..self.pace(seconds) };
+        let ingress = self.table.ingress();
         let links = self.table.links().cloned();
         let rate = |from, to| lowest(links.as_deref(), &own.levels, from, to);
-        self.send_own(&own.levels, after, |_, from, to| rate(from, to) * seconds)
+        let planned = |_, from, to| rate(from, to) * seconds;
+        if let Flows::Grid(grid) = Arc::make_mut(&mut self.table).flows_mut() {
+            let Buffers { lines, values, before, ended, .. } = &mut self.buffers;
+            set_lines(lines, &own.levels[ingress..]);
+            values.set(own.levels[..ingress].iter().copied());
+            ended.clear();
+            grid.send_levels(lines, values, pace, (before, ended));
+            return self.end(planned);
+        }
+        let Pace { common, step, within, .. } = pace;
+        let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
+        let after = |left: f64, level: f64| if is_over(left, level) { 0.0 } else { left - level * step };
+        self.send_list(&own.levels, after);
+        self.end(planned)
     }
 
     /// Does the same as [`Self::send_equally`] for rates in proportion to the remaining bytes of flows. All flows with
@@ -331,55 +383,74 @@ impl Sending {
         own.parts.clear();
         own.parts.extend(own.levels.iter().map(part));
         let Own { parts, levels, .. } = &*own;
+        let ingress = self.table.ingress();
         let links = self.table.links().cloned();
         let level = |from, to| lowest(links.as_deref(), levels, from, to);
         let planned = |left: f64, from: usize, to: usize| left * level(from, to) * seconds;
-        self.send_own(parts, |left, part| left - left * part, planned)
+        if let Flows::Grid(grid) = Arc::make_mut(&mut self.table).flows_mut() {
+            let Buffers { lines, values, ended, .. } = &mut self.buffers;
+            ended.clear();
+            // A flow ends if both of its ports have the part 1.
+            let ending = |range: std::ops::Range<usize>| range.filter(|port| parts[*port] == 1.0);
+            for line in ending(ingress..parts.len()).map(|to| to - ingress) {
+                let flows = ending(0..ingress).map(|from| Ended { from, line, left: grid.at(from, line) });
+                ended.extend(flows.filter(|flow| flow.left > 0.0));
+            }
+            set_lines(lines, &parts[ingress..]);
+            values.set(parts[..ingress].iter().copied());
+            grid.send_parts(lines, values);
+            return self.end(planned);
+        }
+        self.send_list(parts, |left, part| left - left * part);
+        self.end(planned)
     }
 
-    /// Sends flows at their individual rates. `values` holds one value for each port. `after` takes the remaining time
-    /// of a flow and the lower of its two ports' values, and returns the new remaining time. `planned` is called for
-    /// each flow that ends; it takes the flow's previous remaining time and its ports, and returns the number of
-    /// seconds by which the needs of the ports have already been reduced for this flow. Returns the number of flows
-    /// that end.
-    fn send_own(
-        &mut self,
-        values: &[f64],
-        after: impl Fn(f64, f64) -> f64,
-        planned: impl Fn(f64, usize, usize) -> f64,
-    ) -> usize {
-        let Self { needs, summed, counts, size, table, scale, .. } = self;
+    /// Sends the flows of a list at their individual rates, and lists those that end in the buffer `ended`. `values`
+    /// holds one value for each port. `after` takes the remaining time of a flow and the lowest of the values of its
+    /// ports and links, and returns the new remaining time.
+    fn send_list(&mut self, values: &[f64], after: impl Fn(f64, f64) -> f64) {
+        let Self { table, buffers: Buffers { ended, .. }, .. } = self;
+        ended.clear();
         let table = Arc::make_mut(table);
-        let links = table.links().cloned();
-        let mut completed = 0;
-        for (from, value) in values.iter().enumerate().take(table.ingress()).filter(|(_, it)| **it > 0.0) {
-            let (to, left) = table.row_mut(from);
+        let (ingress, links) = (table.ingress(), table.links().cloned());
+        let Flows::List(list) = table.flows_mut() else { return };
+        for (from, value) in values.iter().enumerate().take(ingress).filter(|(_, it)| **it > 0.0) {
+            let (to, left) = list.row_mut(from);
             for (to, left) in to.iter().zip(left) {
                 let to = *to as usize;
                 let value = match &links {
                     None => value.min(values[to]),
                     Some(links) => lowest(Some(links), values, from, to),
                 };
-                let ended = std::mem::replace(left, after(*left, value));
-                if *left > 0.0 || ended == 0.0 {
-                    continue;
-                }
-                // The flow has ended within the interval, so it has sent less than it would have sent at its rate in
-                // the whole interval.
-                let more = planned(ended, from, to) - ended * *scale;
-                completed += 1;
-                *size += more;
-                let of_flow = links.iter().flat_map(|links| links.between(from, to));
-                for port in [from, to].into_iter().chain(of_flow) {
-                    needs[port] += more;
-                    counts[port] -= 1;
-                    if counts[port] == 0 {
-                        (needs[port], summed[port]) = (0.0, 0.0);
-                    }
+                let before = std::mem::replace(left, after(*left, value));
+                if *left <= 0.0 && before > 0.0 {
+                    ended.push(Ended { from, line: to - ingress, left: before });
                 }
             }
         }
-        completed
+    }
+
+    /// Corrects the sums for the flows in the buffer `ended`, which have ended within the interval, and so have sent
+    /// less than they would have sent at their rates in the whole interval. `planned` takes the previous remaining time
+    /// of such a flow and its ports, and returns the number of seconds by which the needs of the ports have already
+    /// been reduced for this flow. Returns the number of these flows.
+    fn end(&mut self, planned: impl Fn(f64, usize, usize) -> f64) -> usize {
+        let Self { needs, summed, counts, size, table, scale, .. } = self;
+        let (ingress, links) = (table.ingress(), table.links());
+        for Ended { from, line, left } in &self.buffers.ended {
+            let to = ingress + line;
+            let more = planned(*left, *from, to) - left * *scale;
+            *size += more;
+            let of_flow = links.into_iter().flat_map(|links| links.between(*from, to));
+            for port in [*from, to].into_iter().chain(of_flow) {
+                needs[port] += more;
+                counts[port] -= 1;
+                if counts[port] == 0 {
+                    (needs[port], summed[port]) = (0.0, 0.0);
+                }
+            }
+        }
+        self.buffers.ended.len()
     }
 
     /// Recomputes all needs as sums over flows, to remove the rounding errors of repeated subtraction.
@@ -387,6 +458,22 @@ impl Sending {
         self.needs.fill(0.0);
         self.size = 0.0;
         let Self { needs, size, table, scale, .. } = self;
+        if let Flows::Grid(grid) = table.flows() {
+            let Buffers { lines, values, of_lines, of_ports, .. } = &mut self.buffers;
+            let ingress = table.ingress();
+            lines.clear();
+            lines.extend(
+                (0..table.egress()).filter(|line| self.counts[ingress + line] > 0).map(|line| (line, 0.0)),
+            );
+            values.set(std::iter::repeat_n(1.0, ingress));
+            of_ports.set(std::iter::repeat_n(0.0, ingress));
+            grid.weigh::<Remaining>(lines, values, (of_lines, of_ports));
+            lines.iter().zip(&*of_lines).for_each(|((line, _), sum)| needs[ingress + line] = sum * *scale);
+            needs[..ingress].iter_mut().zip(of_ports.all()).for_each(|(need, sum)| *need = sum * *scale);
+            *size = needs[..ingress].iter().sum();
+            self.summed.copy_from_slice(&self.needs);
+            return;
+        }
         table.for_each(|from, to, left| {
             let left = left * *scale;
             needs[from] += left;
@@ -405,11 +492,55 @@ impl Sending {
     }
 }
 
+/// Sets `lines` to the egress ports with a value above 0, and to their values.
+fn set_lines(lines: &mut Vec<Line>, values: &[f64]) {
+    lines.clear();
+    lines.extend(values.iter().copied().enumerate().filter(|(_, value)| *value > 0.0));
+}
+
+/// Does the same as [`Sending::ends`] for the flows that have individual rates, if these do not depend on their sizes.
+fn ends_of_flows(
+    table: &Table,
+    own: &Own,
+    Buffers { lines, values, .. }: &mut Buffers,
+    (pace, horizon): (Pace, f64),
+    ends: &mut Vec<(f64, f64)>,
+) -> f64 {
+    let ingress = table.ingress();
+    let list = match table.flows() {
+        Flows::Grid(grid) => {
+            set_lines(lines, &own.levels[ingress..]);
+            values.set(own.levels[..ingress].iter().copied());
+            return grid.ends(lines, values, (pace, horizon), ends);
+        }
+        Flows::List(list) => list,
+    };
+    let links = table.links().map(|links| &**links);
+    let mut last: f64 = 0.0;
+    for from in (0..ingress).filter(|from| own.levels[*from] > 0.0) {
+        let (to, left) = list.row(from);
+        for (to, left) in to.iter().zip(left) {
+            let rate = lowest(links, &own.levels, from, *to as usize);
+            if *left == 0.0 || rate == 0.0 {
+                continue;
+            }
+            let left = left * pace.scale;
+            let rate = left * pace.common + rate;
+            let end = left / rate;
+            if end < horizon {
+                ends.push((end, rate));
+            }
+            last = last.max(end);
+        }
+    }
+    last
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::fill::{Local, Member, Remaining};
+    use super::super::fill::{Local, Same, Weight};
     use super::*;
-    use crate::workload::Flow;
+    use proptest::prelude::*;
 
     /// Returns a coflow with flows from port 0 to ports 0 and 1, of 2 and 6 s.
     fn sending() -> Sending {
@@ -427,7 +558,7 @@ mod tests {
         let before = [1.0, rates[0], rates[1]];
         let mut after = before;
         let mut filling = Filling::default();
-        let member = std::iter::once(Member { table: sending.table(), ports: Local });
+        let member = std::iter::once(sending.member(Local));
         filling.fill::<Remaining, _>(&member, (&mut after, 1e-9), 1);
         sending.set_own(&filling, (&before, &after), false);
     }
@@ -476,5 +607,97 @@ mod tests {
         sending.advance(4.0);
         assert_eq!((needs(&sending), sending.size()), (vec![(0, 4.0), (2, 0.0), (3, 4.0)], 4.0));
         assert_eq!(needs(&copy), [(0, 8.0), (2, 2.0), (3, 6.0)]);
+    }
+
+    fn near(got: f64, want: f64) -> bool {
+        (got - want).abs() <= 1e-9 * want.abs().max(1.0)
+    }
+
+    /// Gives flows individual rates that use the free rates `free` of the coflow's ports, of which those below 0.1
+    /// count as busy. Returns the free rates that remain.
+    fn backfill<W: Weight>(sending: &mut Sending, free: &[f64], is_alone: bool) -> Vec<f64> {
+        let mut after = free.to_vec();
+        let mut filling = Filling::default();
+        if is_alone {
+            filling.fill_one::<W>(sending.member(Local), (&mut after, 0.1));
+            sending.set_own(&filling, (free, &after), W::IS_EQUAL);
+        } else {
+            // Ports have the same numbers in the filling as in the coflow.
+            let members = std::iter::once(sending.member(Local));
+            filling.fill::<W, _>(&members, (&mut after, 0.1), sending.table.ingress());
+            let used = sending.ports.clone();
+            sending.ports = (0..used.len() as u32).collect();
+            sending.set_own_of_all(&filling);
+            sending.ports = used;
+        }
+        after
+    }
+
+    /// Sends the same flows as a matrix and as a list, and checks that both have the same rates and bytes left.
+    fn check<W: Weight>(flows: &[Flow], free: &[f64], steps: &[f64], is_alone: bool) {
+        let coflow = Coflow::new(20, flows.to_vec()).unwrap();
+        let mut grid = Sending::new(&coflow, &Fabric::new(20, 1.0));
+        let mut list = Sending { table: Arc::new(grid.table.to_list()), ..grid.clone() };
+        assert!(matches!(grid.table.flows(), Flows::Grid(_)));
+        for step in steps {
+            if grid.is_sent() || list.is_sent() {
+                break;
+            }
+            let free: Vec<f64> = grid.ports.iter().map(|port| free[*port as usize]).collect();
+            let lengths = [&mut grid, &mut list].map(|sending| {
+                sending.stop();
+                if is_alone {
+                    sending.send(0.3 / sending.length());
+                }
+                let after = backfill::<W>(sending, &free, is_alone);
+                let mut ends = Vec::new();
+                let last = sending.ends(sending.length() * step, &mut ends);
+                ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+                (last, after, ends.first().copied())
+            });
+            let [(last, after, first), (want_last, want_after, want_first)] = lengths;
+            assert!(
+                after.iter().zip(&want_after).all(|(got, want)| near(*got, *want)),
+                "{after:?}, {want_after:?}"
+            );
+            assert!(last == want_last || near(last, want_last), "{last}, expected {want_last}");
+            let first = first.map(|(end, _)| end).into_iter().zip(want_first.map(|(end, _)| end));
+            first.for_each(|(got, want)| assert!(near(got, want), "{got}, expected {want}"));
+            for (got, want) in grid.flow_rates().into_iter().zip(list.flow_rates()) {
+                assert!(near(got, want), "{got}, expected {want}");
+            }
+            let seconds = grid.length() * step;
+            [&mut grid, &mut list].into_iter().for_each(|sending| sending.advance(seconds));
+            let (got, want) = (grid.flows_left(), list.flows_left());
+            let mut rest = want.iter().filter(|(_, _, left)| *left > 1e-6);
+            for (from, to, left) in got.iter().filter(|(_, _, left)| *left > 1e-6) {
+                let (other_from, other_to, other) = rest.next().unwrap();
+                assert_eq!((from, to), (other_from, other_to));
+                assert!(near(*left, *other), "{left}, expected {other}");
+            }
+            assert!((grid.size() - list.size()).abs() < 1e-6, "{}, expected {}", grid.size(), list.size());
+            for ((_, got), (_, want)) in grid.needs().zip(list.needs()) {
+                assert!((got - want).abs() < 1e-6, "{got}, expected {want}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_matrix_and_a_list_of_the_same_flows_are_sent_alike(
+            (ingress, egress) in (6..20_usize, 2..12_usize),
+            sizes in prop::collection::vec(0.5..20.0_f64, 20 * 12),
+            is_missing in prop::collection::vec(prop::bool::weighted(0.1), 20 * 12),
+            free in prop::collection::vec(0.0..1.0_f64, 40),
+            steps in prop::collection::vec(0.05..0.6_f64, 1..6),
+        ) {
+            let pairs = (0..ingress).flat_map(|from| (0..egress).map(move |to| (from, to)));
+            let all = pairs.zip(sizes.iter().zip(&is_missing)).filter(|(_, (_, is_missing))| !**is_missing);
+            let flows: Vec<_> = all.map(|((from, to), (size, _))| Flow { from, to, size: *size }).collect();
+            prop_assume!(flows.len() >= 32 && flows.len() * 2 >= ingress.next_multiple_of(8) * egress);
+            check::<Remaining>(&flows, &free, &steps, true);
+            check::<Same>(&flows, &free, &steps, true);
+            check::<Same>(&flows, &free, &steps, false);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Rates of all coflows that are being sent.
 
-use super::fill::{Filling, Local, Member, Remaining, Same, Weight};
+use super::fill::{Filling, Local, Remaining, Same, Weight};
 use super::sending::Sending;
 use super::{Fabric, Rates, SHARE_MIN};
 use crate::policy::Sharing;
@@ -88,15 +88,13 @@ impl Allocation {
         for number in order {
             let sending = of(sendings, *number);
             let ports = sending.ports();
-            let has_free = |(port, need): (usize, f64)| need > 0.0 && self.free[port] >= SHARE_MIN;
-            if !sending.needs().any(has_free) {
+            if !sending.has_free(&self.free, SHARE_MIN) {
                 continue;
             }
             self.before.clear();
             self.before.extend(ports.iter().map(|port| self.free[*port as usize]));
             self.after.clone_from(&self.before);
-            let member = std::iter::once(Member { table: sending.table(), ports: Local });
-            if self.filling.fill::<W, _>(&member, (&mut self.after, SHARE_MIN), sending.table().ingress()) {
+            if self.filling.fill_one::<W>(sending.member(Local), (&mut self.after, SHARE_MIN)) {
                 for (port, free) in ports.iter().zip(&self.after) {
                     self.free[*port as usize] = *free;
                 }
@@ -108,7 +106,7 @@ impl Allocation {
     /// Gives all flows their max-min fair rates, regardless of the coflows to which they belong.
     fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize], ingress: usize) {
         let members = order.iter().filter_map(|number| sendings[*number].as_ref());
-        let members = members.map(|it| Member { table: it.table(), ports: it.ports() });
+        let members = members.map(|it| it.member(it.ports()));
         self.filling.fill::<Same, _>(&members, (&mut self.free, 0.0), ingress);
         order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }
@@ -117,14 +115,14 @@ impl Allocation {
     /// more than [`UNUSED_MAX`] of the total rate have ended.
     pub(crate) fn next_end(
         &mut self,
-        sendings: &[Option<Box<Sending>>],
+        sendings: &mut [Option<Box<Sending>>],
         order: &[usize],
         horizon: f64,
     ) -> f64 {
         self.ends.clear();
         let mut next = horizon;
         for number in order {
-            let sending = sendings[*number].as_ref().expect("a coflow in the order is being sent");
+            let sending = of(sendings, *number);
             next = next.min(sending.ends(next, &mut self.ends));
         }
         next.min(exceeds(&mut self.ends, UNUSED_MAX * self.total))
