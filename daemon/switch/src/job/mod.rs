@@ -2,10 +2,11 @@
 //!
 //! The submodules build on each other: a [slot], the [members], the [rounds], the [partials], the [aggregates] and the
 //! [group]; [`Job`], which owns them; [formation] and [standing], which decide where members start; [aggregation],
-//! [vectors] and [relay], which combine a job with its slots and sums.
+//! [vectors], [relay] and [carded], which combine a job with its slots and sums.
 
 mod aggregates;
 mod aggregation;
+mod carded;
 mod digests;
 mod formation;
 mod group;
@@ -31,6 +32,7 @@ use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
 
 pub(crate) use aggregates::{Addition, Aggregates, Asked, Receipt, Sum};
 pub(crate) use aggregation::{Aggregation, Verdict};
+pub(crate) use carded::Carded;
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
 pub(crate) use group::{Due, Group, Outlet, Reception};
