@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-pub use iswitch_card::{HOST_PORT, Member, PACE_10G, SetupError};
 use iswitch_card::MEMBERS;
+pub use iswitch_card::{HOST_PORT, Member, PACE_10G, SetupError};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use iswitch_protocol::wire::{Class, Classifier, FrameAddresses};
 use iswitch_protocol::{Round, Seg, VectorLayout};

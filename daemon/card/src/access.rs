@@ -1,10 +1,10 @@
-//! Access to a card: registers and, for a simulated card, the frames at its ports.
+//! Access to a card: its registers, and the frames at its ports.
 
 use std::io;
 
 use crate::registers::{ID, VERSION, offset};
 
-/// Ethernet frame that enters or leaves a simulated card.
+/// Ethernet frame that enters or leaves a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Bytes of the frame, starting with the destination MAC address, without the frame check sequence.
@@ -49,13 +49,9 @@ pub trait Card: Send {
     /// Writes the register at a byte offset.
     fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError>;
 
-    /// Passes frames to a simulated card, lets it run until it is idle, and appends the frames that leave it to
-    /// `leaving`, in order. A board moves its frames itself and does nothing here.
+    /// Passes frames to the card, lets it run until it is idle, and appends the frames that leave it to `leaving`, in
+    /// order.
     fn exchange(&mut self, arriving: &[Frame], leaving: &mut Vec<Frame>) -> Result<(), CardError>;
-
-    /// Returns whether the frames at the ports pass through [`Self::exchange`]. If not, the host receives only those
-    /// that the board sends to its DMA queue, through a network interface.
-    fn is_simulated(&self) -> bool;
 }
 
 /// Checks that a card is the accelerator, with the register map of this crate.

@@ -9,11 +9,9 @@ mod setup;
 mod simulated;
 mod spec;
 mod tables;
-mod uio;
 
 pub use access::{Card, CardError, Frame, check_identity};
 pub use setup::{HOST_PORT, JobSetup, MAX_FLOATS, MEMBERS, Member, PACE_10G, SetupError};
 pub use simulated::SimulatedCard;
-pub use spec::{Backend, CardSpec, SpecError};
+pub use spec::{CardSpec, SpecError};
 pub use tables::{MAX_FINISH_SEGMENTS, OpenRound, Tables};
-pub use uio::{UioCard, WINDOW_LEN_BYTES};

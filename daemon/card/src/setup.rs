@@ -184,7 +184,8 @@ fn set_time_to_live(headers: &mut [u8]) {
     let half = |headers: &[u8], at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
     let before = half(headers, TTL_AT);
     headers[TTL_AT] = TIME_TO_LIVE;
-    let sum = u32::from(!half(headers, IP_CHECKSUM_AT)) + u32::from(!before) + u32::from(half(headers, TTL_AT));
+    let sum =
+        u32::from(!half(headers, IP_CHECKSUM_AT)) + u32::from(!before) + u32::from(half(headers, TTL_AT));
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     headers[IP_CHECKSUM_AT..IP_CHECKSUM_AT + 2].copy_from_slice(&(!(folded as u16)).to_be_bytes());

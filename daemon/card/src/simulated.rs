@@ -20,6 +20,8 @@ pub struct SimulatedCard {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     commands: Vec<u8>,
+    /// Frames that left the card while the host read registers.
+    left: Vec<Frame>,
 }
 
 impl SimulatedCard {
@@ -31,7 +33,7 @@ impl SimulatedCard {
         let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().expect("the output is piped"));
-        Ok(Self { child, to, from, commands: Vec::with_capacity(MAX_COMMANDS_LEN_BYTES) })
+        Ok(Self { child, to, from, commands: Vec::with_capacity(MAX_COMMANDS_LEN_BYTES), left: Vec::new() })
     }
 
     fn flush(&mut self) -> Result<(), CardError> {
@@ -48,6 +50,14 @@ impl SimulatedCard {
         Ok(bytes)
     }
 
+    fn get_frame(&mut self) -> Result<Frame, CardError> {
+        let len = u16::from_le_bytes(self.get()?);
+        let [source, destination] = self.get()?;
+        let mut bytes = vec![0; usize::from(len)];
+        self.from.read_exact(&mut bytes)?;
+        Ok(Frame { bytes, source, destination })
+    }
+
     /// Runs the card until it is idle, and takes the frames that leave it.
     fn run(&mut self, leaving: &mut Vec<Frame>) -> Result<(), CardError> {
         self.commands.push(b'E');
@@ -55,11 +65,8 @@ impl SimulatedCard {
         loop {
             match self.get::<1>()?[0] {
                 b'F' => {
-                    let len = u16::from_le_bytes(self.get()?);
-                    let [source, destination] = self.get()?;
-                    let mut bytes = vec![0; usize::from(len)];
-                    self.from.read_exact(&mut bytes)?;
-                    leaving.push(Frame { bytes, source, destination });
+                    let frame = self.get_frame()?;
+                    leaving.push(frame);
                 }
                 b'E' => {
                     // Numbers of cycles and of beats.
@@ -84,9 +91,15 @@ impl Card for SimulatedCard {
         self.commands.push(b'R');
         self.commands.extend_from_slice(&offset.to_le_bytes());
         self.flush()?;
-        match self.get::<1>()?[0] {
-            b'V' => Ok(u32::from_le_bytes(self.get()?)),
-            code => Err(CardError::Answer { code, expected: "V" }),
+        loop {
+            match self.get::<1>()?[0] {
+                b'V' => return Ok(u32::from_le_bytes(self.get()?)),
+                b'F' => {
+                    let frame = self.get_frame()?;
+                    self.left.push(frame);
+                }
+                code => return Err(CardError::Answer { code, expected: "V or F" }),
+            }
         }
     }
 
@@ -98,6 +111,7 @@ impl Card for SimulatedCard {
     }
 
     fn exchange(&mut self, arriving: &[Frame], leaving: &mut Vec<Frame>) -> Result<(), CardError> {
+        leaving.append(&mut self.left);
         for frame in arriving {
             if self.commands.len() + frame.bytes.len() + 8 > MAX_COMMANDS_LEN_BYTES {
                 self.run(leaving)?;
@@ -108,9 +122,5 @@ impl Card for SimulatedCard {
             self.commands.extend_from_slice(&frame.bytes);
         }
         self.run(leaving)
-    }
-
-    fn is_simulated(&self) -> bool {
-        true
     }
 }

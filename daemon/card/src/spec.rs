@@ -1,4 +1,4 @@
-//! Syntax that names a card: `sim:PROGRAM` or `uio:DEVICE`, optionally followed by `,slots256`.
+//! Syntax that names a card: `sim:PROGRAM`, optionally followed by `,slots256`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,46 +6,35 @@ use std::str::FromStr;
 
 use crate::access::{Card, CardError, check_identity};
 use crate::simulated::SimulatedCard;
-use crate::uio::UioCard;
 
+/// Prefix of a simulated card.
+const SIMULATED: &str = "sim:";
 /// Suffix of a card with 256 slots.
 const WIDE: &str = ",slots256";
 
-/// A card, and how the host reaches it.
+/// A simulated card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardSpec {
-    /// How the host reaches the card.
-    pub backend: Backend,
+    /// Path of the program that simulates the card.
+    pub program: PathBuf,
     /// Number of slots of the card: 128, or 256 in the build `slots256`.
     pub slots: u32,
 }
 
-/// How the host reaches a card.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// The program at this path simulates the card.
-    Simulated(PathBuf),
-    /// The registers of a board are mapped from the UIO device at this path.
-    Uio(PathBuf),
-}
-
 /// The text does not name a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("sim:PROGRAM or uio:DEVICE, optionally followed by ,slots256")]
+#[error("sim:PROGRAM, optionally followed by ,slots256")]
 pub struct SpecError;
 
 impl CardSpec {
-    /// Opens the card, and checks that it is the accelerator.
+    /// Starts the program, and checks that it simulates the accelerator.
     ///
     /// # Errors
-    /// Fails if the program or the device cannot be opened, or if the registers ID and VERSION have other values.
+    /// Fails if the program cannot be started, or if the registers ID and VERSION have other values.
     pub fn open(&self) -> Result<Box<dyn Card>, CardError> {
-        let mut card: Box<dyn Card> = match &self.backend {
-            Backend::Simulated(program) => Box::new(SimulatedCard::start(program)?),
-            Backend::Uio(device) => Box::new(UioCard::open(device)?),
-        };
-        check_identity(card.as_mut())?;
-        Ok(card)
+        let mut card = SimulatedCard::start(&self.program)?;
+        check_identity(&mut card)?;
+        Ok(Box::new(card))
     }
 }
 
@@ -54,37 +43,42 @@ impl FromStr for CardSpec {
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, slots) = text.strip_suffix(WIDE).map_or((text, 128), |name| (name, 256));
-        let (kind, path) = name.split_once(':').filter(|(_, path)| !path.is_empty()).ok_or(SpecError)?;
-        let backend = match kind {
-            "sim" => Backend::Simulated(path.into()),
-            "uio" => Backend::Uio(path.into()),
-            _ => return Err(SpecError),
-        };
-        Ok(Self { backend, slots })
+        let program = name.strip_prefix(SIMULATED).filter(|path| !path.is_empty()).ok_or(SpecError)?;
+        Ok(Self { program: program.into(), slots })
     }
 }
 
 impl fmt::Display for CardSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, path) = match &self.backend {
-            Backend::Simulated(path) => ("sim", path),
-            Backend::Uio(path) => ("uio", path),
-        };
-        write!(f, "{kind}:{}{}", path.display(), if self.slots == 256 { WIDE } else { "" })
+        let wide = if self.slots == 256 { WIDE } else { "" };
+        write!(f, "{SIMULATED}{}{wide}", self.program.display())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn a_printed_card_parses_to_the_same_card() {
-        for text in ["sim:/tmp/a:b", "uio:/dev/uio0", "uio:/dev/uio1,slots256", "sim:a,b"] {
+        for text in ["sim:/tmp/a:b", "sim:/tmp/a,slots256", "sim:a,b"] {
             assert_eq!(text.parse::<CardSpec>().unwrap().to_string(), text);
         }
-        for bad in ["", "sim:", "uio", "/dev/uio0", "pci:1", ",slots256", "sim:,slots256"] {
+        for bad in ["", "sim:", "sim", "/tmp/a", "pci:1", ",slots256", "sim:,slots256"] {
             assert_eq!(bad.parse::<CardSpec>(), Err(SpecError), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_program_that_is_no_card_is_refused() {
+        let open = |program: &str| {
+            let spec = CardSpec { program: Path::new(program).to_owned(), slots: 128 };
+            spec.open().err().expect("no card").to_string()
+        };
+        assert!(open("/nonexistent/card").contains("No such file"));
+        // It repeats the command, which begins with an R.
+        assert_eq!(open("/bin/cat"), "the simulated card answered with code 0x52, expected V or F");
     }
 }

@@ -96,7 +96,7 @@ impl Tables<'_> {
     }
 
     /// Finishes segments of a round: all that have contributions or, with `if_enough`, those that have reached the
-    /// threshold H. `leaving` receives the frames that leave a simulated card in the meantime.
+    /// threshold H. `leaving` receives the frames that leave the card in the meantime.
     ///
     /// # Errors
     /// Fails if the card does.

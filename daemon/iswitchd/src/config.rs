@@ -25,11 +25,11 @@ use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 
 use crate::port::{PacketOptions, PortSpec};
+use choices::{GroupDelivery, NonFinite};
+pub use choices::{LogFormat, LogLevel};
 use iswitch_control::default_control_socket;
 use iswitch_runtime::runtime::DEFAULT_SPIN;
 use iswitch_switch::StrangerLimits;
-pub use choices::{LogFormat, LogLevel};
-use choices::{GroupDelivery, NonFinite};
 pub use live::Change;
 pub(crate) use loaded::Loaded;
 use loaded::{Origin, Origins};
@@ -633,7 +633,9 @@ impl Settings {
         let room = self.port_room();
         let threads = match self.threads {
             Some(count) => Threads { count: count.into(), is_chosen: true },
-            None if has_xdp || self.card.is_some() || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
+            None if has_xdp || self.card.is_some() || !self.parent.is_empty() => {
+                Threads { count: 1, is_chosen: false }
+            }
             None => {
                 // Firewalls often allow only one UDP port, so a switch without raw ports uses further ports only on
                 // request.

@@ -116,9 +116,14 @@ impl CardDriver {
                 switch.handle_card_results(now, payload, payload.len());
                 transmit(switch, ports, Some(self));
             }
+            let reads_tables = !others.is_empty();
             for frame in others {
                 self.deliver(now, frame, switch)?;
                 transmit(switch, ports, Some(self));
+            }
+            if reads_tables {
+                // Results that members have requested may have left in the meantime.
+                self.card.exchange(&[], &mut self.leaving)?;
             }
             // Results may have finished what the core had to finish before the card can take over.
             self.sync(switch)?;

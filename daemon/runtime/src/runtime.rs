@@ -390,11 +390,7 @@ fn snapshot(switch: &Switch, boot: u64, ports: &[Option<Box<dyn Port>>], clock: 
 }
 
 /// Sends everything that the core has queued. If a card sums the job, it has already sent the results to the group.
-pub(crate) fn transmit(
-    switch: &mut Switch,
-    ports: &mut [Option<Box<dyn Port>>],
-    card: Option<&CardDriver>,
-) {
+pub(crate) fn transmit(switch: &mut Switch, ports: &mut [Option<Box<dyn Port>>], card: Option<&CardDriver>) {
     let is_sent_by_card = card.is_some_and(CardDriver::sums);
     while let Some(transmit) = switch.poll_transmit() {
         for to in transmit.recipients() {

@@ -1,13 +1,10 @@
 //! The setting of the card, and the settings that the hardware cannot serve.
 
-use iswitch_card::{Backend, CardSpec, MAX_FLOATS, MEMBERS};
+use iswitch_card::{CardSpec, MAX_FLOATS, MEMBERS, SpecError};
 use iswitch_runtime::card::CARD_PORTS;
 use iswitch_switch::CardLimits;
 
 use super::{Config, ConfigError, Settings, bad};
-
-/// Expected value of the setting.
-const SYNTAX: &str = "sim:PROGRAM, optionally followed by ,slots256";
 
 /// Parses the setting. `bad` makes an error from a value and a description of the expected values.
 pub(super) fn parse(
@@ -15,10 +12,7 @@ pub(super) fn parse(
     bad: impl Fn(String, String) -> ConfigError,
 ) -> Result<Option<CardSpec>, ConfigError> {
     let Some(text) = &settings.card else { return Ok(None) };
-    match text.parse::<CardSpec>() {
-        Ok(spec @ CardSpec { backend: Backend::Simulated(_), .. }) => Ok(Some(spec)),
-        _ => Err(bad(format!("{text:?}"), SYNTAX.to_owned())),
-    }
+    text.parse().map(Some).map_err(|expected: SpecError| bad(format!("{text:?}"), expected.to_string()))
 }
 
 /// Applies the setting to the configuration.

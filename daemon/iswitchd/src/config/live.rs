@@ -60,7 +60,8 @@ impl Config {
         // The monitor passes only packet sockets to a running daemon.
         let is_same_xdp = self.xdp_ports().eq(new.xdp_ports());
         let is_live = |change: &&Change| {
-            LIVE.contains(&change.setting.as_str()) && (change.setting != "port" || is_same_xdp && self.card.is_none())
+            LIVE.contains(&change.setting.as_str())
+                && (change.setting != "port" || is_same_xdp && self.card.is_none())
         };
         let fixed: Vec<_> = changes.iter().filter(|change| !is_live(change)).map(describe).collect();
         if !fixed.is_empty() {

@@ -142,8 +142,7 @@ fn missing_on_card(
     let aggregation = jobs.aggregation(at.job, *now).ok_or(Status::UnknownMember)?;
     let range = wanted.range;
     let is_missing = |index: &SegmentIndex| {
-        !aggregation.has_result(range.round, *index)
-            && card_orders.is_missing(from, range.round, index.get())
+        !aggregation.has_result(range.round, *index) && card_orders.is_missing(from, range.round, index.get())
     };
     Ok(bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_missing)))
 }

@@ -65,7 +65,8 @@ impl Carded<'_> {
         let (layout, numbers) = (&self.0.job.layout, self.0.job.rounds.numbers());
         let next = numbers.next();
         let is_kept = !round.is_before(numbers.base()) && round.is_before(next.next());
-        if !is_kept || !layout.contains(index) || floats.len() != FLOAT_LEN_BYTES * layout.float_count(index) {
+        if !is_kept || !layout.contains(index) || floats.len() != FLOAT_LEN_BYTES * layout.float_count(index)
+        {
             return false;
         }
         let slot = self.0.slot(round, index);
