@@ -1,7 +1,7 @@
 //! A card that a child process simulates: the program that `hdl card` builds from the Verilog.
 //!
-//! The protocol between the host and the process is that of `hdl/src/simulation/verilated.rs`. Of its commands, the host
-//! uses `S` (a frame), `W` and `R` (registers) and `E` (run until idle).
+//! The protocol between the host and the process is that of `hdl/src/simulation/verilated.rs`. Of its commands, the
+//! host uses `S` (a frame), `W` and `R` (registers) and `E` (run until idle).
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;

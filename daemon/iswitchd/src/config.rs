@@ -129,9 +129,9 @@ struct Settings {
     port: Vec<String>,
     /// Card that sums the rounds, while the daemon keeps the membership
     ///
-    /// The program of `sim:PROGRAM` simulates the card; `hdl card` builds it. Frames enter the card at the raw ports, of
-    /// which there are at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves one
-    /// synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
+    /// The program of `sim:PROGRAM` simulates the card; `hdl card` builds it. Frames enter the card at the raw ports,
+    /// of which there are at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves
+    /// one synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
     #[arg(long, value_name = "sim:PROGRAM[,slots256]")]
     card: Option<String>,
     /// Parent switch, which sums the partial sums of this switch

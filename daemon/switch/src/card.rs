@@ -10,7 +10,8 @@ use iswitch_protocol::{Round, VectorLayout};
 
 use crate::endpoint::Endpoint;
 use crate::ids::JobIndex;
-use crate::job::{Carded, Job};
+use crate::job::Job;
+use crate::job::carded::Carded;
 use crate::reason::DropReason;
 use crate::state::State;
 

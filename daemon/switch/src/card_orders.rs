@@ -1,5 +1,4 @@
-//! Communication between the control packets of members and the card that sums the rounds: orders for the card, and what
-//! the driver has read from its tables.
+//! Orders of control packets for the card that sums the rounds, and what the driver has read from its tables.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_PENDING_REQUESTS};

@@ -6,7 +6,7 @@
 
 mod aggregates;
 mod aggregation;
-mod carded;
+pub(crate) mod carded;
 mod digests;
 mod formation;
 mod group;
@@ -32,7 +32,6 @@ use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
 
 pub(crate) use aggregates::{Addition, Aggregates, Asked, Receipt, Sum};
 pub(crate) use aggregation::{Aggregation, Verdict};
-pub(crate) use carded::Carded;
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
 pub(crate) use group::{Due, Group, Outlet, Reception};
