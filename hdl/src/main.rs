@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use hdl::accelerator::{Build, register_map};
 use hdl::generate;
+use hdl::simulation::Verilated;
 
 /// Generate, simulate and verify the RTL of the iSwitch accelerator
 ///
@@ -33,6 +34,20 @@ enum Command {
         /// Directory for the Verilog file and the header
         #[arg(long, default_value = "hdl/verilog")]
         directory: PathBuf,
+    },
+    /// Build a program that simulates the card for `iswitchd --card`
+    ///
+    /// Compiles the Verilog with Verilator and prints the path of the program. Requires Verilator.
+    Card {
+        /// Build to simulate, which sets the size of the buffer
+        #[arg(long, value_enum, default_value_t = Build::Slots128)]
+        build: Build,
+        /// Directory for the build files and the program
+        #[arg(long, default_value = "target/card")]
+        directory: PathBuf,
+        /// Print the path as one line of JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print the register map as a table
     ///
@@ -61,6 +76,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Generate { build, directory } => finish(write_verilog(build, &directory)),
+        Command::Card { build, directory, json } => finish(build_card(build, &directory, json)),
         Command::Registers { json } => {
             print_registers(json);
             ExitCode::SUCCESS
@@ -91,6 +107,17 @@ fn write_verilog(build: Build, directory: &Path) -> Result<()> {
         let path = directory.join(name);
         fs::write(&path, text).with_context(|| path.display().to_string())?;
         println!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn build_card(build: Build, directory: &Path, json: bool) -> Result<()> {
+    let program = Verilated::build(&generate::accelerator(build), directory)?;
+    let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
+    if json {
+        println!("{}", serde_json::json!({ "program": program }));
+    } else {
+        println!("{}", program.display());
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Configuration from the command line and a TOML file. Both accept the same settings; the command line takes
 //! precedence.
 
+mod card;
+mod choices;
 mod live;
 mod loaded;
 
@@ -12,7 +14,8 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
+use iswitch_card::CardSpec;
 use iswitch_protocol::Key;
 use iswitch_protocol::key_file::KeyFileError;
 use iswitch_protocol::limits::{
@@ -22,6 +25,8 @@ use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
 
 use crate::port::{PacketOptions, PortSpec};
+use choices::{GroupDelivery, NonFinite};
+pub use choices::{LogFormat, LogLevel};
 use iswitch_control::default_control_socket;
 use iswitch_runtime::runtime::DEFAULT_SPIN;
 use iswitch_switch::StrangerLimits;
@@ -122,6 +127,13 @@ struct Settings {
     /// `,generic` (attach mode), `,zerocopy` or `,copy` (copy mode), or one of each.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
+    /// Card that sums the rounds, while the daemon keeps the membership
+    ///
+    /// The program of `sim:PROGRAM` simulates the card; `hdl card` builds it. Frames enter the card at the raw ports,
+    /// of which there are at most four. Append `,slots256` if the card has 256 slots instead of 128. The card serves
+    /// one synchronous job with at most 8 members, 366 floats per segment, 32-bit elements and no key.
+    #[arg(long, value_name = "sim:PROGRAM[,slots256]")]
+    card: Option<String>,
     /// Parent switch, which sums the partial sums of this switch
     ///
     /// This option requires no privileges. If the option is repeated, the parent is the switch with the lowest address
@@ -329,52 +341,6 @@ impl TryFrom<String> for KeyFile {
     }
 }
 
-/// Handling of contributions that contain NaN or infinities.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum NonFinite {
-    /// Drop the contributions and notify their senders
-    Refuse,
-    /// Sum the contributions according to IEEE 754
-    Sum,
-}
-
-/// Use of multicast groups for results.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum GroupDelivery {
-    /// Send results to a multicast group that several workers have proved to receive
-    Auto,
-    /// Send results by unicast only
-    Off,
-}
-
-/// Format of the log.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// Human-readable lines
-    Text,
-    /// One JSON object per line
-    Json,
-}
-
-/// Least severe level of messages that are logged.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    /// Failures that stop the switch from working
-    Error,
-    /// Conditions that limit the switch
-    Warn,
-    /// Events of members, jobs and ports
-    Info,
-    /// Diagnostic details
-    Debug,
-    /// All messages
-    Trace,
-}
-
 /// The complete configuration of the daemon.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -389,6 +355,8 @@ pub struct Config {
     pub uplink_ports: (u16, u8),
     /// Number of threads.
     pub threads: Threads,
+    /// Card that sums the rounds, if there is one.
+    pub card: Option<CardSpec>,
     /// Classifier that recognises iSwitch frames by their ToS values and, on raw ports, also by their UDP port.
     pub classifier: Classifier,
     /// Configuration of the aggregation core. The boot id is zero; the daemon replaces it with a random one.
@@ -568,6 +536,7 @@ impl Settings {
             }
         }
         self.ports(|text, expected| bad(place("port"), text, expected))?;
+        card::parse(self, |text, expected| bad(place("card"), text, expected))?;
         for (position, file) in self.key_files.iter().enumerate() {
             if self.key_files[..position].iter().any(|other| other.job == file.job) {
                 let whose = file.job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
@@ -598,6 +567,7 @@ impl Settings {
         Self {
             udp: if self.udp.is_empty() { other.udp } else { self.udp },
             port: if self.port.is_empty() { other.port } else { self.port },
+            card: self.card.or(other.card),
             parent: if self.parent.is_empty() { other.parent } else { self.parent },
             uplink_port: self.uplink_port.or(other.uplink_port),
             uplink_jobs: self.uplink_jobs.or(other.uplink_jobs),
@@ -663,7 +633,9 @@ impl Settings {
         let room = self.port_room();
         let threads = match self.threads {
             Some(count) => Threads { count: count.into(), is_chosen: true },
-            None if has_xdp || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
+            None if has_xdp || self.card.is_some() || !self.parent.is_empty() => {
+                Threads { count: 1, is_chosen: false }
+            }
             None => {
                 // Firewalls often allow only one UDP port, so a switch without raw ports uses further ports only on
                 // request.
@@ -718,6 +690,7 @@ impl Settings {
             parents: self.parent,
             uplink_ports,
             threads,
+            card: None,
             interfaces,
             classifier,
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
@@ -735,6 +708,7 @@ impl Settings {
             settings: Self::default(),
             origins,
         };
+        card::apply(&given, &mut config)?;
         config.settings = given.filled(&config);
         Ok(config)
     }

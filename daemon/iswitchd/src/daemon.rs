@@ -22,6 +22,7 @@ use crate::port::{PacketOptions, PacketPort, XdpModes, XdpOptions, XdpPort, remo
 use crate::reload::{Arguments, Reloader, Source};
 use crate::sandbox::{self, Account};
 use crate::{service_manager, stdin};
+use iswitch_runtime::card::CardDriver;
 use iswitch_runtime::embedded::{random_boot, random_secret};
 use iswitch_runtime::port::{Port, UdpPort};
 use iswitch_runtime::runtime::{Handle, Runtime};
@@ -238,7 +239,14 @@ fn create_loop(
     let uplinks = Uplinks::new(&parents, first_uplink, config.uplink_ports.1);
     let uplinks = uplinks.map(|uplinks| uplinks.with_host(host));
     let switch = iswitch_switch::Config { uplinks, ..switch };
-    Ok(Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?)
+    let (mut runtime, handle) =
+        Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?;
+    if let Some(spec) = &config.card {
+        let use_card = || CardDriver::new(spec.open()?, spec.slots, config.classifier);
+        runtime.with_card(use_card().with_context(|| format!("cannot use card {spec}"))?);
+        tracing::info!(card = %spec, slots = spec.slots, "card open");
+    }
+    Ok((runtime, handle))
 }
 
 /// Returns the names of the ports through which workers reach the threads: UDP addresses and interfaces.

@@ -3,6 +3,7 @@
 //!
 //! [`embedded`] runs a switch with UDP ports in threads of the calling process. The daemon adds ports for raw frames.
 
+pub mod card;
 pub mod clock;
 pub mod embedded;
 pub mod flight;

@@ -4,9 +4,11 @@
 use std::io;
 use std::time::Duration;
 
+use iswitch_protocol::wire::Class;
 use iswitch_protocol::{Instant, Label, Round};
 use iswitch_socket::{PollSet, Spin};
 
+use crate::card::CardDriver;
 use crate::clock::MonotonicClock;
 use crate::flight::JobFlight;
 use crate::handle::{Command, Inquiries, PortCommand};
@@ -51,6 +53,8 @@ pub struct Runtime {
     stalls: Stalls,
     events_left: u32,
     events_muted: u64,
+    /// Card that sums the rounds, if there is one.
+    card: Option<CardDriver>,
 }
 
 impl Runtime {
@@ -91,8 +95,14 @@ impl Runtime {
             stalls: Stalls::new(),
             events_left: EVENTS_PER_INTERVAL,
             events_muted: 0,
+            card: None,
         };
         Ok((runtime, handle))
+    }
+
+    /// Makes a card sum the rounds. The ports are those of the card, in the order of its bits of `tuser`.
+    pub fn with_card(&mut self, card: CardDriver) {
+        self.card = Some(card);
     }
 
     /// Sets a callback that runs about once a second as long as the loop makes progress.
@@ -129,7 +139,7 @@ impl Runtime {
                 }
             }
             let begin = self.clock.now();
-            if self.receive(tries_all) {
+            if self.receive(tries_all)? {
                 self.spin.note(begin.since(last_packet));
                 last_packet = self.clock.now();
             } else if tries_all {
@@ -139,10 +149,10 @@ impl Runtime {
             let now = self.clock.now();
             if self.switch.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 self.switch.handle_timeout(now);
-                transmit(&mut self.switch, &mut self.ports);
+                self.settle(now)?;
             }
             if self.inquiries.due().is_some_and(|due| due <= now) {
-                self.answer();
+                self.answer()?;
             }
             self.log_events();
         }
@@ -171,7 +181,7 @@ impl Runtime {
     }
 
     /// Carries out all pending commands, then answers all pending questions.
-    fn answer(&mut self) {
+    fn answer(&mut self) -> io::Result<()> {
         while let Some(command) = self.inquiries.next_command() {
             // A failed send is ignored: the caller may have given up.
             match command {
@@ -182,7 +192,7 @@ impl Runtime {
                     let _ = outcome.try_send(self.change_port(command));
                 }
             }
-            transmit(&mut self.switch, &mut self.ports);
+            self.settle(self.clock.now())?;
         }
         let Self { inquiries, switch, boot, ports, clock, .. } = self;
         inquiries.answer(
@@ -190,6 +200,19 @@ impl Runtime {
             || snapshot(switch, *boot, ports, *clock),
             || JobFlight::all(switch, *boot, clock.now()),
         );
+        Ok(())
+    }
+
+    /// Brings the card in step with the core, and sends everything that the core has queued.
+    fn settle(&mut self, now: Instant) -> io::Result<()> {
+        if let Some(card) = &mut self.card {
+            card.sync(&mut self.switch).map_err(io::Error::other)?;
+        }
+        transmit(&mut self.switch, &mut self.ports, self.card.as_ref());
+        match &mut self.card {
+            Some(card) => card.turn(now, &mut self.switch, &mut self.ports).map_err(io::Error::other),
+            None => Ok(()),
+        }
     }
 
     /// Carries out a command about a port. Returns the number of members that reach the switch through the port; 0 if
@@ -220,7 +243,7 @@ impl Runtime {
 
     /// Receives from each port, or, if `from_all` is false, only from those that are known to be ready. Returns whether
     /// anything arrived.
-    fn receive(&mut self, from_all: bool) -> bool {
+    fn receive(&mut self, from_all: bool) -> io::Result<bool> {
         let mut any = false;
         for index in 0..self.ports.len() {
             if !from_all && !self.poll.is_ready(index) {
@@ -228,22 +251,29 @@ impl Runtime {
             }
             for _ in 0..RECEIVES_PER_TURN {
                 let Some(arrival) = self.ports[index].as_mut().and_then(|port| port.recv()) else { break };
+                any = true;
                 let now = self.clock.now();
-                match arrival {
-                    Ok(datagrams) => self.switch.handle_datagrams(
+                match (arrival, &mut self.card) {
+                    (Ok(datagrams), Some(card)) => {
+                        card.take(&datagrams.from, datagrams.class, datagrams.payload, datagrams.stride);
+                        continue;
+                    }
+                    (Ok(datagrams), None) => self.switch.handle_datagrams(
                         now,
                         &datagrams.from,
                         datagrams.class,
                         datagrams.payload,
                         datagrams.stride,
                     ),
-                    Err(error) => self.switch.handle_invalid(now, error),
+                    (Err(error), _) => self.switch.handle_invalid(now, error),
                 }
-                transmit(&mut self.switch, &mut self.ports);
-                any = true;
+                transmit(&mut self.switch, &mut self.ports, None);
             }
         }
-        any
+        if any && let Some(card) = &mut self.card {
+            card.turn(self.clock.now(), &mut self.switch, &mut self.ports).map_err(io::Error::other)?;
+        }
+        Ok(any)
     }
 
     fn log_events(&mut self) {
@@ -359,10 +389,14 @@ fn snapshot(switch: &Switch, boot: u64, ports: &[Option<Box<dyn Port>>], clock: 
     Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports)
 }
 
-/// Sends everything that the core has queued.
-fn transmit(switch: &mut Switch, ports: &mut [Option<Box<dyn Port>>]) {
+/// Sends everything that the core has queued. If a card sums the job, it has already sent the results to the group.
+pub(crate) fn transmit(switch: &mut Switch, ports: &mut [Option<Box<dyn Port>>], card: Option<&CardDriver>) {
+    let is_sent_by_card = card.is_some_and(CardDriver::sums);
     while let Some(transmit) = switch.poll_transmit() {
         for to in transmit.recipients() {
+            if is_sent_by_card && transmit.class == Class::Data && to.peer.ip().is_multicast() {
+                continue;
+            }
             if let Some(Some(port)) = ports.get_mut(usize::from(to.port.0)) {
                 port.send(to, transmit.class, transmit.payload, transmit.stride);
             }

@@ -9,6 +9,17 @@ use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
 
+/// Limits of a card: hardware that sums the rounds of one job, while the core keeps the membership of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CardLimits {
+    /// Maximum number of members of the job, at most 8.
+    pub members: u16,
+    /// Maximum number of floats of a segment.
+    pub segment_floats: u16,
+    /// Maximum number of segments that a member may have in flight.
+    pub window: u16,
+}
+
 /// Configuration of a switch, supplied by the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -51,6 +62,9 @@ pub struct Config {
     /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations reduce the limit, so that even short
     /// vectors have to wait in queues, as long vectors do in practice.
     pub work_per_turn: u32,
+    /// Limits of the card that sums the rounds, if there is one. The switch then serves a single synchronous job with
+    /// 32-bit elements, and refuses every Join that exceeds a limit.
+    pub card: Option<CardLimits>,
 }
 
 impl Default for Config {
@@ -70,6 +84,7 @@ impl Default for Config {
             ordered: false,
             group_delivery: false,
             work_per_turn: MAX_WORK_COST,
+            card: None,
         }
     }
 }

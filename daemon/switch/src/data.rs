@@ -35,6 +35,10 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
         // The sender repeats the contributions when the Ack of a Help or a Confirm names them as missing.
         return state.counters.count_drops(DropReason::EarlyRound, datagrams);
     }
+    if state.jobs.get(at.job).is_some_and(|job| job.rounds().is_on_card()) {
+        // The contribution passed the card before the card took over, which lacks it and names it as missing.
+        return state.counters.count_drops(DropReason::EarlyRound, datagrams);
+    }
     state.aim_results(at.job);
     state.aim_answers(at.job, *from);
     state.aim_partials(at.job);

@@ -18,13 +18,13 @@
 //! # Layers
 //! A module depends only on modules that appear later in this list. A test enforces this.
 //! - Interface to the driver: `switch`.
-//! - Inputs, which are time, packets of the parent, packets of members, orders of the operator, and queued work:
-//!   `timers`, `upstream`, `control`, `data`, `operator`, `steps`.
+//! - Inputs, which are time, packets of the parent, packets of members, results of a card, orders of the operator, and
+//!   queued work: `timers`, `upstream`, `control`, `data`, `card`, `operator`, `steps`.
 //! - Life cycle of a job, and the limits: `lifecycle`, `capacity`, `quota`.
 //! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
-//!   `output`, `uplink`, `directory`.
+//!   `output`, `uplink`, `directory`, `card_orders`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
 //!   `names`, `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `refused`,
@@ -53,6 +53,8 @@ mod bans;
 mod batch;
 mod budget;
 mod capacity;
+mod card;
+mod card_orders;
 mod config;
 mod control;
 mod data;
@@ -93,7 +95,8 @@ mod waiting;
 
 pub use accumulate::NonFinite;
 pub use capacity::LimitStatus;
-pub use config::{Config, start_len_bytes};
+pub use card::{CardJob, CardMember, MAX_CARD_MEMBERS};
+pub use config::{CardLimits, Config, start_len_bytes};
 pub use endpoint::{Endpoint, PortId};
 pub use event::{Departure, Event, Report};
 pub use flight::{FlightRecord, Incident};

@@ -14,6 +14,7 @@ use iswitch_protocol::wire::{ControlRepr, NameRepr};
 use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
 use crate::bans::Bans;
+use crate::card_orders::CardOrders;
 use crate::config::Config;
 use crate::endpoint::{Endpoint, PortId};
 use crate::event::Event;
@@ -57,6 +58,7 @@ pub(crate) struct State {
     pub(crate) widener: Widener,
     pub(crate) backlog: Backlog,
     pub(crate) journal: Journal,
+    pub(crate) card_orders: CardOrders,
     pub(crate) counters: Counters,
 }
 
@@ -83,6 +85,7 @@ impl State {
             widener: Widener::new(),
             backlog: Backlog::new(config.work_per_turn),
             journal: Journal::new(),
+            card_orders: CardOrders::new(),
             counters: Counters::default(),
             config,
         }
@@ -142,8 +145,12 @@ impl State {
         (at < self.uplinks.len()).then(|| JobIndex::new(at))
     }
 
-    /// Returns the maximum number of jobs: if the switch has a parent, one for each port that leads to the parent.
+    /// Returns the maximum number of jobs: one if a card sums them; if the switch has a parent, one for each port that
+    /// leads to the parent.
     pub(crate) fn job_capacity(&self) -> usize {
+        if self.config.card.is_some() {
+            return 1;
+        }
         if self.uplinks.is_empty() { MAX_JOBS } else { self.uplinks.len() }
     }
 

@@ -3,9 +3,12 @@
 use alloc::vec::Vec;
 
 use iswitch_protocol::Instant;
+use iswitch_protocol::Round;
+use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{Class, WireError};
 
 use crate::capacity::{self, LimitStatus};
+use crate::card::{self, CardJob};
 use crate::config::Config;
 use crate::control::handle_control;
 use crate::data::handle_data;
@@ -85,6 +88,40 @@ impl Switch {
     pub fn handle_invalid(&mut self, now: Instant, error: WireError) {
         self.state.advance(now);
         self.state.counters.count_drop(DropReason::Wire(error));
+    }
+
+    /// Returns the job that a card sums or will sum, if there is a job. Use the methods about cards only if
+    /// [`Config::card`] is set, which limits the switch to one job.
+    #[must_use]
+    pub fn card_job(&self) -> Option<CardJob> {
+        card::job(&self.state)
+    }
+
+    /// Hands the job over to the card, and returns the first round that the card sums. Returns `None` if the card has
+    /// the job already, or if the core first has to complete the job or a replayed round.
+    pub fn move_to_card(&mut self) -> Option<Round> {
+        card::take_over(&mut self.state)
+    }
+
+    /// Processes results that the card has sent to the host. The arguments are those of [`Self::handle_datagrams`].
+    pub fn handle_card_results(&mut self, now: Instant, payload: &[u8], stride: usize) {
+        self.state.advance(now);
+        card::handle_results(&mut self.state, payload, stride.max(1));
+    }
+
+    /// Records that `next` is the next round that the card will open, so that members that join now start no earlier.
+    pub fn note_card_round(&mut self, next: Round) {
+        card::note_opened(&mut self.state, next);
+    }
+
+    /// Records which segments of a range the card lacks from the sender of a Help, before that Help is processed.
+    pub fn note_card_missing(&mut self, from: &Endpoint, missing: SegmentSetRepr<'_>) {
+        self.state.card_orders.note_missing(from, missing);
+    }
+
+    /// Returns the next range of segments that the card has to finish with the contributions that they have.
+    pub fn poll_card_closing(&mut self) -> Option<RangeRepr> {
+        self.state.card_orders.next_closing()
     }
 
     /// Handles the timers that have expired: expels members whose lease has expired, completes overdue jobs, reports

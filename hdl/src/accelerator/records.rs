@@ -5,9 +5,9 @@ use rust_hdl::prelude::*;
 use crate::axis::{Halves, Lanes};
 
 /// Maximum number of members that the accelerator supports.
-pub const MEMBERS: usize = 8;
+pub const MEMBERS: usize = iswitch_card::MEMBERS;
 /// Maximum number of floats in a segment, for an MTU of 1500 bytes.
-pub const MAX_FLOATS: u16 = 366;
+pub const MAX_FLOATS: u16 = iswitch_card::MAX_FLOATS;
 
 /// Header fields from the first 64 bytes of a frame. `data` and `control` are both clear if the frame does not belong
 /// to the job.

@@ -7,9 +7,9 @@ pub use super::register_map::offset;
 use crate::primitives::LutRam;
 
 /// The letters "iSW" and a zero byte, in little-endian order.
-pub const ID: u64 = 0x0057_5369;
+pub const ID: u64 = iswitch_card::registers::ID as u64;
 /// Version of the register map.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = iswitch_card::registers::VERSION as u64;
 
 /// Configuration registers, with a copy in LUT RAM from which the host reads them back.
 #[derive(LogicBlock, Default)]

@@ -3,6 +3,7 @@
 mod attack;
 mod authentication;
 mod bad_input;
+mod card;
 mod coflow;
 mod coflow_training;
 mod dissector;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Config, GroupDelivery, NonFinite, PortSpec, Settings};
+use super::choices::{GroupDelivery, NonFinite};
+use super::{Config, PortSpec, Settings};
 
 /// Settings that can change while the daemon runs.
 const LIVE: [&str; 9] = [
@@ -59,7 +60,8 @@ impl Config {
         // The monitor passes only packet sockets to a running daemon.
         let is_same_xdp = self.xdp_ports().eq(new.xdp_ports());
         let is_live = |change: &&Change| {
-            LIVE.contains(&change.setting.as_str()) && (change.setting != "port" || is_same_xdp)
+            LIVE.contains(&change.setting.as_str())
+                && (change.setting != "port" || is_same_xdp && self.card.is_none())
         };
         let fixed: Vec<_> = changes.iter().filter(|change| !is_live(change)).map(describe).collect();
         if !fixed.is_empty() {

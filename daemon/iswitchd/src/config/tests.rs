@@ -283,3 +283,34 @@ fn errors_of_threads_name_the_value_and_the_limit() {
         2
     );
 }
+
+#[test]
+fn settings_that_a_card_cannot_serve_are_refused_by_name() {
+    let config = resolve(&["--port", "a", "--card", "sim:/tmp/card,slots256"], "").unwrap();
+    assert_eq!(
+        config.switch.card.map(|card| (card.members, card.segment_floats, card.window)),
+        Some((8, 366, 255))
+    );
+    assert!(config.switch.group_delivery && config.threads.count == 1);
+    let off = resolve(&["--port", "a", "--card", "sim:/tmp/card", "--group-delivery", "off"], "").unwrap();
+    assert!(!off.switch.group_delivery);
+    for (arguments, expected) in [
+        (
+            &["--card", "pci:1"][..],
+            "--card is \"pci:1\", expected sim:PROGRAM, optionally followed by ,slots256",
+        ),
+        (&["--udp", "127.0.0.1:1"], "udp is 127.0.0.1:1, expected no address, because the switch has a card"),
+        (&["--parent", "127.0.0.1:1"], "parent is 127.0.0.1:1, expected no parent, because"),
+        (&["--threads", "2"], "threads is 2, expected 1, because"),
+        (&["--ordered"], "ordered is true, expected false, because"),
+        (&["--port", "xdp:b"], "port is \"xdp:b\", expected an interface without the prefix xdp:, because"),
+        (
+            &["--port", "b", "--port", "c", "--port", "d", "--port", "e"],
+            "number of --port is 5, expected at most 4",
+        ),
+    ] {
+        let card = if arguments[0] == "--card" { &[][..] } else { &["--card", "sim:/tmp/card"] };
+        let error = resolve(&[&["--port", "a"], card, arguments].concat(), "").unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

@@ -309,6 +309,12 @@ impl PacketPort {
     /// Sends a frame that consists of the concatenated parts. If the destination is a multicast group and the interface
     /// is a port of a bridge, the frame is sent through the bridge, which copies it to all its ports.
     fn write(&self, addresses: &FrameAddresses, parts: &[&[u8]]) -> io::Result<()> {
+        let bridge = self.interface.bridge.filter(|_| addresses.destination.ip().is_multicast());
+        self.write_to(bridge, parts)
+    }
+
+    /// Sends a frame that consists of the concatenated parts through the interface or, if given, through a bridge.
+    fn write_to(&self, bridge: Option<c_int>, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {
             *entry = iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
@@ -317,7 +323,6 @@ impl PacketPort {
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = list.as_mut_ptr();
         message.msg_iovlen = parts.len().min(list.len()) as _;
-        let bridge = self.interface.bridge.filter(|_| addresses.destination.ip().is_multicast());
         let mut name = bridge.map(link_address);
         if let Some(name) = &mut name {
             message.msg_name = ptr::from_mut(name).cast();
@@ -412,6 +417,16 @@ impl Port for PacketPort {
             }
             if rest.is_empty() {
                 return;
+            }
+        }
+    }
+
+    fn send_frame(&mut self, frame: &[u8]) {
+        match self.write_to(None, &[&[0; VNET_HEADER_LEN_BYTES], frame]) {
+            Ok(()) => self.counters.sent(frame.len().saturating_sub(HEADERS_LEN_BYTES), frame.len()),
+            Err(error) => {
+                self.counters.send_errors += 1;
+                self.faults.send(1, error);
             }
         }
     }

@@ -67,6 +67,13 @@ pub trait Port: Send {
     /// retransmission.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
 
+    /// Sends an Ethernet frame as it is, through this port alone. A port that has no frames ignores the call.
+    ///
+    /// A frame that cannot be sent is counted and lost, as in [`Self::send`].
+    fn send_frame(&mut self, frame: &[u8]) {
+        let _ = frame;
+    }
+
     /// Returns which hosts [`Self::send`] reaches if the receiver is a multicast address.
     fn group_reach(&self) -> GroupReach {
         GroupReach::Nowhere

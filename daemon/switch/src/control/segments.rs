@@ -52,6 +52,14 @@ pub(super) fn handle_fbcast(
         return Err(Refusal::stale_round(job.next_round_of(at.member)));
     }
     let end = range.first + range.count;
+    if job.rounds().is_on_card() {
+        if state.card_orders.close(range) {
+            reply::grant(state, from, request, at);
+        } else {
+            state.counters.count_drop(DropReason::Busy);
+        }
+        return Ok(());
+    }
     let closing = Work::Close { job: at.job, round: range.round, next: range.first, end };
     // Do not acknowledge a request for which the queue has no room, so that the sender repeats it.
     if state.queue_work(closing) {
@@ -81,7 +89,7 @@ pub(super) fn handle_help(
         outcome?;
         confirm(state, at);
     }
-    let bits = missing_of(state, at, wanted)?;
+    let bits = missing_of(state, from, at, wanted)?;
     let missing = SegmentSetRepr { range, bitmap: &bits[..wanted.bitmap.len()] };
     reply::acknowledge(state, from, request, at, Some(missing));
     if range.count > 0 {
@@ -102,10 +110,14 @@ pub(super) fn handle_help(
 /// Returns those of the segments requested by a Help for which the switch lacks the member's contribution.
 fn missing_of(
     state: &mut State,
+    from: &Endpoint,
     at: MemberAt,
     wanted: SegmentSetRepr<'_>,
 ) -> Result<[u8; MAX_BITMAP_LEN_BYTES], Refusal> {
     let range = wanted.range;
+    if state.jobs.get(at.job).is_some_and(|job| job.rounds().is_on_card()) {
+        return missing_on_card(state, from, at, wanted);
+    }
     let aggregation = state.aggregation(at.job).ok_or(Status::UnknownMember)?;
     let is_missing = |round: Round, index: SegmentIndex| aggregation.is_missing(at.member, round, index);
     let indices = || wanted.indices().filter_map(SegmentIndex::new);
@@ -116,6 +128,23 @@ fn missing_of(
         return Err(Status::UnknownMember.into());
     }
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
+}
+
+/// Returns those of the requested segments for which neither the core has a result nor the card the contribution of the
+/// sender.
+fn missing_on_card(
+    state: &mut State,
+    from: &Endpoint,
+    at: MemberAt,
+    wanted: SegmentSetRepr<'_>,
+) -> Result<[u8; MAX_BITMAP_LEN_BYTES], Refusal> {
+    let State { jobs, card_orders, now, .. } = state;
+    let aggregation = jobs.aggregation(at.job, *now).ok_or(Status::UnknownMember)?;
+    let range = wanted.range;
+    let is_missing = |index: &SegmentIndex| {
+        !aggregation.has_result(range.round, *index) && card_orders.is_missing(from, range.round, index.get())
+    };
+    Ok(bitmap_of(range, wanted.indices().filter_map(SegmentIndex::new).filter(is_missing)))
 }
 
 /// Returns whether results of a round may be repeated. Results of an unfinished aggregate must not be queued: a vector

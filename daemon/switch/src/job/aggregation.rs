@@ -48,7 +48,7 @@ pub(crate) struct Aggregation<'a> {
     pub(super) slots: &'a mut [Slot],
     pub(super) sums: &'a mut [f32],
     pub(super) generations: &'a mut Generations,
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 impl<'a> Aggregation<'a> {
@@ -327,6 +327,9 @@ impl<'a> Aggregation<'a> {
         force: bool,
         batch: &mut Batch,
     ) -> Option<u16> {
+        if self.job.rounds.is_on_card() {
+            return None;
+        }
         let slot = *self.slot(round, index);
         let open = *self.job.rounds.open_round(round)?;
         let is_deserted = self.job.is_deserted(round);
@@ -468,17 +471,17 @@ impl<'a> Aggregation<'a> {
         round.parity() * self.job.layout.segment_count() as usize + index.get() as usize
     }
 
-    fn slot(&self, round: Round, index: SegmentIndex) -> &Slot {
+    pub(super) fn slot(&self, round: Round, index: SegmentIndex) -> &Slot {
         let slot = &self.slots[self.position(round, index)];
         if slot.generation == self.job.memory.generation { slot } else { &Slot::EMPTY }
     }
 
-    fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
+    pub(super) fn slot_mut(&mut self, round: Round, index: SegmentIndex) -> &mut Slot {
         let position = self.position(round, index);
         &mut self.slots[position]
     }
 
-    fn sum_mut(&mut self, round: Round, index: SegmentIndex) -> &mut [f32] {
+    pub(super) fn sum_mut(&mut self, round: Round, index: SegmentIndex) -> &mut [f32] {
         let start = round.parity() * self.job.layout.gradient_len() as usize;
         let range = self.job.layout.range(index);
         &mut self.sums[start + range.start..start + range.end]

@@ -2,10 +2,11 @@
 //!
 //! The submodules build on each other: a [slot], the [members], the [rounds], the [partials], the [aggregates] and the
 //! [group]; [`Job`], which owns them; [formation] and [standing], which decide where members start; [aggregation],
-//! [vectors] and [relay], which combine a job with its slots and sums.
+//! [vectors], [relay] and [carded], which combine a job with its slots and sums.
 
 mod aggregates;
 mod aggregation;
+pub(crate) mod carded;
 mod digests;
 mod formation;
 mod group;

@@ -44,6 +44,11 @@ impl Rounds {
         }
     }
 
+    /// Returns whether a card sums the rounds. The core then neither sums contributions nor closes segments.
+    pub(crate) fn is_on_card(&self) -> bool {
+        self.synchronous().is_some_and(|rounds| rounds.on_card)
+    }
+
     pub(super) fn synchronous_mut(&mut self) -> Option<&mut Synchronous> {
         match self {
             Self::Synchronous(rounds) => Some(rounds),
@@ -208,6 +213,8 @@ pub(crate) struct Synchronous {
     recorded: Recorded,
     /// Order in which contributions are added, in an ordered job.
     order: Option<MemberOrder>,
+    /// Whether a card sums the rounds.
+    on_card: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -223,7 +230,13 @@ impl Synchronous {
             alive: [OpenRound::default(); 2],
             recorded: Recorded::default(),
             order: is_ordered.then(MemberOrder::new),
+            on_card: false,
         }
+    }
+
+    /// Hands the rounds over to a card.
+    pub(super) fn move_to_card(&mut self) {
+        self.on_card = true;
     }
 
     pub(super) fn order(&self) -> Option<&MemberOrder> {

@@ -6,6 +6,7 @@ mod common;
 mod admission;
 mod asynchronous;
 mod authentication;
+mod card;
 mod elements;
 mod fairness;
 mod group;

@@ -1,0 +1,69 @@
+//! Access to a card: its registers, and the frames at its ports.
+
+use std::io;
+
+use crate::registers::{ID, VERSION, offset};
+
+/// Ethernet frame that enters or leaves a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes of the frame, starting with the destination MAC address, without the frame check sequence.
+    pub bytes: Vec<u8>,
+    /// Port through which the frame arrived, as a bit of `tuser`. Results have 0.
+    pub source: u8,
+    /// Ports to which the frame goes, with one bit per port as in `tuser`.
+    pub destination: u8,
+}
+
+/// Reason why a card cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CardError {
+    /// A system call on the card failed.
+    #[error("the card failed: {0}")]
+    Io(#[from] io::Error),
+    /// A register does not have the value that identifies the accelerator or the version of its registers.
+    #[error("register {name} of the card is {value:#010x}, expected {expected:#010x}")]
+    Identity {
+        /// Name of the register.
+        name: &'static str,
+        /// Value of the register.
+        value: u32,
+        /// Expected value.
+        expected: u32,
+    },
+    /// The simulation of the card sent an answer that the protocol does not provide for.
+    #[error("the simulated card answered with code {code:#04x}, expected {expected}")]
+    Answer {
+        /// Code of the answer.
+        code: u8,
+        /// Codes that are possible at this point.
+        expected: &'static str,
+    },
+}
+
+/// A card, whose registers and frames are accessible to one thread. A method that fails leaves the card unusable.
+pub trait Card: Send {
+    /// Returns the value of the register at a byte offset.
+    fn read(&mut self, offset: u16) -> Result<u32, CardError>;
+
+    /// Writes the register at a byte offset.
+    fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError>;
+
+    /// Passes frames to the card, lets it run until it is idle, and appends the frames that leave it to `leaving`, in
+    /// order.
+    fn exchange(&mut self, arriving: &[Frame], leaving: &mut Vec<Frame>) -> Result<(), CardError>;
+}
+
+/// Checks that a card is the accelerator, with the register map of this crate.
+///
+/// # Errors
+/// Fails if the register ID or VERSION has another value, or cannot be read.
+pub fn check_identity(card: &mut dyn Card) -> Result<(), CardError> {
+    for (name, at, expected) in [("ID", offset::ID, ID), ("VERSION", offset::VERSION, VERSION)] {
+        let value = card.read(at)?;
+        if value != expected {
+            return Err(CardError::Identity { name, value, expected });
+        }
+    }
+    Ok(())
+}

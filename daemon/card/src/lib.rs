@@ -1,0 +1,17 @@
+//! The accelerator of `hdl/` as the host sees it: its registers, the register writes that configure a job, its tables,
+//! and the access to a card.
+//!
+//! The daemon drives a card with this crate, and `hdl` generates the hardware from the same list of registers.
+
+mod access;
+pub mod registers;
+mod setup;
+mod simulated;
+mod spec;
+mod tables;
+
+pub use access::{Card, CardError, Frame, check_identity};
+pub use setup::{HOST_PORT, JobSetup, MAX_FLOATS, MEMBERS, Member, PACE_10G, SetupError};
+pub use simulated::SimulatedCard;
+pub use spec::{CardSpec, SpecError};
+pub use tables::{MAX_FINISH_SEGMENTS, OpenRound, Tables};

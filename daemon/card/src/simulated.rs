@@ -1,0 +1,126 @@
+//! A card that a child process simulates: the program that `hdl card` builds from the Verilog.
+//!
+//! The protocol between the host and the process is that of `hdl/src/simulation/verilated.rs`. Of its commands, the
+//! host uses `S` (a frame), `W` and `R` (registers) and `E` (run until idle).
+
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::access::{Card, CardError, Frame};
+
+/// Maximum length of the commands that are written at once, in bytes. They fit in a pipe of the default size, so that
+/// the host never waits for a process that waits for the host to read.
+const MAX_COMMANDS_LEN_BYTES: usize = 32 << 10;
+
+/// Running simulation of a card. Dropping it closes the input of the process, which then ends.
+#[derive(Debug)]
+pub struct SimulatedCard {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    commands: Vec<u8>,
+    /// Frames that left the card while the host read registers.
+    left: Vec<Frame>,
+}
+
+impl SimulatedCard {
+    /// Starts the program, which resets the card before it executes commands.
+    ///
+    /// # Errors
+    /// Fails if the program cannot be started.
+    pub fn start(program: &Path) -> Result<Self, CardError> {
+        let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().expect("the output is piped"));
+        Ok(Self { child, to, from, commands: Vec::with_capacity(MAX_COMMANDS_LEN_BYTES), left: Vec::new() })
+    }
+
+    fn flush(&mut self) -> Result<(), CardError> {
+        if let Some(to) = &mut self.to {
+            to.write_all(&self.commands)?;
+        }
+        self.commands.clear();
+        Ok(())
+    }
+
+    fn get<const N: usize>(&mut self) -> Result<[u8; N], CardError> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn get_frame(&mut self) -> Result<Frame, CardError> {
+        let len = u16::from_le_bytes(self.get()?);
+        let [source, destination] = self.get()?;
+        let mut bytes = vec![0; usize::from(len)];
+        self.from.read_exact(&mut bytes)?;
+        Ok(Frame { bytes, source, destination })
+    }
+
+    /// Runs the card until it is idle, and takes the frames that leave it.
+    fn run(&mut self, leaving: &mut Vec<Frame>) -> Result<(), CardError> {
+        self.commands.push(b'E');
+        self.flush()?;
+        loop {
+            match self.get::<1>()?[0] {
+                b'F' => {
+                    let frame = self.get_frame()?;
+                    leaving.push(frame);
+                }
+                b'E' => {
+                    // Numbers of cycles and of beats.
+                    self.get::<16>()?;
+                    return Ok(());
+                }
+                code => return Err(CardError::Answer { code, expected: "F or E" }),
+            }
+        }
+    }
+}
+
+impl Drop for SimulatedCard {
+    fn drop(&mut self) {
+        self.to = None;
+        let _ = self.child.wait();
+    }
+}
+
+impl Card for SimulatedCard {
+    fn read(&mut self, offset: u16) -> Result<u32, CardError> {
+        self.commands.push(b'R');
+        self.commands.extend_from_slice(&offset.to_le_bytes());
+        self.flush()?;
+        loop {
+            match self.get::<1>()?[0] {
+                b'V' => return Ok(u32::from_le_bytes(self.get()?)),
+                b'F' => {
+                    let frame = self.get_frame()?;
+                    self.left.push(frame);
+                }
+                code => return Err(CardError::Answer { code, expected: "V or F" }),
+            }
+        }
+    }
+
+    fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError> {
+        self.commands.push(b'W');
+        self.commands.extend_from_slice(&offset.to_le_bytes());
+        self.commands.extend_from_slice(&value.to_le_bytes());
+        self.flush()
+    }
+
+    fn exchange(&mut self, arriving: &[Frame], leaving: &mut Vec<Frame>) -> Result<(), CardError> {
+        leaving.append(&mut self.left);
+        for frame in arriving {
+            if self.commands.len() + frame.bytes.len() + 8 > MAX_COMMANDS_LEN_BYTES {
+                self.run(leaving)?;
+            }
+            self.commands.push(b'S');
+            self.commands.extend_from_slice(&(frame.bytes.len() as u16).to_le_bytes());
+            self.commands.extend_from_slice(&[frame.source, frame.destination]);
+            self.commands.extend_from_slice(&frame.bytes);
+        }
+        self.run(leaving)
+    }
+}

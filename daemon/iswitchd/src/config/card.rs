@@ -1,0 +1,58 @@
+//! The setting of the card, and the settings that the hardware cannot serve.
+
+use iswitch_card::{CardSpec, MAX_FLOATS, MEMBERS, SpecError};
+use iswitch_runtime::card::CARD_PORTS;
+use iswitch_switch::CardLimits;
+
+use super::{Config, ConfigError, Settings, bad};
+
+/// Parses the setting. `bad` makes an error from a value and a description of the expected values.
+pub(super) fn parse(
+    settings: &Settings,
+    bad: impl Fn(String, String) -> ConfigError,
+) -> Result<Option<CardSpec>, ConfigError> {
+    let Some(text) = &settings.card else { return Ok(None) };
+    text.parse().map(Some).map_err(|expected: SpecError| bad(format!("{text:?}"), expected.to_string()))
+}
+
+/// Applies the setting to the configuration.
+///
+/// # Errors
+/// Fails if another setting requires what the hardware cannot do.
+pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), ConfigError> {
+    let Some(spec) = parse(settings, |text, expected| bad("card", text, expected))? else { return Ok(()) };
+    let because = |what: &str| format!("{what}, because the switch has a card");
+    if let Some(address) = config.udp.first() {
+        return Err(bad("udp", address, because("no address")));
+    }
+    if config.interfaces.len() > CARD_PORTS {
+        let expected = because(&format!("at most {CARD_PORTS}"));
+        return Err(bad("number of --port", config.interfaces.len(), expected));
+    }
+    if let Some(port) = config.interfaces.iter().find(|port| port.xdp.is_some()) {
+        return Err(bad("port", format!("\"{port}\""), because("an interface without the prefix xdp:")));
+    }
+    if let Some(parent) = config.parents.first() {
+        return Err(bad("parent", parent, because("no parent")));
+    }
+    if config.threads.count > 1 {
+        return Err(bad("threads", config.threads.count, because("1")));
+    }
+    if config.switch.ordered {
+        return Err(bad("ordered", true, because("false")));
+    }
+    if let Some((job, _)) = config.job_keys.first() {
+        let whose = job.map_or("all jobs".to_owned(), |job| format!("job {job}"));
+        return Err(bad("key_files", format!("a key for {whose}"), because("no key")));
+    }
+    config.switch.card = Some(CardLimits {
+        members: MEMBERS as u16,
+        segment_floats: MAX_FLOATS,
+        // Segments further apart share a slot.
+        window: (spec.slots - 1) as u16,
+    });
+    // Only the group lets one result of the card reach several members.
+    config.switch.group_delivery |= settings.group_delivery.is_none();
+    config.card = Some(spec);
+    Ok(())
+}

@@ -1,0 +1,361 @@
+//! The driver of a card: it passes frames between the ports, the card and the core, and keeps the registers of the card
+//! in step with the core's job.
+//!
+//! The core keeps the membership and answers all control packets; the card sums. While a job is on the card, the driver
+//! - reads the card's tables before the core handles a control packet that depends on them,
+//! - passes the card's results to the core, which sends them to the members that do not hear the group,
+//! - compares the core's job with the registers after each packet and each timer, and writes the difference.
+//!
+//! Until the job is complete, and while members supply a sum again after a restart, the card passes all frames on, and
+//! the core sums like a switch without a card.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_card::registers::offset;
+use iswitch_card::{Card, CardError, Frame, HOST_PORT, JobSetup, MEMBERS, Member, PACE_10G, Tables};
+use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, UDP_HEADER_LEN_BYTES};
+use iswitch_protocol::wire::control::SegmentSetRepr;
+use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
+use iswitch_protocol::wire::{
+    Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, FrameAddresses,
+};
+use iswitch_protocol::{Instant, Round};
+use iswitch_switch::{CardJob, Endpoint, MAX_CARD_MEMBERS, PortId, Switch};
+
+use crate::port::Port;
+use crate::runtime::transmit;
+
+/// Number of network ports of a card.
+pub const CARD_PORTS: usize = 4;
+/// Length of the shortest Ethernet frame without its check sequence, in bytes.
+const MIN_FRAME_LEN_BYTES: usize = 60;
+/// Flag of THRESHOLD: the new threshold also applies to the rounds that are open.
+const ALSO_OPEN: u32 = 1 << 31;
+/// Destination of results while no member hears a group: they go only to the host.
+const NOBODY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::BROADCAST, 9);
+
+const _: () = assert!(MEMBERS == MAX_CARD_MEMBERS);
+
+/// Card with the state that the driver has given it.
+pub struct CardDriver {
+    card: Box<dyn Card>,
+    slots: u32,
+    classifier: Classifier,
+    /// Frames from the ports that have not entered the card yet.
+    arriving: Vec<Frame>,
+    /// Frames that have left the card and are not processed yet.
+    leaving: Vec<Frame>,
+    begun: Option<Begun>,
+}
+
+/// Job that the card sums.
+struct Begun {
+    epoch: u64,
+    setup: JobSetup,
+    is_halted: bool,
+    /// Whether the accelerator is halted while the host admits a member.
+    is_paused: bool,
+    /// Whether an open round has another threshold than the core's, because the members of two open rounds differ.
+    is_uneven: bool,
+}
+
+impl CardDriver {
+    /// Takes control of a card, whose jobs, if any, end. `slots` is the number of slots of its build.
+    ///
+    /// # Errors
+    /// Fails if the card does.
+    pub fn new(mut card: Box<dyn Card>, slots: u32, classifier: Classifier) -> Result<Self, CardError> {
+        let (at, value) = JobSetup::end();
+        card.write(at, value)?;
+        Ok(Self { card, slots, classifier, arriving: Vec::new(), leaving: Vec::new(), begun: None })
+    }
+
+    /// Returns whether the card sums the job.
+    pub(crate) fn sums(&self) -> bool {
+        self.begun.is_some()
+    }
+
+    /// Takes datagrams that arrived at a port. The card processes them in the next [`Self::turn`].
+    pub(crate) fn take(&mut self, from: &Endpoint, class: Class, payload: &[u8], stride: usize) {
+        let addresses = FrameAddresses {
+            source_mac: from.peer_mac,
+            destination_mac: from.local_mac,
+            source: from.peer,
+            destination: from.local,
+        };
+        for bytes in payload.chunks(stride.max(1)) {
+            let mut frame = self.classifier.emit_headers(class, &addresses, bytes.len()).to_vec();
+            frame.extend_from_slice(bytes);
+            frame.resize(frame.len().max(MIN_FRAME_LEN_BYTES), 0);
+            // The lookup of the board sends every frame to the switch's address to the host.
+            self.arriving.push(Frame { bytes: frame, source: port_bit(from.port), destination: HOST_PORT });
+        }
+    }
+
+    /// Lets the card process the frames that have arrived, and processes those that leave it.
+    pub(crate) fn turn(
+        &mut self,
+        now: Instant,
+        switch: &mut Switch,
+        ports: &mut [Option<Box<dyn Port>>],
+    ) -> Result<(), CardError> {
+        if !self.arriving.is_empty() {
+            let arriving = std::mem::take(&mut self.arriving);
+            self.card.exchange(&arriving, &mut self.leaving)?;
+        }
+        while !self.leaving.is_empty() {
+            let leaving = std::mem::take(&mut self.leaving);
+            leaving.iter().for_each(|frame| send_to_ports(frame, ports));
+            let (results, others): (Vec<_>, Vec<_>) = leaving
+                .iter()
+                .filter(|frame| frame.destination & HOST_PORT != 0)
+                .partition(|frame| frame.source == 0);
+            // The registers already reflect all of these results, so the core has to know them before it handles
+            // control packets.
+            for payload in results.into_iter().filter_map(|frame| payload_of(&frame.bytes)) {
+                switch.handle_card_results(now, payload, payload.len());
+                transmit(switch, ports, Some(self));
+            }
+            let reads_tables = !others.is_empty();
+            for frame in others {
+                self.deliver(now, frame, switch)?;
+                transmit(switch, ports, Some(self));
+            }
+            if reads_tables {
+                // Results that members have requested may have left in the meantime.
+                self.card.exchange(&[], &mut self.leaving)?;
+            }
+            // Results may have finished what the core had to finish before the card can take over.
+            self.sync(switch)?;
+            transmit(switch, ports, Some(self));
+        }
+        Ok(())
+    }
+
+    /// Passes a frame that the card has sent to the host to the core.
+    fn deliver(&mut self, now: Instant, frame: &Frame, switch: &mut Switch) -> Result<(), CardError> {
+        let view = match self.classifier.classify(&frame.bytes) {
+            None => return Ok(()),
+            Some(Err(error)) => {
+                switch.handle_invalid(now, error);
+                return Ok(());
+            }
+            Some(Ok(view)) => view,
+        };
+        let FrameAddresses { source_mac, destination_mac, source, destination } = view.addresses;
+        let from = Endpoint {
+            port: PortId((frame.source.trailing_zeros() / 2) as u8),
+            peer: source,
+            local: destination,
+            peer_mac: source_mac,
+            local_mac: destination_mac,
+        };
+        if view.class == Class::Control {
+            self.prepare(&from, view.payload, switch)?;
+        }
+        switch.handle_datagrams(now, &from, view.class, view.payload, view.payload.len());
+        self.sync(switch)
+    }
+
+    /// Reads what the core has to know of the card's tables before it handles a control packet.
+    fn prepare(&mut self, from: &Endpoint, bytes: &[u8], switch: &mut Switch) -> Result<(), CardError> {
+        let Some(begun) = &mut self.begun else { return Ok(()) };
+        let Ok(packet) = ControlPacket::new_checked(bytes) else { return Ok(()) };
+        if packet.action_code() == Action::Join as u8 {
+            // No round may open between the choice of the newcomer's first round and its entry in the table.
+            let (at, value) = begun.setup.control(true);
+            self.card.write(at, value)?;
+            begun.is_paused = true;
+        }
+        let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
+        switch.note_card_round(tables.next_round()?);
+        let help = ControlRepr::parse(&packet).ok().map(|repr| repr.body);
+        let row = switch.card_job().and_then(|job| job.row_of(from.peer));
+        if let (Some(ControlBody::Help(wanted)), Some(row)) = (help, row) {
+            let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
+            let segments = begun.setup.layout.segment_count();
+            for index in wanted.indices().filter(|index| *index < segments) {
+                if tables.is_missing(row, wanted.range.round, index)? {
+                    let bit = index - wanted.range.first;
+                    bitmap[bit as usize / 8] |= 1 << (bit % 8);
+                }
+            }
+            switch.note_card_missing(from, SegmentSetRepr::of(wanted.range, &bitmap));
+        }
+        Ok(())
+    }
+
+    /// Writes the difference between the core's job and the registers. Call this after everything that may change the
+    /// job, and before the packets that announce the change are sent.
+    pub(crate) fn sync(&mut self, switch: &mut Switch) -> Result<(), CardError> {
+        let job = switch.card_job();
+        let is_over = |begun: &Begun| {
+            job.is_none_or(|job| (job.id, job.epoch) != (begun.setup.id, begun.epoch) || !job.is_on_card)
+        };
+        if self.begun.as_ref().is_some_and(is_over) {
+            let (at, value) = JobSetup::end();
+            self.card.write(at, value)?;
+            self.begun = None;
+        }
+        let Some(job) = job else { return Ok(()) };
+        if self.begun.is_none() {
+            if job.local.is_some()
+                && let Some(base) = switch.move_to_card()
+                && let Some(job) = switch.card_job()
+            {
+                self.begin(&job, base)?;
+            }
+            return Ok(());
+        }
+        self.update(&job)?;
+        while let Some(range) = switch.poll_card_closing() {
+            let Some(begun) = &self.begun else { break };
+            let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
+            tables.finish(range.round, (range.first, range.count), false, &mut self.leaving)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the job on the card.
+    fn begin(&mut self, job: &CardJob, base: Round) -> Result<(), CardError> {
+        let setup = self.setup(job, base);
+        // The core refuses the Joins of jobs that exceed the limits of the card.
+        let writes = setup.begin().map_err(std::io::Error::other)?;
+        for (at, value) in writes {
+            self.card.write(at, value)?;
+        }
+        tracing::info!(job = job.id, round = base.get(), "the card sums the job");
+        let begun = Begun { epoch: job.epoch, setup, is_halted: false, is_paused: false, is_uneven: false };
+        self.begun = Some(begun);
+        if job.is_halted { self.update(job) } else { Ok(()) }
+    }
+
+    /// Returns the configuration of the card for the core's job.
+    fn setup(&self, job: &CardJob, base: Round) -> JobSetup {
+        let before = self.begun.as_ref().map(|begun| begun.setup.addresses);
+        let (local, group) = (job.local, job.group);
+        let source = local.or(group).map(|endpoint| (endpoint.local_mac, endpoint.local));
+        let (source_mac, source) =
+            source.or(before.map(|it| (it.source_mac, it.source))).unwrap_or(([0; 6], NOBODY));
+        let (destination_mac, destination) =
+            group.map_or(([0xff; 6], NOBODY), |group| (group.peer_mac, group.peer));
+        let member = |member: iswitch_switch::CardMember| Member {
+            address: member.endpoint.peer,
+            is_switch: member.is_switch,
+            port: if member.hears_group { port_bit(member.endpoint.port) } else { 0 },
+        };
+        JobSetup {
+            id: job.id,
+            layout: job.layout,
+            base,
+            threshold: job.threshold.clamp(1, 64) as u8,
+            members: job.members.map(|row| row.map(member)),
+            pace: PACE_10G,
+            addresses: FrameAddresses { source_mac, destination_mac, source, destination },
+            classifier: self.classifier,
+        }
+    }
+
+    /// Writes what has changed in a job that is on the card.
+    fn update(&mut self, job: &CardJob) -> Result<(), CardError> {
+        let Some(begun) = &self.begun else { return Ok(()) };
+        let new = self.setup(job, begun.setup.base);
+        let Some(begun) = &mut self.begun else { return Ok(()) };
+        let old = std::mem::replace(&mut begun.setup, new);
+        let new = &begun.setup;
+        let (mut has_departed, mut is_fixed) = (false, false);
+        for row in 0..MEMBERS {
+            let address = |setup: &JobSetup| setup.members[row].map(|member| member.address);
+            if old.members[row].is_some() && address(&old) != address(new) {
+                self.card.write(offset::MEMBERS + 8 * row as u16 + 4, 0)?;
+                has_departed = true;
+            }
+        }
+        if has_departed && let Some(round) = job.newest {
+            is_fixed = true;
+            self.card.write(offset::THRESHOLD, u32::from(round.1.clamp(1, 64)) | ALSO_OPEN)?;
+        }
+        if old.header() != new.header() {
+            for (at, value) in new.header() {
+                self.card.write(at, value)?;
+            }
+        }
+        for row in (0..MEMBERS).filter(|row| old.members[*row] != new.members[*row]) {
+            for (at, value) in new.member(row) {
+                self.card.write(at, value)?;
+            }
+        }
+        if is_fixed || old.threshold != new.threshold {
+            self.card.write(offset::THRESHOLD, u32::from(new.threshold))?;
+        }
+        if begun.is_paused || begun.is_halted != job.is_halted {
+            let (at, value) = new.control(job.is_halted);
+            self.card.write(at, value)?;
+            (begun.is_paused, begun.is_halted) = (false, job.is_halted);
+        }
+        if has_departed { self.close(job) } else { self.close_uneven(job) }
+    }
+
+    /// Finishes the segments that no longer wait for anyone after a departure.
+    fn close(&mut self, job: &CardJob) -> Result<(), CardError> {
+        let Some(begun) = &mut self.begun else { return Ok(()) };
+        let segments = begun.setup.layout.segment_count();
+        let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
+        let newest = tables.next_round()?.previous();
+        let (earlier, last) = (tables.round(newest.previous())?, tables.round(newest)?);
+        let is_deserted = |open: iswitch_card::OpenRound| open.unfinished > 0 && open.participants == 0;
+        if is_deserted(last) || is_deserted(earlier) {
+            // No member will finish the round, and the next one would wait for it.
+            return self.begin(job, job.next);
+        }
+        if last.unfinished > 0 {
+            tables.finish(newest, (0, segments), true, &mut self.leaving)?;
+        }
+        begun.is_uneven = earlier.unfinished > 0;
+        self.close_uneven(job)
+    }
+
+    /// Finishes the segments of the earlier open round to which all of its participants have contributed. Only one
+    /// threshold applies to both open rounds, and a newcomer takes part only in the later one.
+    fn close_uneven(&mut self, job: &CardJob) -> Result<(), CardError> {
+        let Some(begun) = self.begun.as_mut().filter(|begun| begun.is_uneven) else { return Ok(()) };
+        let mut tables = tables(self.card.as_mut(), self.slots, &begun.setup);
+        let round = tables.next_round()?.previous().previous();
+        let open = tables.round(round)?;
+        begun.is_uneven = open.unfinished > 0 && job.newest.is_some();
+        for index in (0..begun.setup.layout.segment_count()).filter(|_| open.unfinished > 0) {
+            if tables.is_complete(round, index, open.participants)? {
+                tables.finish(round, (index, 1), false, &mut self.leaving)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tables<'a>(card: &'a mut dyn Card, slots: u32, setup: &JobSetup) -> Tables<'a> {
+    Tables { card, slots, layout: setup.layout, base: setup.base }
+}
+
+/// Returns the bit of `tuser` for a port of the switch.
+fn port_bit(port: PortId) -> u8 {
+    1_u8.checked_shl(2 * u32::from(port.0)).unwrap_or(0)
+}
+
+/// Sends a frame that has left the card through the network ports that it names.
+fn send_to_ports(frame: &Frame, ports: &mut [Option<Box<dyn Port>>]) {
+    for (at, port) in ports.iter_mut().enumerate().take(CARD_PORTS) {
+        if frame.destination & port_bit(PortId(at as u8)) != 0
+            && let Some(port) = port
+        {
+            port.send_frame(&frame.bytes);
+        }
+    }
+}
+
+/// Returns the UDP payload of a result, whose headers the card has generated.
+fn payload_of(frame: &[u8]) -> Option<&[u8]> {
+    let at = HEADERS_LEN_BYTES - UDP_HEADER_LEN_BYTES + 4;
+    let udp_len = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
+    let end = HEADERS_LEN_BYTES - UDP_HEADER_LEN_BYTES + usize::from(udp_len);
+    frame.get(HEADERS_LEN_BYTES..end)
+}

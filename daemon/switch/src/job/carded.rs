@@ -1,0 +1,97 @@
+//! A job whose rounds a card sums: the card's results become finished segments of the core.
+//!
+//! The core needs them for everything that it still does itself: it knows which rounds are open and finished, answers
+//! Helps, compares digests, and sends results to members that do not hear the group.
+
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
+use iswitch_protocol::{Round, Seg};
+
+use super::aggregation::Aggregation;
+use super::rounds::Replay;
+use super::slot::{Slot, SlotState};
+use crate::accumulate::{self, NonFinite};
+
+/// A synchronous job, with its slots and sums, that a card sums or is about to sum.
+pub(crate) struct Carded<'a>(pub(crate) Aggregation<'a>);
+
+impl Carded<'_> {
+    /// Hands the job over to the card. Returns the first round that the card sums, or `None` if the core has to finish
+    /// something first: the formation of the job, a replayed round, or a round with results.
+    pub(crate) fn take_over(&mut self) -> Option<Round> {
+        let round = self.first_round()?;
+        self.0.job.rounds.synchronous_mut()?.move_to_card();
+        Some(round)
+    }
+
+    fn first_round(&self) -> Option<Round> {
+        let job = &*self.0.job;
+        job.rounds.synchronous()?;
+        if !job.formed || job.has_parent || !job.members.is_confirmed() {
+            return None;
+        }
+        let numbers = job.rounds.numbers();
+        let Some(newest) = numbers.newest() else { return Some(numbers.base()) };
+        let earlier = job.rounds.open_round(newest.previous());
+        if earlier.is_some_and(|open| open.unfinished > 0) {
+            return None;
+        }
+        match job.rounds.open_round(newest) {
+            None => Some(newest.next()),
+            Some(open) if open.unfinished == 0 => Some(newest.next()),
+            // No member has a result of the round yet. Its contributions to the core are lost; the senders repeat them
+            // when an Ack names them as missing.
+            Some(open) => {
+                let is_whole = open.unfinished == job.layout.segment_count() && open.replay == Replay::Not;
+                let takes_part = job.members.starting_by(newest) == job.members.present();
+                (is_whole && takes_part).then_some(newest)
+            }
+        }
+    }
+
+    /// Opens the round before `next`, if it is the one after the newest round. `next` is the next round that the card
+    /// will open.
+    pub(crate) fn note_opened(&mut self, next: Round) {
+        let newest = next.previous();
+        if newest == self.0.job.rounds.numbers().next() {
+            let open = self.0.job.prospective_round(newest, self.0.now);
+            self.0.job.open(open);
+        }
+    }
+
+    /// Stores a result of the card. `floats` are its little-endian floats. Returns false if the result is not one of
+    /// the newest two rounds or the next one, or if the core has it already.
+    pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
+        let Seg { index, round, contributions } = seg;
+        let (layout, numbers) = (&self.0.job.layout, self.0.job.rounds.numbers());
+        let next = numbers.next();
+        let is_kept = !round.is_before(numbers.base()) && round.is_before(next.next());
+        if !is_kept || !layout.contains(index) || floats.len() != FLOAT_LEN_BYTES * layout.float_count(index)
+        {
+            return false;
+        }
+        let slot = self.0.slot(round, index);
+        if slot.is_done(round) || slot.is_past(round) {
+            return false;
+        }
+        if round == next {
+            let open = self.0.job.prospective_round(round, self.0.now);
+            self.0.job.open(open);
+        }
+        let Some(open) = self.0.job.rounds.open_round(round).copied() else { return false };
+        self.0.job.finish_segment(round);
+        let (generation, state) = (self.0.job.memory.generation, SlotState::Done);
+        let contributors = open.participants;
+        *self.0.slot_mut(round, index) = Slot { contributors, generation, round, contributions, state };
+        if contributions >= contributors.len() {
+            // Contributions do not pass through the core, so a sum of all participants is their sign of life.
+            let now = self.0.now;
+            for id in contributors.iter() {
+                if let Some(member) = self.0.job.members.get_mut(id) {
+                    member.last_heard = now;
+                    member.note_progress(1, Some(round), now);
+                }
+            }
+        }
+        accumulate::overwrite(self.0.sum_mut(round, index), floats, NonFinite::Sum)
+    }
+}

@@ -1,0 +1,212 @@
+//! The daemon with the Verilated card: the RTL sums, the daemon keeps the membership, and real workers in network
+//! namespaces send and receive real frames.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use hdl::accelerator::Build;
+use hdl::generate;
+use hdl::simulation::Verilated;
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, Group, SOON, total};
+use iswitch_harness::faults::{Faults, hits};
+use iswitch_harness::netns::{Namespace, Star, StarOptions};
+use iswitch_harness::process::{Process, Signal};
+use iswitch_harness::requirements::{networks_and, report, together};
+use iswitch_harness::scratch;
+use serde_json::Value;
+
+/// Time limit for a job. The simulation runs at some 10^5 cycles per second.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Number of workers, one at each port of the card.
+const WORKERS: u64 = 4;
+/// C++ source of the simulation.
+const DRIVER: &str = include_str!("../../../hdl/cpp/device.cpp");
+/// Job that runs until its test ends it, and that needs only three workers.
+const ENDLESS: &str = "--floats 4000 --rounds 100000000 --min-workers 3";
+/// Lease for tests that wait until it expires, in milliseconds.
+const SHORT_LEASE_MS: &str = "2000";
+
+/// Returns the option with which a daemon uses the simulated card. The program is built when a test first needs it, and
+/// again when its sources change. Tests in other processes wait in the meantime.
+fn card() -> String {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("card");
+    fs::create_dir_all(&directory).unwrap();
+    let lock = File::create(directory.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let verilog = generate::accelerator(Build::Slots128);
+    let program = directory.join("build/driver");
+    let is = |name: &str, text: &str| fs::read_to_string(directory.join(name)).is_ok_and(|it| it == text);
+    let is_current = is("iswitch_accel.v", &verilog) && is("driver.cpp", DRIVER) && program.exists();
+    if !is_current {
+        let _ = fs::remove_file(&program);
+        Verilated::build(&verilog, &directory).unwrap();
+    }
+    format!("--card=sim:{}", program.display())
+}
+
+fn start(star: &Star, arguments: &[&str]) -> Daemon {
+    let card = card();
+    Daemon::on_ports(star, &[&[card.as_str()], arguments].concat())
+}
+
+#[test]
+fn sums_of_the_card_are_exact() {
+    if !networks_and("sums_of_the_card_are_exact", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let daemon = start(&star, &[]);
+    let rounds = 20;
+    let group = Group::in_star(&star, daemon.address(), &format!("--floats 1000 --rounds {rounds}"));
+    let results = group.results(TIMEOUT);
+    assert_eq!(total(&results, "rounds"), WORKERS * rounds);
+    assert!(daemon.wait_for_log("the card sums the job").contains("the card sums the job"));
+    daemon.stop();
+}
+
+#[test]
+fn loss_and_duplicates_change_no_sum_of_the_card() {
+    if !networks_and("loss_and_duplicates_change_no_sum_of_the_card", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let daemon = start(&star, &[]);
+    let faults = Faults { loss_permille: 30, duplication_permille: 20, ..Faults::default() };
+    star.workers.iter().for_each(|worker| faults.inject(worker));
+    let rounds = 20;
+    // More segments than the card has slots.
+    let arguments = format!("--floats 50000 --rounds {rounds} --no-offload");
+    let results = Group::in_star(&star, daemon.address(), &arguments).results(TIMEOUT);
+    assert_eq!(total(&results, "rounds"), WORKERS * rounds);
+    let lost: u64 = star.workers.iter().map(|worker| hits(worker).lost).sum();
+    let retransmitted = total(&results, "retransmitted");
+    assert!(lost > 0 && retransmitted > 0, "{lost} packets lost, {retransmitted} segments retransmitted");
+    report(&format!("card: {lost} lost, {retransmitted} retransmitted"));
+    daemon.stop();
+}
+
+#[test]
+fn the_others_continue_on_the_card_without_a_killed_worker() {
+    if !networks_and("the_others_continue_on_the_card_without_a_killed_worker", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let daemon = start(&star, &["--lease-ms", SHORT_LEASE_MS]);
+    let mut group = Group::in_star(&star, daemon.address(), ENDLESS);
+    daemon.wait_for_results();
+    group.kill(2);
+    daemon.wait_for_members(WORKERS as usize - 1);
+    daemon.wait_for_results();
+    group.end();
+    let results = group.results(TIMEOUT);
+    assert!(total(&results, "partial_rounds") > 0, "rounds without the killed worker");
+    daemon.stop();
+}
+
+#[test]
+fn a_late_worker_joins_a_job_on_the_card() {
+    if !networks_and("a_late_worker_joins_a_job_on_the_card", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let daemon = start(&star, &["--lease-ms", SHORT_LEASE_MS]);
+    let mut group = Group::in_star(&star, daemon.address(), ENDLESS);
+    daemon.wait_for_results();
+    // The worker is expelled while it is stopped, and joins again, at a later round than the one that it knows.
+    group.signal(3, Signal::STOP);
+    daemon.wait_for_members(WORKERS as usize - 1);
+    daemon.wait_for_results();
+    group.signal(3, Signal::CONT);
+    daemon.wait_for_members(WORKERS as usize);
+    daemon.wait_for_results();
+    group.end();
+    let results = group.results(TIMEOUT);
+    assert!(total(&results, "missed_rounds") > 0, "the late worker must have missed rounds: {results:?}");
+    daemon.stop();
+}
+
+#[test]
+fn a_restart_of_the_host_costs_only_time() {
+    if !networks_and("a_restart_of_the_host_costs_only_time", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let mut daemon = start(&star, &[]);
+    let mut group = Group::in_star(&star, daemon.address(), ENDLESS);
+    for _ in 0..2 {
+        daemon.wait_for_results();
+        daemon.process.kill(SOON);
+        daemon = start(&star, &[]);
+        daemon.wait_for_log("the card sums the job");
+        daemon.wait_for_results();
+    }
+    assert!(group.is_running(), "the workers must still be running");
+    group.end();
+    group.results(TIMEOUT);
+    daemon.stop();
+}
+
+/// Trains with one process in each namespace, and returns the result of worker 0.
+fn train(namespaces: &[Namespace], daemon: &Daemon) -> Value {
+    let directory = scratch::directory();
+    let spawn = |(rank, namespace): (usize, &Namespace)| {
+        let place = format!("--switch {} --workers {} --rank {rank}", daemon.address(), namespaces.len());
+        let mut command = namespace.command(binaries::iswitch());
+        let arguments = "train ppo --env CartPole-v1 --steps 2000 --seed 1 --json --quiet --out";
+        command.args(arguments.split_whitespace()).arg(directory.path().join("run"));
+        command.args(place.split_whitespace());
+        Process::spawn(&format!("iswitch train of rank {rank}"), &mut command)
+    };
+    let workers: Vec<_> = namespaces.iter().enumerate().map(spawn).collect();
+    let printed: Vec<_> = workers.into_iter().map(|worker| worker.wait_success(TIMEOUT)).collect();
+    serde_json::from_str(&printed[0]).expect(&printed[0])
+}
+
+#[test]
+fn ppo_trains_through_the_card_with_loss() {
+    if !networks_and("ppo_trains_through_the_card_with_loss", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let trained = |with_card: bool| {
+        let star = Star::new(StarOptions::default());
+        let daemon = if with_card { start(&star, &[]) } else { Daemon::on_ports(&star, &[]) };
+        let faults = Faults { loss_permille: 10, ..Faults::default() };
+        star.workers.iter().for_each(|worker| faults.inject(worker));
+        let result = train(&star.workers, &daemon);
+        let results = daemon.results();
+        daemon.stop();
+        assert_eq!(result["replicas_identical"], true, "{result}");
+        report(&format!("card {with_card}: {results} results, {result}"));
+        result
+    };
+    let (card, software) = (trained(true), trained(false));
+    for field in ["steps", "updates", "rounds"] {
+        assert_eq!(card[field], software[field], "{field}");
+    }
+}
+
+#[test]
+fn a_job_that_the_card_cannot_sum_is_refused_by_name() {
+    if !networks_and("a_job_that_the_card_cannot_sum_is_refused_by_name", &["verilator"]) {
+        return;
+    }
+    let _together = together();
+    let star = Star::new(StarOptions::default());
+    let daemon = start(&star, &[]);
+    for (arguments, reason) in [("--wire bf16", "element"), ("--segment-floats 367", "segment")] {
+        let group = Group::in_star(&star, daemon.address(), &format!("{arguments} --floats 100 --rounds 1"));
+        for finished in group.finish(TIMEOUT) {
+            assert!(!finished.status.success(), "{arguments}");
+            assert!(finished.stderr.to_lowercase().contains(reason), "{arguments}: {}", finished.stderr);
+        }
+    }
+    daemon.stop();
+}
