@@ -406,14 +406,20 @@ function dissect.Absent(tree, buffer)
             tree:add_proto_expert_info(malformed, "Shorter than its list")
             return "truncated"
         end
-        local rank, host = buffer(at, 2):le_uint(), buffer(at + 3, len):string(ENC_UTF_8)
+        local rank = buffer(at, 2):le_uint()
+        local text = rank == 65535 and "?" or "rank " .. rank
         add(tree, "absent.rank", buffer, at, 2)
-        tree:add(f["absent.host"], buffer(at + 3, len), host)
-        shown[#shown + 1] = (rank == 65535 and "?" or "rank " .. rank) .. (len > 0 and " on " .. host or "")
+        if len > 0 then
+            local host = buffer(at + 3, len):string(ENC_UTF_8)
+            tree:add(f["absent.host"], buffer(at + 3, len), host)
+            text = text .. " on " .. host
+        end
+        shown[#shown + 1] = text
         at = at + 3 + len
     end
     add_padding(tree, buffer, at)
-    return string.format("round %d waits for %d: %s", buffer(12, 4):le_uint(), buffer(16, 2):le_uint(), table.concat(shown, ", "))
+    local count = buffer(16, 2):le_uint()
+    return string.format("round %d waits for %d: %s", buffer(12, 4):le_uint(), count, table.concat(shown, ", "))
 end
 
 function dissect.Ack(tree, buffer)

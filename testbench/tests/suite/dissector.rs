@@ -194,6 +194,7 @@ fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
             Value::Null => assert_eq!((key.as_str(), fields.texts("range.round").len()), ("missing", 0)),
             Value::Object(_) if key == "missing" => check_value(fields, "range.", value),
             Value::Object(_) => check_value(fields, &format!("{name}."), value),
+            Value::Array(members) if key == "members" => check_members(fields, members),
             Value::Array(all) => {
                 let all: Vec<_> = all.iter().map(|number| number.as_u64().expect("an index")).collect();
                 assert_eq!(fields.numbers(&name), all, "{name}");
@@ -218,6 +219,14 @@ fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
             }
         }
     }
+}
+
+/// Compares the members of an Absent with the fields. An empty host name is not shown.
+fn check_members(fields: &Fields, members: &[Value]) {
+    let rank = |member: &Value| member["rank"].as_u64().unwrap_or(65_535);
+    assert_eq!(fields.numbers("absent.rank"), members.iter().map(rank).collect::<Vec<_>>());
+    let hosts = members.iter().filter_map(|member| member["host"].as_str()).filter(|host| !host.is_empty());
+    assert_eq!(fields.texts("absent.host"), hosts.collect::<Vec<_>>());
 }
 
 fn check_control(fields: &Fields, meaning: &Value) {
