@@ -83,8 +83,8 @@ pub(super) struct Pace {
 
 impl Grid {
     /// Creates the matrix of flows, each of which is given as its ingress port, its egress port, where the first egress
-    /// port has the number `ingress`, and its remaining time. Returns `None` if the flows are few, if most of the matrix
-    /// would be empty or if two flows have the same ports.
+    /// port has the number `ingress`, and its remaining time. Returns `None` if the flows are few, if most of the
+    /// matrix would be empty or if two flows have the same ports.
     pub(super) fn of((ingress, egress): (usize, usize), flows: &[(u32, u32, f64)]) -> Option<Self> {
         let width = ingress.next_multiple_of(LANES);
         if flows.len() < FLOWS_MIN || 2 * flows.len() < width * egress {

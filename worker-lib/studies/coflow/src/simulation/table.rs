@@ -42,9 +42,9 @@ pub(super) fn lowest(links: Option<&Links>, values: &[f64], from: usize, to: usi
     }
 }
 
-/// Flows of a coflow, sorted by ingress port; those of a matrix also by egress port. Ports are indices of the coflow's ports, with
-/// ingress ports first. A complete flow remains in the table with 0 bytes for some time, so that loops over flows need
-/// no branches.
+/// Flows of a coflow, sorted by ingress port; those of a matrix are also sorted by egress port. Ports are indices of
+/// the coflow's ports, with ingress ports first. A complete flow remains in the table with 0 bytes for some time, so
+/// that loops over flows need no branches.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// Number of ingress ports.
