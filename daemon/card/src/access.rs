@@ -49,6 +49,22 @@ pub trait Card: Send {
     /// Writes the register at a byte offset.
     fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError>;
 
+    /// Performs the writes in turn and, after each of them, reads the given registers. Appends their values to `values`. This takes one exchange with a simulated card instead of one for each register.
+    fn read_after_each(
+        &mut self,
+        writes: &[(u16, u32)],
+        reads: &[u16],
+        values: &mut Vec<u32>,
+    ) -> Result<(), CardError> {
+        for (at, value) in writes {
+            self.write(*at, *value)?;
+            for read in reads {
+                values.push(self.read(*read)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Passes frames to the card, lets it run until it is idle, and appends the frames that leave it to `leaving`, in
     /// order.
     fn exchange(&mut self, arriving: &[Frame], leaving: &mut Vec<Frame>) -> Result<(), CardError>;

@@ -12,6 +12,8 @@ use crate::access::{Card, CardError, Frame};
 /// Maximum length of the commands that are written at once, in bytes. They fit in a pipe of the default size, so that
 /// the host never waits for a process that waits for the host to read.
 const MAX_COMMANDS_LEN_BYTES: usize = 32 << 10;
+/// Number of register writes, each followed by reads, that are sent to the process at once.
+const WRITES_AT_ONCE: usize = 128;
 
 /// Running simulation of a card. Dropping it closes the input of the process, which then ends.
 #[derive(Debug)]
@@ -48,6 +50,31 @@ impl SimulatedCard {
         let mut bytes = [0; N];
         self.from.read_exact(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn push_read(&mut self, offset: u16) {
+        self.commands.push(b'R');
+        self.commands.extend_from_slice(&offset.to_le_bytes());
+    }
+
+    fn push_write(&mut self, offset: u16, value: u32) {
+        self.commands.push(b'W');
+        self.commands.extend_from_slice(&offset.to_le_bytes());
+        self.commands.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// Returns the value of a register, and keeps the frames that leave the card before it arrives.
+    fn get_value(&mut self) -> Result<u32, CardError> {
+        loop {
+            match self.get::<1>()?[0] {
+                b'V' => return Ok(u32::from_le_bytes(self.get()?)),
+                b'F' => {
+                    let frame = self.get_frame()?;
+                    self.left.push(frame);
+                }
+                code => return Err(CardError::Answer { code, expected: "V or F" }),
+            }
+        }
     }
 
     fn get_frame(&mut self) -> Result<Frame, CardError> {
@@ -88,25 +115,33 @@ impl Drop for SimulatedCard {
 
 impl Card for SimulatedCard {
     fn read(&mut self, offset: u16) -> Result<u32, CardError> {
-        self.commands.push(b'R');
-        self.commands.extend_from_slice(&offset.to_le_bytes());
+        self.push_read(offset);
         self.flush()?;
-        loop {
-            match self.get::<1>()?[0] {
-                b'V' => return Ok(u32::from_le_bytes(self.get()?)),
-                b'F' => {
-                    let frame = self.get_frame()?;
-                    self.left.push(frame);
-                }
-                code => return Err(CardError::Answer { code, expected: "V or F" }),
+        self.get_value()
+    }
+
+    fn read_after_each(
+        &mut self,
+        writes: &[(u16, u32)],
+        reads: &[u16],
+        values: &mut Vec<u32>,
+    ) -> Result<(), CardError> {
+        for some in writes.chunks(WRITES_AT_ONCE) {
+            for (at, value) in some {
+                self.push_write(*at, *value);
+                reads.iter().for_each(|read| self.push_read(*read));
+            }
+            self.flush()?;
+            for _ in 0..some.len() * reads.len() {
+                let value = self.get_value()?;
+                values.push(value);
             }
         }
+        Ok(())
     }
 
     fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError> {
-        self.commands.push(b'W');
-        self.commands.extend_from_slice(&offset.to_le_bytes());
-        self.commands.extend_from_slice(&value.to_le_bytes());
+        self.push_write(offset, value);
         self.flush()
     }
 

@@ -57,30 +57,39 @@ impl Tables<'_> {
         Ok(OpenRound { unfinished, threshold: rules as u8, participants: (rules >> 8) as u8 })
     }
 
-    /// Returns whether the card would accept the contribution of a member to a segment.
+    /// Returns those of the segments whose contribution the card would accept from the member in a row.
     ///
     /// # Errors
     /// Fails if the card does.
-    pub fn is_missing(&mut self, row: usize, round: Round, index: u32) -> Result<bool, CardError> {
-        let Self { slots, layout, base, .. } = *self;
-        self.card.write(offset::SLOT, index % slots)?;
-        let state = self.card.read(offset::SLOT_STATE)?;
-        let current = (self.card.read(offset::SLOT_ROUND)?, self.card.read(offset::SLOT_SEGMENT)?);
+    pub fn missing(&mut self, row: usize, round: Round, segments: &[u32]) -> Result<Vec<u32>, CardError> {
+        let may_open = self.next_round()? != round || self.round(round)?.unfinished == 0;
+        let selections: Vec<_> = segments.iter().map(|index| (offset::SLOT, index % self.slots)).collect();
+        let states = [offset::SLOT_STATE, offset::SLOT_ROUND, offset::SLOT_SEGMENT];
+        let mut values = Vec::with_capacity(states.len() * segments.len());
+        self.card.read_after_each(&selections, &states, &mut values)?;
+        let slots = values.chunks(states.len());
+        let all = segments.iter().zip(slots);
+        let is_missing = |index: u32, slot: &[u32]| self.is_missing((row, round, index), slot, may_open);
+        Ok(all.filter(|(index, slot)| is_missing(**index, slot)).map(|(index, _)| *index).collect())
+    }
+
+    /// Returns whether a slot accepts a contribution. `slot` contains its state, its round and its segment; `may_open`
+    /// states whether the round of the contribution is open or may be opened.
+    fn is_missing(&self, (row, round, index): (usize, Round, u32), slot: &[u32], may_open: bool) -> bool {
+        let (state, current) = (slot[0], (slot[1], slot[2]));
         let (is_open, is_done) = (state & 1 != 0, state & 2 != 0);
         if current == (round.get(), index) && (is_open || is_done) {
-            return Ok(is_open && state >> (8 + row) & 1 == 0);
+            return is_open && state >> (8 + row) & 1 == 0;
         }
-        // The segment may begin if the slot's segment is finished and is the one before, and if its round is open or
-        // may be opened.
-        let before = if index >= slots {
-            (round.get(), index - slots)
+        // The segment may begin if the slot's segment is finished and is the one before.
+        let before = if index >= self.slots {
+            (round.get(), index - self.slots)
         } else {
-            let last = layout.segment_count() - 1;
-            (round.previous().get(), index + (last - index) / slots * slots)
+            let last = self.layout.segment_count() - 1;
+            (round.previous().get(), index + (last - index) / self.slots * self.slots)
         };
-        let follows =
-            if is_open || is_done { is_done && current == before } else { round == base && index < slots };
-        Ok(follows && (self.next_round()? != round || self.round(round)?.unfinished == 0))
+        let begins = round == self.base && index < self.slots;
+        may_open && if is_open || is_done { is_done && current == before } else { begins }
     }
 
     /// Returns whether all of the participants of a round, given by their rows, have contributed to an open segment.

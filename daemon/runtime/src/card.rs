@@ -174,11 +174,10 @@ impl CardDriver {
         if let (Some(ControlBody::Help(wanted)), Some(row)) = (help, row) {
             let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
             let segments = begun.setup.layout.segment_count();
-            for index in wanted.indices().filter(|index| *index < segments) {
-                if tables.is_missing(row, wanted.range.round, index)? {
-                    let bit = index - wanted.range.first;
-                    bitmap[bit as usize / 8] |= 1 << (bit % 8);
-                }
+            let asked: Vec<_> = wanted.indices().filter(|index| *index < segments).collect();
+            for index in tables.missing(row, wanted.range.round, &asked)? {
+                let bit = index - wanted.range.first;
+                bitmap[bit as usize / 8] |= 1 << (bit % 8);
             }
             switch.note_card_missing(from, SegmentSetRepr::of(wanted.range, &bitmap));
         }

@@ -159,7 +159,7 @@ fn train(namespaces: &[Namespace], daemon: &Daemon) -> Value {
     let spawn = |(rank, namespace): (usize, &Namespace)| {
         let place = format!("--switch {} --workers {} --rank {rank}", daemon.address(), namespaces.len());
         let mut command = namespace.command(binaries::iswitch());
-        let arguments = "train ppo --env CartPole-v1 --steps 2000 --seed 1 --json --quiet --out";
+        let arguments = "train ppo --env CartPole-v1 --steps 1000 --seed 1 --json --quiet --out";
         command.args(arguments.split_whitespace()).arg(directory.path().join("run"));
         command.args(place.split_whitespace());
         Process::spawn(&format!("iswitch train of rank {rank}"), &mut command)
