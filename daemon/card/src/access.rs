@@ -49,7 +49,8 @@ pub trait Card: Send {
     /// Writes the register at a byte offset.
     fn write(&mut self, offset: u16, value: u32) -> Result<(), CardError>;
 
-    /// Performs the writes in turn and, after each of them, reads the given registers. Appends their values to `values`. This takes one exchange with a simulated card instead of one for each register.
+    /// Performs the writes in turn and, after each of them, reads the given registers. Appends the values to `values`.
+    /// This takes one exchange with a simulated card instead of one for each register.
     fn read_after_each(
         &mut self,
         writes: &[(u16, u32)],
