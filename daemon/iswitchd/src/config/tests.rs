@@ -221,6 +221,8 @@ fn example_file_is_valid_and_names_every_key() {
     ] {
         assert!(all.contains(&format!("\n{key} = ")), "{key}");
     }
+    // A card excludes other settings of the file.
+    assert!(all.contains("\n# card = \"sim:"));
 }
 
 #[test]

@@ -168,7 +168,7 @@ async fn only_authorized_clients_publish_models() {
     assert_eq!((refused.status, refused.error().as_str()), (413, "too_large"));
     assert_eq!(ask(&at, "GET /models/ppo/latest", &[]).await.json()["version"], 3);
     let (_store, closed) = crate::support::learner(LearnerOptions::default()).await;
-    assert!(publish_to(&endpoint(&closed), 1, 1).await.unwrap_err().contains("does not permit publishing"));
+    assert!(publish_to(&endpoint(&closed), 1, 1).await.unwrap_err().contains("may not publish"));
 }
 
 async fn publish_to(at: &Endpoint, version: u64, len: usize) -> Result<iswitch_models::Manifest, String> {
