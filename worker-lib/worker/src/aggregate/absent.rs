@@ -33,10 +33,7 @@ impl fmt::Display for Absent {
             (_, others) => texts.push(format!("{others} other members")),
         }
         let last = texts.pop().unwrap_or_default();
-        match texts.is_empty() {
-            true => f.write_str(&last),
-            false => write!(f, "{} and {last}", texts.join(", ")),
-        }
+        if texts.is_empty() { f.write_str(&last) } else { write!(f, "{} and {last}", texts.join(", ")) }
     }
 }
 
