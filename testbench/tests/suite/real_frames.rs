@@ -347,13 +347,13 @@ fn jumbo_frames_carry_longer_segments_and_overlong_ones_are_refused() {
     let daemon = Daemon::on_ports(&star, &[]);
     for finished in Group::in_star(&star, daemon.address(), "--segment-floats 367").finish(SOON) {
         assert!(!finished.status.success());
-        assert!(finished.stderr.contains("segment_floats is 367; reduce it"), "{finished:?}");
+        assert!(finished.stderr.contains("segment_floats is 367; reduce segment_floats"), "{finished:?}");
     }
     // If the path has a smaller MTU than the worker's interface, longer packets are dropped silently.
     star.workers.iter().for_each(|worker| worker.ip(&format!("link set {WORKER_INTERFACE} mtu 9000\n")));
     for finished in Group::in_star(&star, daemon.address(), "--segment-floats 2241").finish(SOON) {
         assert!(!finished.status.success());
-        assert!(finished.stderr.contains("segment_floats is 2241; reduce it"), "{finished:?}");
+        assert!(finished.stderr.contains("segment_floats is 2241; reduce segment_floats"), "{finished:?}");
     }
     daemon.stop();
 }
