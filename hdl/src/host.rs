@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_card::MEMBERS;
-pub use iswitch_card::{HOST_PORT, Member, PACE_10G, SetupError};
+pub use iswitch_card::{HOST_PORT, MIN_FRAME_LEN_BYTES, Member, PACE_10G, SetupError};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use iswitch_protocol::wire::{Class, Classifier, FrameAddresses};
 use iswitch_protocol::{Round, Seg, VectorLayout};
@@ -36,8 +36,6 @@ pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
 };
 /// Size of everything before the floats, that is, of the headers and the Seg, in bytes.
 pub const HEADER_LEN_BYTES: usize = 50;
-/// Size of the shortest Ethernet frame without its checksum, in bytes.
-pub const MIN_FRAME_LEN_BYTES: usize = 60;
 
 impl JobSetup {
     /// Returns the `tuser` destination of results: the ports of all members and that of the host.

@@ -4,6 +4,9 @@ use std::io;
 
 use crate::registers::{ID, VERSION, offset};
 
+/// Length of the shortest Ethernet frame without its frame check sequence, in bytes.
+pub const MIN_FRAME_LEN_BYTES: usize = 60;
+
 /// Ethernet frame that enters or leaves a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {

@@ -10,7 +10,7 @@ mod simulated;
 mod spec;
 mod tables;
 
-pub use access::{Card, CardError, Frame, check_identity};
+pub use access::{Card, CardError, Frame, MIN_FRAME_LEN_BYTES, check_identity};
 pub use setup::{HOST_PORT, JobSetup, MAX_FLOATS, MEMBERS, Member, PACE_10G, SetupError};
 pub use simulated::SimulatedCard;
 pub use spec::{CardSpec, SpecError};

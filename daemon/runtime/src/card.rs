@@ -12,7 +12,9 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_card::registers::offset;
-use iswitch_card::{Card, CardError, Frame, HOST_PORT, JobSetup, MEMBERS, Member, PACE_10G, Tables};
+use iswitch_card::{
+    Card, CardError, Frame, HOST_PORT, JobSetup, MEMBERS, MIN_FRAME_LEN_BYTES, Member, PACE_10G, Tables,
+};
 use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, UDP_HEADER_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::frame::HEADERS_LEN_BYTES;
@@ -27,8 +29,6 @@ use crate::runtime::transmit;
 
 /// Number of network ports of a card.
 pub const CARD_PORTS: usize = 4;
-/// Length of the shortest Ethernet frame without its check sequence, in bytes.
-const MIN_FRAME_LEN_BYTES: usize = 60;
 /// Flag of THRESHOLD: the new threshold also applies to the rounds that are open.
 const ALSO_OPEN: u32 = 1 << 31;
 /// Destination of results while no member hears a group: they go only to the host.

@@ -1,15 +1,6 @@
 //! Interface to a simulated accelerator, independent of the simulator.
 
-/// An Ethernet frame on the input or output stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Bytes of the frame, starting with the destination MAC address.
-    pub bytes: Vec<u8>,
-    /// Source port, in the one-hot encoding of `tuser`.
-    pub source: u8,
-    /// Destination ports, with one bit per port as in `tuser`.
-    pub destination: u8,
-}
+pub use iswitch_card::Frame;
 
 /// Pattern of the cycles in which a stream's source does not assert `tvalid` for a new beat, or its sink does not
 /// assert `tready`.

@@ -214,9 +214,9 @@ fn admit(
         let next = interrupt(state, job_at, from, join)?;
         return admit(state, next, from, join_request, join);
     }
-    let most = state.config.card.map_or(job.max_members(), |card| job.max_members().min(card.members.into()));
-    let id = job.free_id().filter(|id| id.get() < most as usize).ok_or_else(|| {
-        let expected = most;
+    let expected =
+        state.config.card.map_or(job.max_members(), |card| job.max_members().min(card.members.into()));
+    let id = job.free_id().filter(|id| id.get() < expected as usize).ok_or_else(|| {
         let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
         Refusal { exceeded: Some(exceeded), ..(Status::JobFull, expected).into() }
     })?;

@@ -1,6 +1,7 @@
 //! Absent: the members for which a round waits, in answer to a Waiting.
 
 use super::bytes::{at_least, padded, put_u16, put_u32, round_at, u16_at};
+use super::name::UNKNOWN_RANK;
 use crate::label::Label;
 use crate::limits::{MAX_ABSENT_LEN_BYTES, MAX_HOST_LEN_BYTES};
 use crate::segment::Round;
@@ -8,8 +9,6 @@ use crate::wire::WireError;
 
 /// Length of an Absent without its list, in bytes.
 pub const ABSENT_LEN_BYTES: usize = 20;
-/// Rank on the wire that stands for an unknown rank.
-const UNKNOWN_RANK: u16 = u16::MAX;
 /// Length of an entry of the list without the host name, in bytes.
 const ENTRY_LEN_BYTES: usize = 3;
 

@@ -8,7 +8,7 @@ use crate::wire::WireError;
 /// Length of a Name without its texts, in bytes.
 pub const NAME_LEN_BYTES: usize = 18;
 /// Rank on the wire that stands for an unknown rank.
-const UNKNOWN_RANK: u16 = u16::MAX;
+pub(super) const UNKNOWN_RANK: u16 = u16::MAX;
 
 mod field {
     use core::ops::Range;
