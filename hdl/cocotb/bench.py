@@ -11,7 +11,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-SOURCES = Path(__file__).parents[1] / "src/accelerator"
+REPOSITORY = Path(__file__).parents[2]
 PORT = 7711
 DATA_TOS = 0x1C
 CONTROL_TOS = 0x0C
@@ -26,21 +26,22 @@ MIN_FRAME_LEN_BYTES = 60
 
 
 def constants(file, kind):
-    """Returns the constants of a type in a source file of the accelerator, by name."""
-    text = (SOURCES / file).read_text()
+    """Returns the constants of a type in a source file, by name."""
+    text = (REPOSITORY / file).read_text()
     found = re.findall(rf"pub const (\w+): {kind} = (0x[0-9A-Fa-f_]+|\d+);", text)
+    assert found, f"{file} has no constants of type {kind}"
     return {name: int(value.replace("_", ""), 0) for name, value in found}
 
 
 def header_offsets():
     """Returns the byte offsets of the registers in the generated C header, by name."""
-    text = (Path(__file__).parents[1] / "verilog/iswitch_accel.h").read_text()
+    text = (REPOSITORY / "hdl/verilog/iswitch_accel.h").read_text()
     return {name: int(value, 16) for name, value in re.findall(r"#define ISWITCH_ACCEL_(\w+) (0x[0-9A-F]{3})\n", text)}
 
 
 OFFSETS = header_offsets()
-IDENTITY = constants("registers.rs", "u64")
-EVENTS = constants("records.rs", "u64")
+IDENTITY = constants("daemon/card/src/registers.rs", "u32")
+EVENTS = constants("hdl/src/accelerator/records.rs", "u64")
 
 
 def swapped(half):
