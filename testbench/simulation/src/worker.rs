@@ -113,7 +113,7 @@ impl Worker {
             padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
-        let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true, name };
+        let config = SessionConfig { job, layout, parts: 1, join, recv_buffer_bytes, heartbeats: true, name };
         let session = Session::new(config, now);
         // The counter starts at a pseudo-random number.
         let authenticator = || Authenticator::new(job_key(), u64::from(instance) << 24);

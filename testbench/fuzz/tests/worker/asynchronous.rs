@@ -31,6 +31,7 @@ impl World {
         let config = SessionConfig {
             job: JOB,
             layout,
+            parts: 1,
             join: upstream::join(scenario, Mode::Asynchronous),
             recv_buffer_bytes: usize::from(scenario.recv_buffer_bytes),
             heartbeats: scenario.heartbeats,

@@ -21,7 +21,8 @@ fn session_bytes() {
         let layout = VectorLayout::new(13, 4).expect("the layout must be valid");
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(13, 4, 2) };
         let name = NameRepr { rank: Some(1), ..NameRepr::UNKNOWN };
-        let config = SessionConfig { job: 1, layout, join, recv_buffer_bytes: 4096, heartbeats: true, name };
+        let config =
+            SessionConfig { job: 1, layout, parts: 1, join, recv_buffer_bytes: 4096, heartbeats: true, name };
         let now = Instant::from_nanos(1);
         let mut session = Session::new(config, now);
         session.begin_round(now);

@@ -221,6 +221,7 @@ fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
     };
     SessionConfig {
         job: JOB,
+        parts: 1,
         layout,
         join,
         recv_buffer_bytes: RECV_BUFFER_BYTES,

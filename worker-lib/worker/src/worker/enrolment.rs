@@ -26,6 +26,9 @@ pub struct SessionConfig {
     pub job: u32,
     /// Layout of the vector; must be consistent with `join`.
     pub layout: VectorLayout,
+    /// Number of parts of the whole vector, of which the member has one; at least 1. The parts share the link to the
+    /// switch.
+    pub parts: usize,
     /// The Join that the member sends.
     pub join: JoinRepr,
     /// Actual size of the worker's receive buffer, in bytes: results that do not fit in it would be lost.

@@ -80,6 +80,7 @@ pub(super) fn join_once<P: Joins>(
     let config = SessionConfig {
         job: options.job,
         layout: VectorLayout::with_elements(options.gradient_len, options.segment_floats, options.elements)?,
+        parts: role.parts,
         join: JoinRepr { mode: role.mode, part: role.parts > 1, ..options.repr(role.instance) },
         recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
         heartbeats: role.heartbeats,

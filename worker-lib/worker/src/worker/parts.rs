@@ -8,6 +8,7 @@
 //! vector (requirement T-7).
 
 use core::cmp::Ordering;
+use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -23,10 +24,14 @@ use super::join::JoinOptions;
 use super::lane::{Lane, Stop, Task};
 use super::part::{self, Part};
 use super::protocol::{Finished, WorkerCounters};
+use super::window::{Arrivals, is_slow};
 use crate::aggregate::{Absent, AggregateError};
 
 /// Interval at which `keep_waiting` is called while the caller's thread waits for the lanes of other threads.
 const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Number of most recent rounds whose rates show whether the link is slow.
+const RATES: usize = 8;
 
 /// All parts of a worker's vector, at least one, in the order of the vector.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ pub(super) struct Parts {
     lanes: Vec<Lane>,
     /// Number of rounds that have been finished by all parts.
     rounds: u64,
+    /// Rates at which the results of all parts arrived in the most recent rounds, in segments per second.
+    segments_per_s: VecDeque<f64>,
 }
 
 /// Whether the parts are at the same vector before a round.
@@ -51,7 +58,7 @@ impl Parts {
     pub(super) fn new(all: Vec<Part>, options: &JoinOptions) -> Self {
         let lanes = options.thread_count().clamp(1, all.len().max(1));
         let lanes = (0..lanes).map(|_| Lane::new(options.spin)).collect();
-        Self { all, lanes, rounds: 0 }
+        Self { all, lanes, rounds: 0, segments_per_s: VecDeque::with_capacity(RATES) }
     }
 
     pub(super) fn first(&self) -> &Part {
@@ -140,10 +147,11 @@ impl Parts {
 
     /// Drives all parts through the round, each lane in a separate thread; the first lane runs in the calling thread.
     fn drive(&mut self, task: Task<'_>, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
+        let is_slow = self.is_link_slow();
         let share = self.share();
         let Self { all, lanes, .. } = self;
         let Some((own, others)) = lanes.split_first_mut() else { return Ok(()) };
-        if others.is_empty() {
+        if others.is_empty() || is_slow {
             return own.drive(all, task, keep_waiting);
         }
         let (own_parts, other_parts) = all.split_at_mut(share);
@@ -162,6 +170,13 @@ impl Parts {
             let stops = [own, waiting].into_iter().chain(ended).filter_map(Result::err);
             stops.reduce(Stop::and).map_or(Ok(()), Err)
         })
+    }
+
+    /// Returns whether the link to the switch, which all parts share, limits the rate. A single lane then suffices.
+    /// Several lanes would even take longer: each worker would queue the parts in a different order, and the segments
+    /// that come first at one worker would wait behind other parts at the others.
+    fn is_link_slow(&self) -> bool {
+        is_slow(self.segments_per_s.iter().copied().fold(0.0, f64::max))
     }
 
     /// Ends the round after a lane has stopped; returns the error to report.
@@ -257,6 +272,11 @@ impl Parts {
             most: one.most.max(other.most),
         });
         self.rounds += 1;
+        let arrivals = self.all.iter().filter_map(|part| part.session.arrivals()).reduce(Arrivals::and);
+        if self.segments_per_s.len() == RATES {
+            self.segments_per_s.pop_front();
+        }
+        self.segments_per_s.extend(arrivals.map(Arrivals::segments_per_s));
         whole.expect("a worker has at least one part")
     }
 }

@@ -27,7 +27,7 @@ use super::membership::{MembershipState, Position, Run, max_window};
 use super::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use super::superframe::Frame;
 use super::timer::RetryTimer;
-use super::window::Window;
+use super::window::{Arrivals, Window};
 
 pub use super::membership::Membership;
 
@@ -192,6 +192,16 @@ impl WorkerProtocol {
     /// Sets the keys that tag data packets from now on; `None` disables tags.
     pub(super) fn set_data_keys(&mut self, keys: Option<DataKeys>) {
         self.data_keys = keys;
+    }
+
+    /// Sets the number of parts of the whole vector that share the link to the switch.
+    pub(super) fn share_link(&mut self, parts: usize) {
+        self.window.share_link(parts);
+    }
+
+    /// Returns the results of the most recent round; `None` before the end of the first round.
+    pub(super) fn arrivals(&self) -> Option<Arrivals> {
+        self.window.arrivals()
     }
 
     /// Returns the length of the data packet that this member sends for a full segment, including its tag, in bytes.

@@ -20,6 +20,7 @@ use super::group::Path;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
+use super::window::Arrivals;
 use crate::aggregate::Absent;
 
 pub use super::enrolment::{JoinProgress, SessionConfig};
@@ -129,6 +130,11 @@ impl Session {
     /// Parts for which this number is equal are at the same vector.
     pub fn turn(&self) -> Option<u32> {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
+    }
+
+    /// Returns the results of the most recent round; `None` before the end of the first round.
+    pub(super) fn arrivals(&self) -> Option<Arrivals> {
+        self.protocol.as_ref().and_then(WorkerProtocol::arrivals)
     }
 
     /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues. The
@@ -440,7 +446,7 @@ impl Session {
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
         let is_news = self.protocol.as_ref().is_none_or(|protocol| !protocol.stands_at(&membership));
-        let SessionConfig { job, layout, recv_buffer_bytes, join, .. } = *self.config();
+        let SessionConfig { job, layout, parts, recv_buffer_bytes, join, .. } = *self.config();
         let chain = Chain::of(join.part);
         let keys = self.enrolment.data_keys(membership.boot);
         let protocol = match &mut self.protocol {
@@ -448,7 +454,11 @@ impl Session {
                 protocol.readmit(membership);
                 protocol
             }
-            none => none.insert(WorkerProtocol::new(job, chain, layout, membership, recv_buffer_bytes)),
+            none => {
+                let mut protocol = WorkerProtocol::new(job, chain, layout, membership, recv_buffer_bytes);
+                protocol.share_link(parts);
+                none.insert(protocol)
+            }
         };
         protocol.set_data_keys(keys);
         match membership.standing {

@@ -5,6 +5,10 @@
 //! path: twice the product of the highest rate and the shortest round trip in the most recent rounds, as in BBR
 //! (Cardwell et al., ACM Queue 14(5), 2016). Without losses, the window is never smaller than a path within a rack
 //! needs. Losses halve the window, and results widen it again.
+//!
+//! The parts of a vector share the link to the switch. On a slow link they therefore share this minimum as well. With
+//! large windows, each worker would queue the parts in a different order, and the segments that come first at one worker
+//! would wait behind a queue of other parts at the others.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -37,11 +41,40 @@ struct Seen {
     round_trip: Duration,
 }
 
+/// Results of the most recent round, except for those that arrived first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrivals {
+    segments: u32,
+    /// Time at which the first results of the round arrived.
+    begin: Instant,
+    /// Time at which the last results of the round arrived.
+    end: Instant,
+}
+
+impl Arrivals {
+    /// Returns the results of two parts together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            segments: self.segments + other.segments,
+            begin: self.begin.min(other.begin),
+            end: self.end.max(other.end),
+        }
+    }
+
+    /// Returns the rate at which the results arrived, in segments per second; zero if they all arrived at once.
+    pub(super) fn segments_per_s(self) -> f64 {
+        let seconds = self.end.since(self.begin).as_secs_f64();
+        if seconds > 0.0 { f64::from(self.segments) / seconds } else { 0.0 }
+    }
+}
+
 /// Controls the window of one member.
 #[derive(Debug)]
 pub(crate) struct Window {
     /// Limit set by the switch and the receive buffer.
     granted: u32,
+    /// Number of parts of the whole vector, each of which has a window of its own on the same link.
+    parts: u32,
     /// Limit derived from the capacity of the path.
     path: u32,
     /// Limit derived from losses.
@@ -53,6 +86,8 @@ pub(crate) struct Window {
     shortest: Option<Duration>,
     /// Time at which the first results of the round arrived, and their number.
     first: Option<(Instant, u32)>,
+    /// Results of the most recent round; `None` before its end.
+    arrivals: Option<Arrivals>,
 }
 
 impl Window {
@@ -60,12 +95,14 @@ impl Window {
     pub(crate) fn new(granted: u32) -> Self {
         Self {
             granted,
+            parts: 1,
             path: SHORT_PATH_WINDOW,
             after_losses: granted,
             seen: VecDeque::with_capacity(ROUNDS),
             marks: VecDeque::new(),
             shortest: None,
             first: None,
+            arrivals: None,
         }
     }
 
@@ -80,10 +117,15 @@ impl Window {
         self.after_losses = self.after_losses.min(granted);
     }
 
+    /// Sets the number of parts of the whole vector.
+    pub(crate) fn share_link(&mut self, parts: usize) {
+        self.parts = parts.max(1) as u32;
+    }
+
     /// Begins the measurements of a round.
     pub(crate) fn begin_round(&mut self) {
         self.marks.clear();
-        (self.shortest, self.first) = (None, None);
+        (self.shortest, self.first, self.arrivals) = (None, None, None);
     }
 
     /// Records that `segments` segments of the round have been sent so far.
@@ -104,27 +146,37 @@ impl Window {
 
     /// Ends the measurements of a round of `segments` segments, all of which now have a result.
     pub(crate) fn end_round(&mut self, now: Instant, segments: u32) {
-        let (Some(round_trip), Some((begin, results))) = (self.shortest, self.first) else { return };
-        let seconds = now.since(begin).as_secs_f64();
-        if results == segments || seconds <= 0.0 {
-            return;
-        }
+        let Some((begin, results)) = self.first else { return };
+        let arrivals = Arrivals { segments: segments - results, begin, end: now };
+        self.arrivals = Some(arrivals);
+        let segments_per_s = arrivals.segments_per_s();
+        let Some(round_trip) = self.shortest.filter(|_| segments_per_s > 0.0) else { return };
         if self.seen.len() == ROUNDS {
             self.seen.pop_front();
         }
-        let segments_per_s = f64::from(segments - results) / seconds;
         self.seen.push_back(Seen { segments_per_s, round_trip });
+        let least = if self.is_slow() { SHORT_PATH_WINDOW / self.parts } else { SHORT_PATH_WINDOW };
+        let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
+        let held = GAIN * self.segments_per_s() * round_trip.as_secs_f64();
+        let path = (held as u32).max(least).max(FULL_FRAME);
         // A vector that fits in the window gives no evidence that the path can hold more.
-        if segments > self.get() {
-            let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
-            let held = GAIN * self.segments_per_s() * round_trip.as_secs_f64();
-            self.path = (held as u32).max(SHORT_PATH_WINDOW);
-        }
+        self.path = if segments > self.get() { path } else { path.min(self.path) };
+    }
+
+    /// Returns the results of the most recent round; `None` before the end of the first round.
+    pub(crate) fn arrivals(&self) -> Option<Arrivals> {
+        self.arrivals
     }
 
     /// Returns the highest rate in the most recent rounds, in segments per second; zero if none has been measured.
     fn segments_per_s(&self) -> f64 {
         self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max)
+    }
+
+    /// Returns whether the transmission of a full super-frame takes long enough to count as slow. The other parts take
+    /// their shares of the rate of the link.
+    fn is_slow(&self) -> bool {
+        is_slow(self.segments_per_s() * f64::from(self.parts))
     }
 
     /// Returns the number of segments to send in one super-frame after `sent` segments have been sent, when `left`
@@ -134,15 +186,19 @@ impl Window {
     /// super-frame has arrived. If the link is the bottleneck, a round therefore begins and ends with smaller
     /// super-frames, so that the links to and from the switch are busy at the same time for longer.
     pub(crate) fn frame_segments(&self, sent: u32, left: u32) -> u32 {
-        let rate = self.segments_per_s();
-        let is_slow = rate > 0.0 && f64::from(FULL_FRAME) / rate > SLOW_FRAME.as_secs_f64();
-        if is_slow { sent.min(left / 2).clamp(MIN_FRAME, FULL_FRAME) } else { FULL_FRAME }
+        if self.is_slow() { sent.min(left / 2).clamp(MIN_FRAME, FULL_FRAME) } else { FULL_FRAME }
     }
 
     /// Halves the window after a loss.
     pub(crate) fn narrow(&mut self) {
         self.after_losses = (self.get() / 2).max(MIN_WINDOW).min(self.granted);
     }
+}
+
+/// Returns whether a link on which this many segments per second were measured counts as slow; `segments_per_s` is zero
+/// if nothing has been measured.
+pub(super) fn is_slow(segments_per_s: f64) -> bool {
+    segments_per_s > 0.0 && f64::from(FULL_FRAME) / segments_per_s > SLOW_FRAME.as_secs_f64()
 }
 
 #[cfg(test)]
@@ -194,6 +250,35 @@ mod tests {
     #[test]
     fn the_window_stays_small_on_a_short_path() {
         assert_eq!(window_after(85_000.0, Duration::from_millis(1), 60_000), SHORT_PATH_WINDOW);
+    }
+
+    #[test]
+    fn parts_share_the_minimum_window_of_a_slow_link() {
+        // Each of the four parts gets a quarter of 1 Gbit/s, or of 10 Gbit/s.
+        let part_after = |segments_per_s| {
+            let (mut window, mut now) = (Window::new(60_000), Instant::default());
+            window.share_link(4);
+            // In the first rounds, the queue of the other parts makes the round trip long.
+            for round_trip in
+                [Duration::from_millis(100); 3].into_iter().chain([Duration::from_micros(200); 20])
+            {
+                run_round(&mut window, &mut now, segments_per_s, round_trip);
+            }
+            window.get()
+        };
+        assert_eq!(part_after(85_000.0 / 4.0), SHORT_PATH_WINDOW / 4);
+        assert_eq!(part_after(850_000.0 / 4.0), SHORT_PATH_WINDOW);
+    }
+
+    #[test]
+    fn the_results_of_all_parts_show_the_rate_of_the_link() {
+        let at = |ms| Instant::default().plus(Duration::from_millis(ms));
+        let one = Arrivals { segments: 300, begin: at(10), end: at(20) };
+        let other = Arrivals { segments: 100, begin: at(5), end: at(15) };
+        let rate = one.and(other).segments_per_s();
+        assert!((rate * 0.015 - 400.0).abs() < 1e-6, "{rate}");
+        assert!(is_slow(85_000.0) && !is_slow(850_000.0) && !is_slow(0.0));
+        assert!(Arrivals { segments: 7, begin: at(1), end: at(1) }.segments_per_s() == 0.0);
     }
 
     #[test]

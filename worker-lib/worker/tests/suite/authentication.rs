@@ -55,6 +55,7 @@ impl Pair {
         let config = SessionConfig {
             job: JOB,
             layout,
+            parts: 1,
             join,
             recv_buffer_bytes: 1 << 20,
             heartbeats: true,

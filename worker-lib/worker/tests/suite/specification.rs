@@ -99,6 +99,7 @@ impl Member {
         let config = SessionConfig {
             job: JOB,
             layout: VectorLayout::new(SEGMENTS, 1).unwrap(),
+            parts: 1,
             join: JoinRepr { mode, instance: 9, ..JoinRepr::worker(SEGMENTS, 1, 2) },
             recv_buffer_bytes: 1 << 24,
             heartbeats: mode == Mode::Asynchronous,

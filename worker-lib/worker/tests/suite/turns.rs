@@ -109,6 +109,7 @@ impl World {
         let config = SessionConfig {
             job: JOB,
             layout: VectorLayout::new(LEN, SEGMENT_FLOATS).unwrap(),
+            parts: PARTS,
             join: JoinRepr { part: true, instance, ..JoinRepr::worker(LEN, SEGMENT_FLOATS, MEMBERS as u16) },
             recv_buffer_bytes: 1 << 20,
             heartbeats: true,
