@@ -127,7 +127,7 @@ pub(crate) struct Errand {
     pub(crate) action: Action,
 }
 
-/// Meaning of an Ack of the parent that does not answer a Join.
+/// Meaning of an Ack from the parent that does not answer a Join.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
     /// The Ack does not belong to this membership, or has no effect.
@@ -455,7 +455,8 @@ impl Uplink {
         is_lost && !core::mem::replace(&mut self.is_lost, true)
     }
 
-    /// Records that a packet of the parent arrived. Returns true if the parent was lost until now.
+    /// Records that a packet has arrived from the parent. Returns true if the parent was considered lost before this
+    /// packet.
     pub(crate) fn hear(&mut self, now: Instant) -> bool {
         self.last_heard = now;
         core::mem::take(&mut self.is_lost)

@@ -336,7 +336,7 @@ impl Job {
         let repr = ControlRepr { job: self.setup.id, request: self.request, body: ControlBody::Help(wanted) };
         let mut bytes = vec![0; repr.buffer_len()];
         repr.emit(&mut bytes);
-        // The Ack of the core is not longer than the Help.
+        // The Ack from the core is not longer than the Help.
         bytes.resize(bytes.len().max(MIN_HELP_LEN_BYTES), 0);
         self.oracle.control_bytes(address, &bytes);
         let frame = member_frame(address, Class::Control, &bytes);
@@ -361,7 +361,7 @@ impl Job {
         self.deliver(&report.frames, done)
     }
 
-    /// Returns the contributions that the last Ack of the core names as missing.
+    /// Returns the segments whose contributions are missing according to the last Ack from the core.
     fn missing_at_the_core(&mut self) -> Result<Vec<u32>> {
         let ack = self.oracle.take_answer().context("the core did not answer a Help")?;
         let repr = ControlRepr::parse(&ControlPacket::new_checked(&ack[..])?)?;

@@ -499,7 +499,8 @@ impl Job {
         self.open(OpenRound { round: replayed, participants, threshold: 1, unfinished, replay, opened: now });
     }
 
-    /// Assigns each member its start according to the plan. Returns the members that supply the last sum.
+    /// Sets the round at which each member starts, and its standing, according to the plan. Returns the members that
+    /// supply the last sum to the members that lack it.
     fn start_members(&mut self, plan: &Plan) -> MemberSet {
         let Plan { next, latest, awaiting, .. } = *plan;
         let replayed = next.previous();

@@ -333,7 +333,7 @@ impl Default for Dismissed {
 }
 
 impl Dismissed {
-    /// Collects the addresses of the members of an incarnation that ends.
+    /// Collects the addresses of the members of an incarnation that is ending.
     pub(crate) fn of(members: &Members) -> Self {
         let mut dismissed = Self::default();
         for (id, member) in members.iter() {

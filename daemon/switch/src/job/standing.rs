@@ -50,7 +50,8 @@ impl Job {
         supplies.then(|| start(Standing::Supplies))
     }
 
-    /// Returns the next round, or aggregate, of a member of this job with the history `history`.
+    /// Returns the round of a synchronous job, or the aggregate of an asynchronous job, at which a member with the
+    /// history `history` continues. Returns `None` if this switch does not know that history.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
         match self.rounds {
             Rounds::Synchronous(_) => self.history.round_after(history),
@@ -58,7 +59,8 @@ impl Job {
         }
     }
 
-    /// Returns the next aggregate of a member with the history `history`, if all aggregates that it lacks are kept.
+    /// Returns the aggregate at which a member with the history `history` continues. Returns `None` if the history is
+    /// not known, or if the switch no longer keeps all aggregates that the member lacks.
     fn aggregate_after(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| history != 0)?;
         let filling = aggregates.filling();

@@ -81,8 +81,8 @@ pub(crate) struct Options {
     switch_buffer_mib: u16,
     /// Maximum random delay of a worker's start, in microseconds
     ///
-    /// Each worker's delay is drawn at random. With this option, results are calculated only for numbers of workers up
-    /// to --packets-up-to.
+    /// The delay of each worker is drawn uniformly from 0 to this value. With this option, no times are calculated for
+    /// more than --packets-up-to workers.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
     /// Seed of the random delays

@@ -91,16 +91,16 @@ pub struct ServerArgs {
     /// The file contains one line. Without this option, clients need no token to read models.
     #[arg(long, value_name = "FILE")]
     read_token_file: Option<PathBuf>,
-    /// File with the certificate chain for TLS, in PEM
+    /// PEM file with the certificate chain for TLS
     ///
     /// The server's own certificate comes first. With this option, all TCP addresses require TLS; without it, no
     /// connection is encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// File with the private key of --tls-cert, in PEM
+    /// PEM file with the private key of --tls-cert
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// File with the CA certificates of clients, in PEM
+    /// PEM file with the CA certificates of clients
     ///
     /// With this option, the server serves only clients that present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
@@ -169,20 +169,20 @@ impl ServerArgs {
 /// Credentials of a client, and the CAs that the client trusts.
 #[derive(Clone, Debug, Args)]
 pub struct CredentialArgs {
-    /// File with the bearer token for the learner or cells
+    /// File with the bearer token to send to the learner or the cells
     ///
-    /// The file contains one line.
+    /// The file contains one line. Without this option, requests carry no token.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the CA certificates of https:// endpoints, in PEM
+    /// PEM file with the CA certificates of https:// endpoints
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// File with the client's certificate chain for https:// endpoints, in PEM
+    /// PEM file with the client's certificate chain for https:// endpoints
     ///
     /// The client's own certificate comes first. It is presented to endpoints that request a certificate.
     #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
     cert: Option<PathBuf>,
-    /// File with the private key of --cert, in PEM
+    /// PEM file with the private key of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 }

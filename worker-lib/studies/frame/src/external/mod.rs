@@ -101,7 +101,7 @@ impl External {
         let Some((name, command)) = text.split_once('=') else { return Ok(None) };
         let external = Self::new(name, command)?;
         if is_own(name) {
-            bail!("name of an external policy is {name}, expected a name that no policy of iSwitch has");
+            bail!("name of an external policy is {name}, a built-in policy; expected another name");
         }
         Ok(Some(external))
     }
@@ -233,7 +233,7 @@ mod tests {
             assert_eq!(error(&format!("{name}=true")), text);
         }
         assert_eq!(error("a= "), r#"command of policy a is " ", expected a command that sh can run"#);
-        let text = "name of an external policy is jsq, expected a name that no policy of iSwitch has";
+        let text = "name of an external policy is jsq, a built-in policy; expected another name";
         assert_eq!(error("jsq=true"), text);
     }
 

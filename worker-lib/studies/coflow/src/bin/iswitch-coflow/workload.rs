@@ -56,8 +56,9 @@ pub(super) struct SourceArgs {
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
     /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
-    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
-    /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. A port for which the file states no rate has the rate
+    /// of --capacity. Synthetic coflows use the number of ports in the fabric file; if coflows are read from a file,
+    /// that file must have the same number of ports.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }
@@ -165,7 +166,7 @@ pub(super) struct FabricArgs {
     rates: RatesName,
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
-    /// docs/coflow.md describes the keys. Ports for which the file states no rate have that of --capacity.
+    /// docs/coflow.md describes the keys. A port for which the file states no rate has the rate of --capacity.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }

@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     rates: Option<PathBuf>,
     #[command(flatten)]
     cost: CostArgs,
-    /// Seed of the policy's random choices, the same for each connection
+    /// Seed of the policy's random choices; each connection starts with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// of a queue always does.
     #[arg(long, default_value = "random")]
     fill: Fill,
-    /// Seed of the policy's random choices, the same for each connection
+    /// Seed of the policy's random choices; each connection starts with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
