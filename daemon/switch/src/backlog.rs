@@ -67,8 +67,8 @@ impl Work {
         }
     }
 
-    /// Returns whether the work answers a request of a member or of the parent, which will repeat the request if the
-    /// work is dropped.
+    /// Returns whether the work answers a request from a member or from the parent, which will repeat the request if
+    /// the work is dropped.
     pub(crate) fn is_request(&self) -> bool {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }

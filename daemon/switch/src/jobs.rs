@@ -126,7 +126,7 @@ impl Jobs {
         self.directory.find(from)
     }
 
-    /// Records that a packet of a member has arrived, which renews its lease.
+    /// Records that a packet from a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, at: MemberAt, now: Instant) {
         if let Some(job) = self.get_mut(at.job) {
             job.hear_from(at.member, now);
@@ -159,7 +159,7 @@ impl Jobs {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
     }
 
-    /// Returns whether a packet of a member has arrived within the last half of a lease. Heartbeats arrive every
+    /// Returns whether a packet from a member has arrived within the last half of a lease. Heartbeats arrive every
     /// quarter of a lease.
     pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
         self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)

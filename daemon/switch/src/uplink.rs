@@ -116,7 +116,7 @@ pub(crate) enum JoinAnswer {
     Granted(Granted),
 }
 
-/// A request of a member that the parent executes, and whose answer goes back to the member.
+/// A request from a member that the parent executes, and whose answer goes back to the member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errand {
     /// Id of the request to the parent.
@@ -195,7 +195,7 @@ pub(crate) struct Uplink {
     tag_key: Option<TagKey>,
     /// Transfer of a partial sum of an asynchronous job to the parent, if one is in progress.
     transfer: Option<Transfer>,
-    /// Latest request of a member of an asynchronous job that was passed on to the parent and is not answered yet.
+    /// Latest request from a member of an asynchronous job that was passed on to the parent and is not answered yet.
     errand: Option<Errand>,
     stated: Stated,
 }
@@ -591,8 +591,8 @@ impl Uplink {
         request
     }
 
-    /// Records that a request of a member is passed on. Returns the id of the request to the parent, which is the same
-    /// as before if the member has repeated its request.
+    /// Records that a request from a member is passed on. Returns the id of the request to the parent, which is the
+    /// same as before if the member has repeated its request.
     pub(crate) fn pass_on(&mut self, member: MemberId, request: u32, action: Action) -> u32 {
         let known = self
             .errand
@@ -626,7 +626,7 @@ impl Uplink {
         self.questions.answered(now, request);
     }
 
-    /// Removes from a set of segments those for which an answer of the parent may still arrive.
+    /// Removes from a set of segments those for which an answer from the parent may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bits: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         self.questions.retain_new(now, range, bits);
     }

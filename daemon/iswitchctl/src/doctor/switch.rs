@@ -197,7 +197,7 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // The packet is as long as an Ack, because the answer of a switch to an unproven address is never longer than
+        // The packet is as long as an Ack, because the answer from a switch to an unproven address is never longer than
         // the packet.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);

@@ -262,7 +262,7 @@ impl Job {
     }
 
     /// Processes a contribution to `round`. In a synchronous job without a key, the round shows that the member knows
-    /// that this incarnation is complete: earlier packets of the member name earlier rounds.
+    /// that this incarnation is complete: earlier packets from the member name earlier rounds.
     pub(crate) fn confirm_by_contribution(&mut self, id: MemberId, round: Round) {
         let is_known = self.rounds.synchronous().is_some() && !round.is_before(self.rounds.numbers().base());
         if is_known && !self.has_key {

@@ -152,7 +152,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether one of the members is or was a switch. If so, packets of that switch's members may still be in flight.
+    /// Whether one of the members is or was a switch. If so, packets from that switch's members may still be in flight.
     had_switches: bool,
     /// Whether one of the members is or was a worker that can move to another switch.
     had_roaming_workers: bool,

@@ -346,7 +346,7 @@ impl Job {
         self.members.present().first_absent().filter(|_| has_room)
     }
 
-    /// Records that a packet of a member has arrived, which renews its lease.
+    /// Records that a packet from a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, id: MemberId, now: Instant) {
         if let Some(member) = self.members.get_mut(id) {
             member.last_heard = now;
@@ -717,7 +717,7 @@ impl Job {
         }
     }
 
-    /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
+    /// Returns whether one packet from a member may carry `contributions` worker gradients. A worker's own contribution
     /// carries one. Only a switch, or a member that supplies a sum, may send a different number. A switch sends zero if
     /// all its members have left.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {

@@ -1,7 +1,7 @@
 //! The group of a member's job, through which the switch sends one copy of a result to several members (SPEC, section
 //! 13).
 //!
-//! [`GroupState`] is the protocol: it processes the offers and Probes of the switch, and determines which group the
+//! [`GroupState`] is the protocol: it processes the offers and Probes from the switch, and determines which group the
 //! driver should subscribe to and which Probe the member must confirm. [`Subscription`] owns the socket.
 
 use std::io;

@@ -371,7 +371,7 @@ impl Session {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Allocates and returns an id for a request of the caller. From then on, the session waits for the Ack of this
+    /// Allocates and returns an id for a request from the caller. From then on, the session waits for the Ack of this
     /// request.
     pub fn begin_request(&mut self) -> u32 {
         let id = self.enrolment.requests().take_id();
@@ -380,7 +380,7 @@ impl Session {
     }
 
     /// Moves to another switch: ends the membership without notice, and begins to join as the instance `instance`,
-    /// which must differ from those of all earlier memberships. The caller must not pass further packets of the
+    /// which must differ from those of all earlier memberships. The caller must not pass further packets from the
     /// previous switch to this session.
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);

@@ -36,7 +36,7 @@ pub const EXTERNAL_HELP: &str = "NAME=COMMAND (an external policy: sh runs COMMA
 /// Arguments of the commands that run external policies.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ExternalArgs {
-    /// Maximum time for the answer of an external policy, in seconds
+    /// Maximum time for an answer from an external policy, in seconds
     ///
     /// If the program of a policy NAME=COMMAND does not answer a request within this time, the command fails.
     #[arg(long, value_name = "SECONDS", default_value_t = ANSWER_TIMEOUT_S, value_parser = parse_timeout)]
@@ -197,7 +197,7 @@ impl Describe {
     /// has the given value.
     ///
     /// # Errors
-    /// Names the first field that has another value.
+    /// Names the first field that does not have the given value.
     pub fn check(&self, study: &str, fields: &[(&str, usize)]) -> Result<(), StudyError> {
         let Self::Greeting(greeting) = self else { return Ok(()) };
         if greeting.version != VERSION {

@@ -89,7 +89,7 @@ pub struct AsyncCounters {
     pub rejoins: u64,
 }
 
-/// A request of the caller that is retransmitted until the switch answers.
+/// A request from the caller that is retransmitted until the switch answers.
 #[derive(Debug)]
 struct Order {
     id: u32,
@@ -350,7 +350,7 @@ impl AsyncProtocol {
 
     /// Moves to another switch: ends the membership without notice, and begins to join as an instance that derives from
     /// `instance` and must differ from those of all earlier memberships. A vector in progress is lost. The caller must
-    /// not pass further packets of the previous switch to this member.
+    /// not pass further packets from the previous switch to this member.
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);
         if self.order.take().is_some() {
