@@ -254,8 +254,8 @@ impl JobWork {
         sweep.or(queued)
     }
 
-    /// Returns the next sweep. If sweeps close two rounds, the earlier round comes first, because segments of the later
-    /// round may wait for it.
+    /// Returns the next sweep, or `None` if no sweep is queued. If sweeps close two rounds, the earlier round comes
+    /// first, because segments of the later round may wait for it.
     fn next_sweep(&self) -> Option<Sweep> {
         let precedes = |next: &Sweep, first: &Sweep| {
             (first.purpose, next.purpose) == (Purpose::Close, Purpose::Close)
@@ -359,7 +359,7 @@ impl Backlog {
         None
     }
 
-    /// Returns the job whose turn it is.
+    /// Returns the job whose turn it is, or `None` if no job has queued work.
     fn next_job(&mut self) -> Option<JobIndex> {
         if self.waiting == 0 {
             return None;

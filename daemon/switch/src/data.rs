@@ -280,7 +280,8 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Returns the round of the last datagram, or, in an asynchronous job, the number of the vector to which it belongs.
+/// Returns the round of the last datagram or, in an asynchronous job, the number of the vector to which it belongs.
+/// Returns `None` if there is no datagram, or if the last one is not a data packet.
 fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
     DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
 }

@@ -275,8 +275,9 @@ impl Uplink {
         self.refusal
     }
 
-    /// If the parent has recently refused the vector length of the job `id`, returns the length that it expected. The
-    /// refusal expires after [`REFUSAL_MEMORY`], so that the next Join is passed on to the parent again.
+    /// Returns the length that the parent expected if it has recently refused the vector length of the job `id`, and
+    /// `None` otherwise. The refusal expires after [`REFUSAL_MEMORY`], so that the next Join is passed on to the parent
+    /// again.
     pub(crate) fn expected_len(&self, id: u32, now: Instant) -> Option<u32> {
         let recent = self.refused_len.filter(|(_, _, at)| now.since(*at) < REFUSAL_MEMORY);
         recent.filter(|(job, ..)| *job == id).map(|(_, expected, _)| expected)
@@ -608,8 +609,8 @@ impl Uplink {
         self.errand.take_if(|errand| errand.upward == request)
     }
 
-    /// Returns the id of the request with which this switch states its name to the parent, unless the parent has
-    /// already answered, or has left too many attempts unanswered.
+    /// Returns the id of the request with which this switch states its name to the parent. Returns `None` if the parent
+    /// has already answered, or has left too many attempts unanswered.
     pub(crate) fn take_name(&mut self, name: &NameRepr) -> Option<u32> {
         if self.stated.name != *name {
             self.stated = Stated { name: *name, request: self.take_request(), tries: MAX_NAME_TRIES };

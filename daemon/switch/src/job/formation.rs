@@ -52,15 +52,16 @@ impl CommonHistory {
         }
     }
 
-    /// Returns the history of the member with the latest round. In an asynchronous job, other members may lack several
-    /// of the sums of that member (V-9).
+    /// Returns the history of the resuming member with the latest round, or `None` if no member resumes. In an
+    /// asynchronous job, other members may lack several of the sums of that member (V-9).
     fn of_the_furthest(job: &Job) -> Option<Self> {
         let resuming = job.members.resuming();
         let furthest = resuming.reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
         Some(Self { latest: furthest.history, behind: None })
     }
 
-    /// Returns the history that most members share. In a tie, the history of the member with the lowest id is chosen.
+    /// Returns the history that most resuming members share, or `None` if no member resumes. In a tie, the history of
+    /// the member with the lowest id is chosen.
     fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.members.resuming() {
@@ -91,7 +92,8 @@ impl CommonHistory {
     }
 
     /// Returns the history of the members that lack the last sum. This history is stated by a child switch, or inferred
-    /// from a member whose next round is one round behind the other members.
+    /// from a member whose next round is one round behind the other members. Returns `None` if no member is known to
+    /// lack the last sum.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -194,8 +196,8 @@ impl Job {
         self.dismissed = *dismissed;
     }
 
-    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked as Fresh
-    /// and therefore ignored.
+    /// Returns the sums that the sender of a Join claims to have, or `None` if the sender does not resume. The claim of
+    /// a dismissed member is marked as Fresh and therefore ignored.
     pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
         let is_dismissed = self.dismissed.contains(from);
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
@@ -321,7 +323,7 @@ impl Job {
     }
 
     /// Returns the resume fields of this switch's own Join, which summarize the resume fields of its members. `members`
-    /// is the number of members that the job had at the parent.
+    /// is the number of members that the job had at the parent. Returns `None` if no member resumes.
     pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let common = CommonHistory::of(self)?;
         let holder = self.members.resuming().find(|resume| common.holds_last(resume));

@@ -224,7 +224,7 @@ impl Group {
         }
     }
 
-    /// Returns the position of the outlet that leads to a member.
+    /// Returns the position of the outlet that leads to a member, or `None` if there is no such outlet.
     pub(crate) fn outlet_of(&self, member: &Member) -> Option<usize> {
         let key = member.outlet()?;
         let leads_there = |outlet: &Outlet| (outlet.to.port, *outlet.to.local.ip()) == key;

@@ -259,7 +259,7 @@ impl Members {
     }
 
     /// Returns the address of a worker from which the state of the learner can be fetched: the worker, other than `id`,
-    /// that has been a member for the longest time.
+    /// that has been a member for the longest time. Returns `None` if there is no such worker.
     pub(crate) fn peer_of(&self, id: Option<MemberId>) -> Option<SocketAddrV4> {
         let others = self.iter().filter(|(other, member)| Some(*other) != id && member.kind == Kind::Worker);
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)

@@ -30,7 +30,7 @@ pub(super) struct GroupState {
 }
 
 impl GroupState {
-    /// Returns the group whose packets the driver should receive.
+    /// Returns the group whose packets the driver should receive, or `None` if the switch has offered no group.
     pub(super) fn wanted(&self) -> Option<SocketAddrV4> {
         self.offered
     }

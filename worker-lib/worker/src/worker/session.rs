@@ -87,7 +87,8 @@ impl Session {
         self.enrolment.progress()
     }
 
-    /// Returns the membership that the switch granted when it last admitted the worker.
+    /// Returns the membership that the switch granted when it last admitted the worker, or `None` if it has not
+    /// admitted the worker yet.
     pub fn membership(&self) -> Option<&Membership> {
         self.protocol.as_ref().map(WorkerProtocol::membership)
     }
@@ -131,8 +132,8 @@ impl Session {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
     }
 
-    /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues. The
-    /// call counts as the report, so the next round begins without a failure.
+    /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues.
+    /// Otherwise returns `None`. The call counts as the report, so the next round begins without a failure.
     pub fn take_missed(&mut self) -> Option<Round> {
         self.missed.take()
     }
@@ -177,7 +178,7 @@ impl Session {
         self.outcome.take()
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due, or `None` if no timer is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let rounds = self.active_protocol().and_then(WorkerProtocol::poll_timeout);
         rounds.into_iter().chain(self.enrolment.poll_timeout()).min()
@@ -268,8 +269,8 @@ impl Session {
     }
 
     /// Returns the part of the sums to which the floats of the next results are likely to belong, in the order of the
-    /// segments. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
-    /// method.
+    /// segments, or `None` if no results are expected. After receiving into this buffer, the caller must call
+    /// [`Self::handle_received`] before any other method.
     pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
         let range = self.receive_range()?;
         self.sums.get_mut(range)

@@ -156,7 +156,8 @@ impl AsyncProtocol {
         self.enrolment.progress()
     }
 
-    /// Returns the membership that the switch granted when it last admitted the member.
+    /// Returns the membership that the switch granted when it last admitted the member, or `None` if it has not
+    /// admitted the member yet.
     pub fn membership(&self) -> Option<&Membership> {
         self.membership.as_ref().map(MembershipState::get)
     }
@@ -266,7 +267,7 @@ impl AsyncProtocol {
         self.order_outcome.take()
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due, or `None` if no timer is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = self.enrolment.poll_timeout();
         if !self.enrolment.is_member() {
@@ -365,7 +366,8 @@ impl AsyncProtocol {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Returns the position to report in a Join to a switch that no longer knows this member.
+    /// Returns the position to report in a Join to a switch that no longer knows this member. Returns `None` if the
+    /// member has no position to resume from.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),
