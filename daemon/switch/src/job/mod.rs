@@ -369,7 +369,7 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// Removes and returns a member, if it exists. Its contributions stay in the sums; open segments stop waiting for it.
+    /// Removes and returns a member, if any. Its contributions stay in the sums; open segments no longer wait for it.
     pub(crate) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.members.remove(id)?;
         if self.group.as_ref().is_some_and(|group| group.is_offered(id)) {
