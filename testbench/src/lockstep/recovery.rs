@@ -210,7 +210,7 @@ impl Job {
         contribution(Seg { index, round, contributions: 1 }, &range.map(float).collect::<Vec<_>>())
     }
 
-    /// Sends contributions to both switches, and delivers the results of the accelerator.
+    /// Sends contributions to both switches, and delivers the results from the accelerator.
     fn step<D: Device>(
         &mut self,
         device: &mut D,
@@ -263,7 +263,7 @@ impl Job {
             results.into_iter().filter(|frame| frame.destination & !HOST_PORT != 0).collect();
         ensure!(
             results.iter().map(|frame| &frame.bytes).eq(&expected),
-            "{} results of the accelerator differ from {} of the core",
+            "{} results from the accelerator differ from {} from the core",
             results.len(),
             expected.len()
         );
@@ -275,7 +275,7 @@ impl Job {
         expected.sort();
         ensure!(
             got == expected,
-            "{} repeated results of the accelerator differ from {} of the core",
+            "{} repeated results from the accelerator differ from {} from the core",
             got.len(),
             expected.len()
         );

@@ -400,8 +400,8 @@ impl Job {
         }
     }
 
-    /// Prepares an asynchronous job to pass on the aggregates of the parent. `first` is the first of these aggregates,
-    /// with the history before it. The aggregates before `next` are already finished.
+    /// Prepares an asynchronous job to pass on the aggregates from the parent. `first` is the first of these
+    /// aggregates, with the history before it. The aggregates before `next` are already finished.
     fn begin_below(&mut self, first: (Round, u64), next: (Round, u64), first_vector: Round) {
         let epoch = self.epoch();
         self.rounds.restart_at(first.0);
