@@ -231,7 +231,8 @@ impl Group {
         self.outlets.iter().position(|outlet| outlet.as_ref().is_some_and(leads_there))
     }
 
-    /// Records an offer to a member. Returns false if there is no room for another outlet.
+    /// Records that the group is offered to a member. Returns false if the member's outlet is new and there is no room
+    /// for another outlet.
     pub(crate) fn offer(&mut self, id: MemberId, member: &Member) -> bool {
         let Some(port) = member.reception.port() else { return false };
         let peer_mac = multicast_mac(self.address);

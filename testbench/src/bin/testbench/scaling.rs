@@ -65,7 +65,7 @@ pub(crate) struct Options {
     superframe_segments: u8,
     /// Number of iswitchd threads at each switch
     ///
-    /// Each thread has its own core and aggregates its share of the vector.
+    /// Each thread runs on its own processor core and aggregates its share of the vector.
     #[arg(
         long, alias = "switch-daemons", default_value_t = 1,
         value_parser = clap::value_parser!(u8).range(1..=MAX_PARTS as i64)

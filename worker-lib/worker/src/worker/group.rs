@@ -62,7 +62,7 @@ impl GroupState {
         self.due = Some(nonce);
     }
 
-    /// Returns the nonce of the Heard that is due; each nonce is returned only once.
+    /// Returns the nonce of the Heard that is due, or `None` if none is due. Each nonce is returned only once.
     pub(super) fn take_due(&mut self) -> Option<u64> {
         self.due.take()
     }
@@ -77,7 +77,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// Returns the current group, even if subscribing to it has failed.
+    /// Returns the current group, even if subscribing to it has failed, or `None` if there is no group.
     pub(super) fn group(&self) -> Option<SocketAddrV4> {
         self.group
     }

@@ -105,8 +105,8 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
             rule: Name of the rule, as on the command line of the study.
 
         Raises:
-            ValueError: If no rule has this name, if the rule makes other decisions than the environment offers, or if
-                no episode is running.
+            ValueError: If no rule has this name, if the rule makes a different kind of decision than the environment,
+                or if no episode is running.
         """
         return self._simulator.rule_choice(rule)
 
