@@ -20,7 +20,7 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Number of switch levels up to and including the member: zero for a worker.
+    /// Number of levels of switches from the workers up to and including the member: zero for a worker.
     pub(crate) height: u8,
     /// Whether the member is a worker that can move to another switch, or a switch that can change to another parent or
     /// has such a switch below it.

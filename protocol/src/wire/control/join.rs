@@ -111,7 +111,7 @@ pub struct JoinRepr {
     pub instance: u32,
     /// Position at which the member's contribution is added if sums have a fixed order (requirement D-7).
     pub rank: u16,
-    /// Number of switch levels up to and including the member: zero for a worker.
+    /// Number of levels of switches from the workers up to and including the member: zero for a worker.
     pub height: u8,
     /// Whether the Join only queries the job and admits no member.
     pub query: bool,

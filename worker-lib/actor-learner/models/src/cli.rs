@@ -268,8 +268,8 @@ pub struct CellArgs {
     object_bytes_max: u64,
     /// Maximum age of a version while upstream is unreachable, in milliseconds
     ///
-    /// While upstream cannot be reached, the cell serves a version that was the latest at most this long ago. After
-    /// that, it responds with status 504.
+    /// While upstream cannot be reached, the cell continues to serve the version that was last known to be the latest,
+    /// but only for this time. After that, it responds with status 504.
     #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
     model_age_max_ms: u64,
     /// Timeout for an upstream server that sends nothing, in milliseconds

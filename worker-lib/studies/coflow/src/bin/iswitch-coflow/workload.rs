@@ -132,8 +132,8 @@ impl SourceArgs {
         Ok(Task { source: inputs.jobs(trace)?, fabric })
     }
 
-    /// Returns the inputs. `trained` is the fabric of a training run, which applies as far as no option states the
-    /// fabric or the model of rates.
+    /// Returns the inputs. `trained` is the fabric of a training run. It determines the fabric and the model of rates
+    /// if no option states them.
     fn inputs(&self, trained: Option<Fabric>) -> anyhow::Result<Inputs> {
         let rates = trained.as_ref().map_or(Rates::default(), |fabric| fabric.rates);
         let is_stated = self.ports.is_some() || self.capacity.is_some();
@@ -209,8 +209,8 @@ impl WorkloadArgs {
         self.load_on(None)
     }
 
-    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run, which applies as far as no option
-    /// states the fabric or the model of rates.
+    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run. It determines the fabric and the
+    /// model of rates if no option states them.
     pub(super) fn load_on(&self, trained: Option<Fabric>) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
             bail!("deadlines is {slack}, expected a number of at least 0");
