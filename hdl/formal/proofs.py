@@ -137,7 +137,7 @@ PROOFS = [
           "datapath/merge", 3, "merge.v", "merge_fair.v"),
     proof("merge-reached", "a result between two ordinary packets", "datapath/merge", 12, "merge.v", mode="cover"),
     REPEATER,
-    proof("request-gate", "one request at a time, only while the output is free; requests of the host first, results while no frame waits", GATE, 3,
+    proof("request-gate", "one request at a time, only while the output is free; requests from the host first, results while no frame waits", GATE, 3,
           "request_gate.v"),
     proof("request-gate-reached", "the host's request, then a repeated result", GATE, 40, "request_gate.v", mode="cover"),
     proof("budget", "each request counts once; no member spends more than its budget", BUDGET, 4, "budget.v",

@@ -31,7 +31,8 @@ pub(crate) struct Options {
     check: bool,
     /// Number of worst paths to print for each build
     ///
-    /// Of all paths to one pin of a register, only the longest is printed. All bits of a register count as one.
+    /// Of all paths to one pin of a register, only the longest is printed. All bits of a register count as a single
+    /// pin.
     #[arg(long, default_value_t = 10)]
     paths: usize,
     /// Path of the yosys executable

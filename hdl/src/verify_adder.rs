@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Seed for the random pairs
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Interval at which corner cases are selected; 1 selects all of them
+    /// Step between the corner cases that are checked; 1 checks all of them
     ///
     /// The 37,748,736 corner cases are all pairs of operands that have one of the 256 exponents, one of 12 fractions,
     /// and either sign.

@@ -176,14 +176,14 @@ iswitch.prefs.data_tos = Pref.uint("ToS of data packets", 0x1c)
 iswitch.prefs.tagged = Pref.enum(
     "Data packets end with a tag",
     0,
-    "By default, the captured Join of the member decides",
+    "By default, the captured Join from the member decides",
     { { 1, "As declared in the Join", 0 }, { 2, "Yes", 1 }, { 3, "No", 2 } },
     false
 )
 iswitch.prefs.elements = Pref.enum(
     "Element type of data packets",
     0,
-    "By default, the captured Join of the member decides; without one, the type is f32",
+    "By default, the captured Join from the member decides; without one, the type is f32",
     {
         { 1, "As declared in the Join", 0 }, { 2, "F32", 1 }, { 3, "Bf16", 2 }, { 4, "F16", 3 },
         { 5, "Bf16 with F32 results", 4 }, { 6, "F16 with F32 results", 5 },

@@ -30,7 +30,7 @@ impl ElementType {
     /// All variants, in the order of their codes.
     pub const ALL: [Self; 3] = [Self::F32, Self::Bf16, Self::F16];
 
-    /// Returns the type with this code.
+    /// Returns the type with this code, or `None` if no type has the code.
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::F32),

@@ -97,7 +97,7 @@ inline Options ParseOptions(int argc, char** argv) {
     AddNumber<uint64_t>(cmd, "repeat", "number of runs, with seeds counted from --seed", options.repeat, 1,
                         10'000);
     cmd.AddValue("trace", "CSV file to write: slot,queued_before_arrivals,queued_after_arrivals", options.trace);
-    AddNumber<uint64_t>(cmd, "timeout-s", "timeout of an answer of the agent, in seconds", options.timeout_s, 1,
+    AddNumber<uint64_t>(cmd, "timeout-s", "timeout of an answer from the agent, in seconds", options.timeout_s, 1,
                         86'400);
     cmd.AddValue("json", "print the result as one JSON object", options.json);
     cmd.AddValue("quiet", "do not print progress on stderr", options.quiet);

@@ -77,7 +77,7 @@ pub trait Card: Send {
 /// Checks that a card is the accelerator, with the register map of this crate.
 ///
 /// # Errors
-/// Fails if the register ID or VERSION has another value, or cannot be read.
+/// Fails if the register ID or VERSION does not have the expected value, or cannot be read.
 pub fn check_identity(card: &mut dyn Card) -> Result<(), CardError> {
     for (name, at, expected) in [("ID", offset::ID, ID), ("VERSION", offset::VERSION, VERSION)] {
         let value = card.read(at)?;

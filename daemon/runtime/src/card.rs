@@ -351,7 +351,8 @@ fn send_to_ports(frame: &Frame, ports: &mut [Option<Box<dyn Port>>]) {
     }
 }
 
-/// Returns the UDP payload of a result, whose headers the card has generated.
+/// Returns the UDP payload of a result, whose headers the card has generated. Returns `None` if the frame is shorter
+/// than its headers state.
 fn payload_of(frame: &[u8]) -> Option<&[u8]> {
     let at = HEADERS_LEN_BYTES - UDP_HEADER_LEN_BYTES + 4;
     let udp_len = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);

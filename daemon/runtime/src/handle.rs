@@ -310,7 +310,7 @@ impl Inquiries {
         (!self.waiting.is_empty()).then_some(self.next_answer)
     }
 
-    /// Removes the next pending command, and returns it.
+    /// Removes and returns the next pending command, or returns `None` if there is none.
     pub(crate) fn next_command(&mut self) -> Option<Command> {
         let is_command = |question: &Question| matches!(question, Question::Order(..) | Question::Port(..));
         let at = self.waiting.iter().position(is_command)?;

@@ -44,8 +44,8 @@ impl Stalls {
         self.left = DUMPS_PER_INTERVAL;
     }
 
-    /// Returns the job whose flight records must be dumped because of this event: the job of a stall, unless dumps of
-    /// this kind of stall are paused.
+    /// Returns the job whose flight records must be dumped because of this event. Returns `None` if the event is not a
+    /// stall, or if dumps of this kind of stall are paused.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u32> {
         let job = event.job().filter(|_| event.is_stall() && self.left > 0)?;
         let kind = event.name();

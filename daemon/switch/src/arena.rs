@@ -27,8 +27,8 @@ impl<T: Copy> Arena<T> {
         self.items.len()
     }
 
-    /// Takes a region of `len` items that begins at or after `from`. The items have the values that the previous user
-    /// of the region left in them.
+    /// Takes a region of `len` items that begins at or after `from`, or returns `None` if there is no such region. The
+    /// items have the values that the previous user of the region left in them.
     pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;

@@ -76,7 +76,7 @@ fn confirm(state: &mut State, at: JobIndex, range: RangeRepr) {
     parent::send(state, at, &ControlRepr { job, request, body }, 0);
 }
 
-/// Handles the answer of the parent to a Confirm.
+/// Handles the answer from the parent to a Confirm.
 pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_>) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

@@ -67,8 +67,8 @@ impl Work {
         }
     }
 
-    /// Returns whether the work answers a request of a member or of the parent, which will repeat the request if the
-    /// work is dropped.
+    /// Returns whether the work answers a request from a member or from the parent, which will repeat the request if
+    /// the work is dropped.
     pub(crate) fn is_request(&self) -> bool {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }
@@ -105,9 +105,9 @@ impl Wanted {
         self.range
     }
 
-    /// Calls `push` to put the segments from `next` on into a batch, in packets of the lengths that `packet_len`
-    /// returns. Returns the segment at which it stopped because the batch had no room or the budget was used up, or
-    /// `None` if it processed all segments.
+    /// Puts the segments from `next` onwards into a batch by calls of `push`; `packet_len` returns the length of a
+    /// segment's packet. Returns the segment at which it stopped because the batch had no room or the budget was used
+    /// up, or `None` if it processed all segments.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
@@ -254,8 +254,8 @@ impl JobWork {
         sweep.or(queued)
     }
 
-    /// Returns the next sweep. If sweeps close two rounds, the earlier round comes first, because segments of the later
-    /// round may wait for it.
+    /// Returns the next sweep, or `None` if no sweep is queued. If sweeps close two rounds, the earlier round comes
+    /// first, because segments of the later round may wait for it.
     fn next_sweep(&self) -> Option<Sweep> {
         let precedes = |next: &Sweep, first: &Sweep| {
             (first.purpose, next.purpose) == (Purpose::Close, Purpose::Close)
@@ -359,7 +359,7 @@ impl Backlog {
         None
     }
 
-    /// Returns the job whose turn it is.
+    /// Returns the job whose turn it is, or `None` if no job has queued work.
     fn next_job(&mut self) -> Option<JobIndex> {
         if self.waiting == 0 {
             return None;

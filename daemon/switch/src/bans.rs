@@ -37,7 +37,7 @@ impl Bans {
         }
     }
 
-    /// Returns whether Joins of an address to a job are currently refused.
+    /// Returns whether Joins from an address to a job are currently refused.
     pub(crate) fn applies(&self, now: Instant, job: u32, address: SocketAddrV4) -> bool {
         let is_meant = |ban: &Ban| ban.job == job && ban.address.is_none_or(|banned| banned == address);
         self.bans.iter().flatten().any(|ban| is_meant(ban) && now < ban.until)

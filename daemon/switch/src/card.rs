@@ -83,7 +83,8 @@ impl CardJob {
         }
     }
 
-    /// Returns the row of the member with this address, which is also its id.
+    /// Returns the row of the member with this address, which is also the member's id. Returns `None` if no member has
+    /// the address.
     #[must_use]
     pub fn row_of(&self, peer: SocketAddrV4) -> Option<usize> {
         let is_it = |member: &Option<CardMember>| member.is_some_and(|member| member.endpoint.peer == peer);

@@ -31,7 +31,7 @@ impl CardOrders {
         self.closing.push(range).is_ok()
     }
 
-    /// Returns the next range that the card has to finish.
+    /// Removes and returns the next range that the card has to finish, or returns `None` if there is none.
     pub(crate) fn next_closing(&mut self) -> Option<RangeRepr> {
         self.closing.pop()
     }

@@ -40,7 +40,7 @@ pub struct Config {
     /// wait for workers, and the jobs all of whose members have this address. Jobs with a key and jobs without one are
     /// counted separately.
     pub max_jobs_per_source: usize,
-    /// Rate limits on packets of non-members.
+    /// Rate limits on packets from non-members.
     pub strangers: StrangerLimits,
     /// Size of the receive buffer of the port, in bytes. It limits the windows of the members.
     pub recv_buffer_bytes: usize,

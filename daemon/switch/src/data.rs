@@ -1,4 +1,4 @@
-//! Data packets of members: contributions to rounds of synchronous jobs, and vectors of asynchronous jobs.
+//! Data packets from members: contributions to rounds of synchronous jobs, and vectors of asynchronous jobs.
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::{DataPacket, Kind, Status};
@@ -61,7 +61,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
     }
 }
 
-/// Drops data packets of a non-member, and informs the sender if the rate limit permits.
+/// Drops data packets from a non-member, and informs the sender if the rate limit permits.
 fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagrams: u64) {
     if state.is_stray(from) {
         return state.counters.count_drops(DropReason::OtherPort, datagrams);
@@ -280,7 +280,8 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Returns the round of the last datagram, or, in an asynchronous job, the number of the vector to which it belongs.
+/// Returns the round of the last datagram or, in an asynchronous job, the number of the vector to which it belongs.
+/// Returns `None` if there is no datagram, or if the last one is not a data packet.
 fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
     DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
 }

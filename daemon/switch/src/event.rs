@@ -337,7 +337,8 @@ impl Event {
         }
     }
 
-    /// If this switch refused a Join, or its parent refused this switch, because of a limit, returns that limit.
+    /// Returns the limit because of which this switch refused a Join, or because of which the parent refused this
+    /// switch. Returns `None` for all other events.
     pub const fn exceeded(&self) -> Option<Exceeded> {
         match self {
             Self::JoinRefused { exceeded, .. } | Self::ParentRefused { exceeded, .. } => *exceeded,

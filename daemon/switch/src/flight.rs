@@ -41,7 +41,7 @@ pub enum Incident {
         /// Number of the round.
         round: Round,
     },
-    /// Datagrams of a member were dropped.
+    /// Datagrams from a member were dropped.
     Dropped {
         /// Id of the member.
         member: u16,
@@ -104,7 +104,7 @@ impl fmt::Display for Incident {
             Self::RoundFinished { round } => write!(f, "round {round} finished"),
             Self::Helped { member, round } => write!(f, "member {member} requested results of round {round}"),
             Self::Dropped { member, reason } => {
-                write!(f, "datagrams of member {member} dropped: {}", reason.name())
+                write!(f, "datagrams from member {member} dropped: {}", reason.name())
             }
         }
     }
@@ -117,7 +117,7 @@ pub struct FlightRecord {
     pub at: Instant,
     /// Time of the last occurrence.
     pub until: Instant,
-    /// Number of occurrences. It exceeds one only for repeated Helps of a member in the same round, and for repeated
+    /// Number of occurrences. It exceeds one only for repeated Helps from a member in the same round, and for repeated
     /// drops for the same reason.
     pub times: u32,
     /// The incident.

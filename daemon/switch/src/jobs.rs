@@ -71,7 +71,7 @@ impl Jobs {
         self.table[at.get()].as_mut()
     }
 
-    /// Finds a job by its number.
+    /// Returns the index of the job with the number `id`, or `None` if there is no such job.
     pub(crate) fn find(&self, id: u32) -> Option<JobIndex> {
         let position = self.table.iter().position(|job| job.as_ref().is_some_and(|job| job.id() == id));
         position.map(JobIndex::new)
@@ -104,7 +104,7 @@ impl Jobs {
         self.slots.region(&job.memory().slots)
     }
 
-    /// Returns a job with its slots and sums.
+    /// Returns a job with its slots and sums, or `None` if there is no job at this index.
     #[inline]
     pub(crate) fn aggregation(&mut self, at: JobIndex, now: Instant) -> Option<Aggregation<'_>> {
         let job = self.table[at.get()].as_mut()?;
@@ -121,12 +121,12 @@ impl Jobs {
         self.get_mut(at.job)?.members_mut().get_mut(at.member)
     }
 
-    /// Finds a member by its source address.
+    /// Returns the member with this source address, or `None` if there is no such member.
     pub(crate) fn find_member(&self, from: &Endpoint) -> Option<MemberAt> {
         self.directory.find(from)
     }
 
-    /// Records that a packet of a member has arrived, which renews its lease.
+    /// Records that a packet from a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, at: MemberAt, now: Instant) {
         if let Some(job) = self.get_mut(at.job) {
             job.hear_from(at.member, now);
@@ -159,7 +159,7 @@ impl Jobs {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
     }
 
-    /// Returns whether a packet of a member has arrived within the last half of a lease. Heartbeats arrive every
+    /// Returns whether a packet from a member has arrived within the last half of a lease. Heartbeats arrive every
     /// quarter of a lease.
     pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
         self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)
@@ -173,7 +173,7 @@ impl Jobs {
         }
     }
 
-    /// Removes a member from its job.
+    /// Removes a member from its job and returns it, or returns `None` if there is no such member.
     pub(crate) fn remove_member(&mut self, at: MemberAt) -> Option<Member> {
         let member = self.table[at.job.get()].as_mut()?.remove(at.member)?;
         self.directory.remove(&member.endpoint);
@@ -224,14 +224,15 @@ impl Jobs {
         self.table[at.get()] = Some(job);
     }
 
-    /// Completes a job.
+    /// Completes a job and returns it, or returns `None` if there is no job at this index.
     pub(crate) fn form(&mut self, at: JobIndex, granted: Option<Granted>, now: Instant) -> Option<&mut Job> {
         let job = self.table[at.get()].as_mut()?;
         job.form(self.generations.next(), granted, now);
         Some(job)
     }
 
-    /// Removes a job without members. The next job begins at a round that no packet of this job can name.
+    /// Removes and returns a job without members, or returns `None` if there is no job at this index. The next job
+    /// begins at a round that no packet of this job can name.
     pub(crate) fn remove(&mut self, at: JobIndex) -> Option<Job> {
         let job = self.table[at.get()].take()?;
         self.origins.end_before(job.position_after());

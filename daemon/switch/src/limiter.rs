@@ -1,9 +1,10 @@
 //! Rate limits on non-members ("strangers"): token buckets in a table of fixed size.
 //!
-//! Anyone can send a Join, with any source address. A packet of a stranger costs processing time, an answer that goes
-//! to the owner of the address, and perhaps an entry in the table of jobs. Therefore each source IPv4 address has a
-//! bucket, and all strangers together share another bucket. Packets beyond these limits are dropped without an answer
-//! and without an event. A worker whose Join is dropped repeats it. Packets of members are not limited here.
+//! Anyone can send a Join, with any source address. A packet from a stranger costs processing time. It also causes an
+//! answer, which the owner of the address receives, and perhaps an entry in the table of jobs. Therefore each source
+//! IPv4 address has a bucket, and all strangers together share another bucket. Packets beyond these limits are dropped
+//! without an answer and without an event. A worker whose Join is dropped repeats it. Packets from members are not
+//! limited here.
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
 //! Measurement and Accounting", SIGCOMM 2002). An address has one cell in each row, and its bucket is as full as the
@@ -25,7 +26,7 @@ use crate::keys::SECRET_LEN_BYTES;
 const NANOS_PER_S: u64 = 1_000_000_000;
 const BURST_NS: u64 = STRANGER_BURST_S * NANOS_PER_S;
 
-/// Limits on packets of non-members.
+/// Limits on packets from non-members.
 #[derive(Clone, Copy, Debug)]
 pub struct StrangerLimits {
     /// Maximum rate of packets from one IPv4 address, in packets per second; zero counts as one. A bucket holds as many

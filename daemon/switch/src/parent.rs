@@ -111,7 +111,7 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     send(state, at, &ControlRepr { job, request, body }, 0);
 }
 
-/// Passes a request of a member on to the parent, towards the topmost switch, and later forwards the answer to the
+/// Passes a request from a member on to the parent, towards the topmost switch, and later forwards the answer to the
 /// member.
 pub(crate) fn pass_on_for(state: &mut State, at: MemberAt, request: Request, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at.job).map(Job::id) else { return };

@@ -114,7 +114,8 @@ fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns a free index for a new job. If the switch has a parent, prefers the index that the job had before.
+/// Returns a free index for a new job, or `None` if all indexes are in use. If the switch has a parent, prefers the
+/// index that the job had before.
 fn free_index(state: &State, id: u32) -> Option<JobIndex> {
     let is_free = |at: &JobIndex| state.jobs.get(*at).is_none();
     let had = |at: &JobIndex| is_free(at) && state.uplink(*at).is_some_and(|uplink| uplink.served(id));

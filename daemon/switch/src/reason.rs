@@ -40,13 +40,13 @@ pub enum DropReason {
     Halted,
     /// A packet that does not prove that its sender has the job's key.
     NotAuthentic,
-    /// An authentic packet whose counter is not greater than that of an earlier packet of its sender.
+    /// An authentic packet whose counter is not greater than that of an earlier packet from its sender.
     Replayed,
-    /// A packet of a member that arrived on a port other than the member's, because of a second cable or a loop.
+    /// A packet from a member that arrived on a port other than the member's, because of a second cable or a loop.
     OtherPort,
     /// More requests or datagrams than the switch can queue; the sender will repeat them.
     Busy,
-    /// Packets of non-members, or requests for repeated results, beyond the rate limit; the sender will repeat them.
+    /// Packets from non-members, or requests for repeated results, beyond the rate limit; the sender will repeat them.
     RateLimited,
 }
 

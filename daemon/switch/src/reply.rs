@@ -76,7 +76,8 @@ pub(crate) enum AnswerRoom {
 }
 
 impl AnswerRoom {
-    /// Returns the limit for the answer to a packet of a non-member.
+    /// Returns the maximum length of the answer to a packet from a non-member, which is the length of that packet
+    /// without its trailer.
     pub(crate) fn of(packet: &ControlPacket<'_>) -> Self {
         Self::Bytes(packet.content_len())
     }

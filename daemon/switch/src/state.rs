@@ -138,7 +138,8 @@ impl State {
         self.uplinks.get_mut(at.get())
     }
 
-    /// Returns the index of the uplink on whose port a packet arrived.
+    /// Returns the index of the uplink on whose port a packet arrived, or `None` if the port does not belong to an
+    /// uplink.
     pub(crate) fn uplink_of_port(&self, from: &Endpoint) -> Option<JobIndex> {
         let first = self.config.uplinks.as_ref()?.first_port.0;
         let at = usize::from(from.port.0.checked_sub(first)?);
@@ -174,7 +175,8 @@ impl State {
         self.jobs.is_stray(from, self.now, self.config.lease())
     }
 
-    /// Returns a job with its slots and sums, together with the outbox for its results and the counters.
+    /// Returns a job with its slots and sums, together with the outbox for its results and the counters. Returns `None`
+    /// if there is no job at this index.
     #[inline]
     pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
         self.intake(at).map(|(aggregation, outbox, counters, _)| (aggregation, outbox, counters))

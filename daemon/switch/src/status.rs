@@ -74,7 +74,7 @@ pub struct JobStatus {
     pub round: Option<u32>,
     /// Address of the parent switch, if there is one.
     pub parent: Option<SocketAddrV4>,
-    /// Time since the last packet of the parent, in milliseconds, if the uplink is in use.
+    /// Time since the last packet from the parent, in milliseconds, if the uplink is in use.
     pub parent_silent_ms: Option<u64>,
     /// Whether the parent is lost. Until it answers again, no sums are delivered.
     pub parent_lost: bool,
@@ -141,7 +141,7 @@ pub struct MemberStatus {
     pub hears_group: bool,
     /// First round in which the member takes part.
     pub start_round: u32,
-    /// Time since the last packet of the member, in milliseconds.
+    /// Time since the last packet from the member, in milliseconds.
     pub silent_ms: u64,
     /// Number of segments that the member has contributed since it joined.
     pub contributions: u64,

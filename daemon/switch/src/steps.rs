@@ -45,7 +45,7 @@ fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
     }
 }
 
-/// Sends a member the results that it requested.
+/// Sends a member the results that it requested. Returns the segment at which it stopped, or `None` if it is done.
 fn repeat_results(
     state: &mut State,
     at: MemberAt,
@@ -63,7 +63,8 @@ fn repeat_results(
     stopped_at
 }
 
-/// Sends the parent the partial sums that it is missing.
+/// Sends the parent the partial sums that it is missing. Returns the segment at which it stopped, or `None` if it is
+/// done.
 fn resend_partials(
     state: &mut State,
     at: JobIndex,

@@ -119,7 +119,8 @@ impl Switch {
         self.state.card_orders.note_missing(from, missing);
     }
 
-    /// Returns the next range of segments that the card has to finish with the contributions that they have.
+    /// Returns the next range of segments that the card has to finish with the contributions that they have, or `None`
+    /// if there is no such range.
     pub fn poll_card_closing(&mut self) -> Option<RangeRepr> {
         self.state.card_orders.next_closing()
     }
@@ -215,8 +216,8 @@ impl Switch {
         capacity::limits(&self.state)
     }
 
-    /// Returns the epoch of a job, which identifies this incarnation of the job. Once the job is complete, this is the
-    /// epoch of the topmost switch's incarnation.
+    /// Returns the epoch of a job, which identifies this incarnation of the job, or `None` if there is no such job.
+    /// Once the job is complete, this is the epoch of the topmost switch's incarnation.
     pub fn epoch_of(&self, job: u32) -> Option<u64> {
         let jobs = &self.state.jobs;
         jobs.find(job).and_then(|at| jobs.get(at)).map(Job::epoch)

@@ -116,7 +116,7 @@ pub(crate) enum JoinAnswer {
     Granted(Granted),
 }
 
-/// A request of a member that the parent executes, and whose answer goes back to the member.
+/// A request from a member that the parent executes, and whose answer goes back to the member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errand {
     /// Id of the request to the parent.
@@ -127,7 +127,7 @@ pub(crate) struct Errand {
     pub(crate) action: Action,
 }
 
-/// Meaning of an Ack of the parent that does not answer a Join.
+/// Meaning of an Ack from the parent that does not answer a Join.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
     /// The Ack does not belong to this membership, or has no effect.
@@ -195,7 +195,7 @@ pub(crate) struct Uplink {
     tag_key: Option<TagKey>,
     /// Transfer of a partial sum of an asynchronous job to the parent, if one is in progress.
     transfer: Option<Transfer>,
-    /// Latest request of a member of an asynchronous job that was passed on to the parent and is not answered yet.
+    /// Latest request from a member of an asynchronous job that was passed on to the parent and is not answered yet.
     errand: Option<Errand>,
     stated: Stated,
 }
@@ -275,8 +275,9 @@ impl Uplink {
         self.refusal
     }
 
-    /// If the parent has recently refused the vector length of the job `id`, returns the length that it expected. The
-    /// refusal expires after [`REFUSAL_MEMORY`], so that the next Join is passed on to the parent again.
+    /// Returns the length that the parent expected if it has recently refused the vector length of the job `id`, and
+    /// `None` otherwise. The refusal expires after [`REFUSAL_MEMORY`], so that the next Join is passed on to the parent
+    /// again.
     pub(crate) fn expected_len(&self, id: u32, now: Instant) -> Option<u32> {
         let recent = self.refused_len.filter(|(_, _, at)| now.since(*at) < REFUSAL_MEMORY);
         recent.filter(|(job, ..)| *job == id).map(|(_, expected, _)| expected)
@@ -455,7 +456,8 @@ impl Uplink {
         is_lost && !core::mem::replace(&mut self.is_lost, true)
     }
 
-    /// Records that a packet of the parent arrived. Returns true if the parent was lost until now.
+    /// Records that a packet has arrived from the parent. Returns true if the parent was considered lost before this
+    /// packet.
     pub(crate) fn hear(&mut self, now: Instant) -> bool {
         self.last_heard = now;
         core::mem::take(&mut self.is_lost)
@@ -590,8 +592,8 @@ impl Uplink {
         request
     }
 
-    /// Records that a request of a member is passed on. Returns the id of the request to the parent, which is the same
-    /// as before if the member has repeated its request.
+    /// Records that a request from a member is passed on. Returns the id of the request to the parent, which is the
+    /// same as before if the member has repeated its request.
     pub(crate) fn pass_on(&mut self, member: MemberId, request: u32, action: Action) -> u32 {
         let known = self
             .errand
@@ -607,8 +609,8 @@ impl Uplink {
         self.errand.take_if(|errand| errand.upward == request)
     }
 
-    /// Returns the id of the request with which this switch states its name to the parent, unless the parent has
-    /// already answered, or has left too many attempts unanswered.
+    /// Returns the id of the request with which this switch states its name to the parent. Returns `None` if the parent
+    /// has already answered, or has left too many attempts unanswered.
     pub(crate) fn take_name(&mut self, name: &NameRepr) -> Option<u32> {
         if self.stated.name != *name {
             self.stated = Stated { name: *name, request: self.take_request(), tries: MAX_NAME_TRIES };
@@ -625,7 +627,7 @@ impl Uplink {
         self.questions.answered(now, request);
     }
 
-    /// Removes from a set of segments those for which an answer of the parent may still arrive.
+    /// Removes from a set of segments those for which an answer from the parent may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bits: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         self.questions.retain_new(now, range, bits);
     }

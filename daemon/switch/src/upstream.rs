@@ -212,7 +212,7 @@ fn handle_ack(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) 
     }
 }
 
-/// Handles an Ack of the parent for an asynchronous job.
+/// Handles an Ack from the parent for an asynchronous job.
 fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
     let is_granted = ack.status == Status::Success;
     if is_granted && let Some(job) = state.jobs.get_mut(at) {
@@ -240,7 +240,7 @@ fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &
     }
 }
 
-/// Forwards the answer of the parent to the member that sent the request.
+/// Forwards the answer from the parent to the member that sent the request.
 fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr<'_>) {
     let Errand { member, request: id, action, .. } = *errand;
     let Some(job) = state.jobs.get(at) else { return };

@@ -124,7 +124,7 @@ pub struct Late {
     pub member: Bits<3>,
 }
 
-/// Beat of a well-formed control packet of a member, as it is forwarded to the host.
+/// Beat of a well-formed control packet from a member, as it is forwarded to the host.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct ControlBeat {
     pub data: Halves,

@@ -17,7 +17,7 @@ pub struct RequestGate {
     pub free: Signal<In, Bit>,
     /// High while no frame waits for a decision.
     pub quiet: Signal<In, Bit>,
-    /// High in the cycle before the request of the host changes. The current request is then no longer offered.
+    /// High in the cycle before the request from the host changes. The current request is then no longer offered.
     pub withdraw: Signal<In, Bit>,
     pub finish_key: Signal<In, Key>,
     pub finish_valid: Signal<In, Bit>,

@@ -222,7 +222,7 @@ fn send_help(number: u8, payload: &[u8]) -> Command {
     Command::Send(Frame { bytes, source: 1 << (2 * (number % 4)), destination: 0 })
 }
 
-/// Sends a Help of a worker for the segments of the bitmap.
+/// Sends a Help from a worker for the segments of the bitmap.
 fn help(number: u8, job: u32, round: Round, first: u32, bitmap: &[u8]) -> Command {
     send_help(number, &help_payload(job, round, first, bitmap))
 }

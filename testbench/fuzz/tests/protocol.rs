@@ -281,7 +281,7 @@ impl Listener {
     }
 }
 
-/// A member accepts each packet of the switch at most once, and no damaged packet.
+/// A member accepts each packet from the switch at most once, and no damaged packet.
 #[test]
 fn conversation() {
     let turns = bolero::produce::<Vec<Turn>>().with().len(0..=40usize);

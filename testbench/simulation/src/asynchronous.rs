@@ -337,7 +337,7 @@ impl<'a> Simulation<'a> {
             }
         };
         let receiver = &self.workers[worker];
-        // The socket of a worker receives only packets of the switch that the worker uses.
+        // The socket of a worker receives only packets from the switch that the worker uses.
         if !receiver.is_running || receiver.udp_port != member.port() || receiver.switch != above {
             return Ok(());
         }

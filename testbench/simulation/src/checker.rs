@@ -498,7 +498,7 @@ impl Checker {
         self.read_or_replayed((boot, packet.seg.round), &packet).map(|_| ())
     }
 
-    /// Checks a result that a switch sends to its members: either a result of its parent or one that some members
+    /// Checks a result that a switch sends to its members: either a result from its parent or one that some members
     /// supplied.
     pub(super) fn passed_on(&mut self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
         if !self.checks_sums {

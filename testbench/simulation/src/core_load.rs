@@ -123,7 +123,7 @@ impl Shape {
     }
 }
 
-/// A switch with a job, and the packets of its members.
+/// A switch with a job, and the packets that its members send.
 #[derive(Debug)]
 pub struct Load {
     shape: Shape,

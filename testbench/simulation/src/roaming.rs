@@ -47,7 +47,7 @@ impl Roaming {
         switch_at(self.itinerary.switch())
     }
 
-    /// Records that a packet of the switch has arrived, or that the worker begins to expect one.
+    /// Records that a packet from the switch has arrived, or that the worker begins to expect one.
     pub(crate) fn hear(&mut self, now: Instant) {
         self.last_heard = now;
     }

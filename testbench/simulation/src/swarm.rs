@@ -415,7 +415,8 @@ impl Scenario {
         self.gradient_len = ((segments - 1) * floats + last) as u32;
     }
 
-    /// Returns the maximum number of worker processes: one for each machine, and one more for each process that ends.
+    /// Returns the maximum number of worker processes: one for each machine, and one more for each process that the
+    /// plan ends.
     pub fn lives(&self) -> usize {
         let ends = self.plan.iter().filter(|planned| planned.action.ends_a_process()).count();
         self.workers + ends

@@ -287,7 +287,7 @@ impl<'a> World<'a> {
             Member::Worker(worker) => {
                 let node = &self.workers[worker];
                 // The machine of a worker that has left a group drops the packets of that group, and the socket of a
-                // worker receives only packets of the switch that the worker uses.
+                // worker receives only packets from the switch that the worker uses.
                 let is_foreign = group.is_some() && group != node.group() || switch != node.switch;
                 if is_bad || node.worker.is_none() || node.udp_port != peer.port() || is_foreign {
                     self.wires.packets.discard(packet);

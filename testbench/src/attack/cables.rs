@@ -1,4 +1,4 @@
-//! Attacks in which frames of a worker arrive over two cables, or from a different MAC address than before.
+//! Attacks in which frames from a worker arrive over two cables, or from a different MAC address than before.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

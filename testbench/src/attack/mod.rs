@@ -107,7 +107,7 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "second-cable",
-        what: "all frames of a worker also arrive at another port",
+        what: "all frames from a worker also arrive at another port",
         promise: "each worker is counted once, and every round includes all workers",
         run: cables::second_cable,
     },

@@ -93,12 +93,12 @@ impl Oracle {
         self.receive(from, Class::Control, bytes);
     }
 
-    /// Removes and returns the last control packet of the core.
+    /// Removes and returns the last control packet from the core.
     pub(super) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.challenge.take()
     }
 
-    /// Removes the last control packet of the core, and returns its status if it is an Ack.
+    /// Removes the last control packet from the core, and returns its status if it is an Ack.
     pub(super) fn take_status(&mut self) -> Option<Status> {
         let packet = self.take_answer()?;
         let repr = ControlRepr::parse(&ControlPacket::new_checked(&packet[..]).ok()?).ok()?;

@@ -210,7 +210,7 @@ impl Job {
         contribution(Seg { index, round, contributions: 1 }, &range.map(float).collect::<Vec<_>>())
     }
 
-    /// Sends contributions to both switches, and delivers the results of the accelerator.
+    /// Sends contributions to both switches, and delivers the results from the accelerator.
     fn step<D: Device>(
         &mut self,
         device: &mut D,
@@ -263,7 +263,7 @@ impl Job {
             results.into_iter().filter(|frame| frame.destination & !HOST_PORT != 0).collect();
         ensure!(
             results.iter().map(|frame| &frame.bytes).eq(&expected),
-            "{} results of the accelerator differ from {} of the core",
+            "{} results from the accelerator differ from {} from the core",
             results.len(),
             expected.len()
         );
@@ -275,7 +275,7 @@ impl Job {
         expected.sort();
         ensure!(
             got == expected,
-            "{} repeated results of the accelerator differ from {} of the core",
+            "{} repeated results from the accelerator differ from {} from the core",
             got.len(),
             expected.len()
         );
@@ -336,7 +336,7 @@ impl Job {
         let repr = ControlRepr { job: self.setup.id, request: self.request, body: ControlBody::Help(wanted) };
         let mut bytes = vec![0; repr.buffer_len()];
         repr.emit(&mut bytes);
-        // The Ack of the core is not longer than the Help.
+        // The Ack from the core is not longer than the Help.
         bytes.resize(bytes.len().max(MIN_HELP_LEN_BYTES), 0);
         self.oracle.control_bytes(address, &bytes);
         let frame = member_frame(address, Class::Control, &bytes);
@@ -361,7 +361,7 @@ impl Job {
         self.deliver(&report.frames, done)
     }
 
-    /// Returns the contributions that the last Ack of the core names as missing.
+    /// Returns the segments whose contributions are missing according to the last Ack from the core.
     fn missing_at_the_core(&mut self) -> Result<Vec<u32>> {
         let ack = self.oracle.take_answer().context("the core did not answer a Help")?;
         let repr = ControlRepr::parse(&ControlPacket::new_checked(&ack[..])?)?;

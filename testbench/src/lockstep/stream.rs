@@ -307,7 +307,7 @@ impl Stream {
         }
     }
 
-    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those with another job, with
+    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those for another job, with
     /// a bitmap that ends too early, or with a range beyond the vector.
     fn help(&mut self, worker: usize, first: u32, round: Round, oracle: &mut Oracle) -> Sent {
         self.requests += 1;

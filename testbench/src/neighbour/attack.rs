@@ -50,7 +50,7 @@ const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Attack {
-    /// Joins of one member to a large job, each with a new instance number, so that each restarts the member.
+    /// Joins from one member to a large job, each with a new instance number, so that each restarts the member.
     Rejoins,
     /// Short packets to a large asynchronous job. Each packet begins a new vector.
     AsyncVectors,

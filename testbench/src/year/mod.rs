@@ -65,8 +65,8 @@ pub struct Pause {
 /// Carries out a plan.
 ///
 /// # Errors
-/// Fails at the first sum that is wrong, job that ends although no action ended it, job that makes no progress after an
-/// action, or action whose outcome is not the documented one.
+/// Fails at the first sum that is wrong, job that ends although no action has ended it, job that makes no progress
+/// after an action, or action whose outcome is not the documented one.
 ///
 /// # Panics
 /// Panics if the networks or processes cannot be created. Call [`iswitch_harness::requirements::networks_and`] first.

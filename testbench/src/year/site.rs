@@ -101,7 +101,7 @@ fn read_unless(is_paused: &AtomicBool, pipe: &mut PipeReader) -> String {
 
 impl Site {
     pub(super) fn new(jobs: usize, workers: usize) -> Self {
-        // The last worker is behind the port that comes and goes.
+        // The last worker is behind the port that is removed and added again.
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         let mut site = Self {
             jobs: vec![],
@@ -503,7 +503,7 @@ impl Site {
     }
 }
 
-/// Returns the place of jobs: all workers but the last, which is behind the port that comes and goes.
+/// Returns the place of jobs: all workers but the last, which is behind the port that is removed and added again.
 pub(super) fn place<'a>(star: &'a Star, switch: SocketAddrV4, directory: &'a TempDir) -> Place<'a> {
     let (_, workers) = star.workers.split_last().expect("a star has workers");
     Place { workers, switch, standby: None, directory: directory.path() }

@@ -164,7 +164,7 @@ fn a_working_setup_has_no_problems() {
             &format!("--socket {}", socket.display()),
         );
         assert_eq!(local.wrong(), [""; 0], "{local:#?}");
-        // The requests of doctor must not appear as refused Joins of workers.
+        // The requests of doctor must not appear as refused Joins from workers.
         assert_eq!(daemon.drops("join_refused"), 0);
         let log = daemon.stop().stderr;
         assert!(!log.contains("refused"), "{log}");

@@ -276,7 +276,7 @@ fn parse_captured(line: &str) -> Option<Captured> {
 }
 
 /// Asserts that a worker's capture contains control and data packets in both directions, no fragments, and no iSwitch
-/// packets of another worker.
+/// packets from another worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
     for tos in TAGS {

@@ -55,7 +55,7 @@ pub struct GroupArgs {
     ///
     /// This process is then one worker of the job; its rank is given by --rank or by the launcher. If the first switch
     /// fails, the workers move to the next one and continue there with the sums that they have. All workers of the job
-    /// must name the same switches in the same order; the job then waits for all of its workers at all times.
+    /// must name the same switches in the same order; the job then never continues without one of its workers.
     #[arg(
         long, value_name = "HOST:PORT,...", env = "ISWITCH_SWITCH", value_delimiter = ',', value_parser = resolve
     )]

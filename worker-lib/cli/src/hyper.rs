@@ -50,7 +50,7 @@ impl OwnParameters for NoneOwn {}
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Hyper-parameters of PPO (also available through --set)")]
 pub struct PpoParameters {
-    /// Number of steps in a rollout, over all environments
+    /// Number of steps in a rollout, in total across all environments
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     rollout_steps: Option<usize>,
     /// Number of samples in a minibatch

@@ -155,7 +155,7 @@ fn refuse(mut stream: &UnixStream, limit: u64) {
     let _ = stream.shutdown(std::net::Shutdown::Write);
 }
 
-/// Starts the thread that answers the requests of a connection. Drops `open` when the connection is closed.
+/// Starts the thread that answers requests from a connection. Drops `open` when the connection is closed.
 fn start(
     stream: UnixStream,
     limits: Limits,

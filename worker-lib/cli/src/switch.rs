@@ -19,7 +19,7 @@ pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct KeyArgs {
     /// File with the job's key, as created by `iswitchctl keygen`
     ///
-    /// Without this option, a switch that has a key for the job ignores the packets of this worker.
+    /// Without this option, a switch that has a key for the job ignores the packets from this worker.
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
     /// Authenticate data packets in addition to control packets

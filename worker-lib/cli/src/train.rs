@@ -77,7 +77,7 @@ struct TaskArgs {
     /// PendulumNoVel-v1. Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
     /// Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with the
     /// package gymnasium (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in
-    /// envpool:Pong-v5, the id names an environment of EnvPool (`pip install envpool`).
+    /// envpool:Pong-v5, the id names an EnvPool environment (`pip install envpool`).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]

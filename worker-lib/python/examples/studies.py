@@ -158,7 +158,7 @@ def evaluate(study: Study, model: PPO, draws: range) -> dict[str, np.ndarray]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=STUDIES, help="study whose environment to train in")
-    parser.add_argument("--steps", type=int, help="decisions of the training, over all environments")
+    parser.add_argument("--steps", type=int, help="decisions in the training, in total across all environments")
     parser.add_argument("--draws", type=int, default=20, help="draws of the comparison")
     parser.add_argument("--seed", type=int, default=1, help="seed of the training")
     arguments = parser.parse_args()

@@ -62,8 +62,8 @@ impl<'py> Elements<'py> {
     /// Borrows a contiguous, writable array of 32-bit or 16-bit floats in CPU memory.
     ///
     /// # Errors
-    /// `TypeError` if the object is not such an array or has elements of another type; `ValueError` if the array is
-    /// read-only, not contiguous or not in CPU memory; and any exception that the array itself raises.
+    /// `TypeError` if the object is not an array, or if its elements are not 32-bit or 16-bit floats; `ValueError` if
+    /// the array is read-only, not contiguous or not in CPU memory; and any exception that the array itself raises.
     pub(crate) fn borrow(array: &Bound<'py, PyAny>) -> PyResult<Self> {
         // SAFETY: the object is alive, and the interpreter's lock is held.
         let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1;

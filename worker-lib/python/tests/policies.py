@@ -25,7 +25,7 @@ class Case(NamedTuple):
     env: str
     steps: int
     settings: tuple[str, ...] = ()
-    # Environments of Gymnasium take more time.
+    # Gymnasium environments take more time.
     rows: int = ROWS
 
     def __str__(self) -> str:

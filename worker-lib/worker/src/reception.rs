@@ -230,7 +230,8 @@ impl<const LEN: usize> Reception<LEN> {
         self.ungreeted.push_back(Ungreeted { greeted, received: 0, since: Instant::now() });
     }
 
-    /// Returns the first connection whose greeting is complete, and closes connections that are refused.
+    /// Returns the first connection whose greeting is complete, or `None` if there is no such connection. Closes
+    /// connections that are refused.
     fn read_greetings(&mut self) -> Option<GreetedConnection<LEN>> {
         let mut at = 0;
         while let Some(connection) = self.ungreeted.get_mut(at) {

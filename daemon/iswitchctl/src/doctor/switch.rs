@@ -192,11 +192,12 @@ impl SwitchCheck<'_> {
         }
     }
 
-    /// Checks that data packets arrive: the switch answers data of a non-member with a refusal.
+    /// Checks that packets with the ToS of data reach the switch with this ToS. The probe is a data packet from a
+    /// non-member, which the switch refuses.
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // The packet is as long as an Ack, because the answer of a switch to an unproven address is never longer than
+        // The packet is as long as an Ack, because the answer from a switch to an unproven address is never longer than
         // the packet.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);

@@ -51,7 +51,7 @@ pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), Conf
         // Segments further apart share a slot.
         window: (spec.slots - 1) as u16,
     });
-    // Only the group lets one result of the card reach several members.
+    // Only the group lets one result from the card reach several members.
     config.switch.group_delivery |= settings.group_delivery.is_none();
     config.card = Some(spec);
     Ok(())

@@ -29,7 +29,7 @@ const CLIENTS_MAX: usize = 64;
 const ACCEPTS_MAX: usize = 32;
 /// Maximum number of reads and writes for one client before the next client is served.
 const STEPS_MAX: usize = 16;
-/// Polling interval for the answer of the packet loop.
+/// Polling interval for the answer from the packet loop.
 const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum length of the head of a request, in bytes.
 const HEAD_LEN_MAX_BYTES: usize = 8192;

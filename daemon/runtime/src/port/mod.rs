@@ -16,7 +16,7 @@ use iswitch_switch::Endpoint;
 pub use counters::{Faults, PortCounters, datagrams};
 pub use udp::UdpPort;
 
-/// Datagrams of one sender and class: a single datagram, or a super-frame.
+/// Datagrams from one sender, all of one class: a single datagram, or a super-frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagrams<'a> {
     /// Sender and receiver of the datagrams.

@@ -78,7 +78,7 @@ fn is_double(state: &State, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
     other.is_some_and(|at| state.jobs.is_heard(at, state.now, state.config.lease()))
 }
 
-/// Answers a query about a job. The sender is not admitted.
+/// Answers a query about a job. The result is `None` if the query is granted, because the sender is not admitted.
 fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Refusal> {
     let job = state.jobs.find(id).and_then(|at| state.jobs.get(at)).ok_or(Status::UnknownJob)?;
     job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))

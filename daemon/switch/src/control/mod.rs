@@ -1,4 +1,4 @@
-//! Control packets of members and non-members: one function for each Action.
+//! Control packets from members and non-members: one function for each Action.
 
 mod join;
 mod segments;
@@ -73,7 +73,7 @@ fn refuse_unparsed(
     reply::refuse_packet(state, from, packet, refusal, seal);
 }
 
-/// Processes any request of a member except a Join.
+/// Processes any request from a member except a Join.
 fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at.job) else { return };
     if job.id() != request.job {

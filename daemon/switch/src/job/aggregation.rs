@@ -405,8 +405,8 @@ impl<'a> Aggregation<'a> {
         batch.push_floats(seg, self.sum_mut(round, index), element);
     }
 
-    /// Processes a result of the parent, which replaces the partial sum of the members. `floats` are the little-endian
-    /// floats of the result. Returns false if the result is unusable.
+    /// Processes a result from the parent, which replaces the partial sum of the members. `floats` are the
+    /// little-endian floats of the result. Returns false if the result is unusable.
     pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;
         let layout = &self.job.layout;

@@ -58,7 +58,7 @@ impl Carded<'_> {
         }
     }
 
-    /// Stores a result of the card. `floats` are its little-endian floats. Returns false if the result is not one of
+    /// Stores a result from the card. `floats` are its little-endian floats. Returns false if the result is not one of
     /// the newest two rounds or the next one, or if the core has it already.
     pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;

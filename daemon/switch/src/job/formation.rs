@@ -52,15 +52,16 @@ impl CommonHistory {
         }
     }
 
-    /// Returns the history of the member with the latest round. In an asynchronous job, other members may lack several
-    /// of the sums of that member (V-9).
+    /// Returns the history of the resuming member with the latest round, or `None` if no member resumes. In an
+    /// asynchronous job, other members may lack several of the sums of that member (V-9).
     fn of_the_furthest(job: &Job) -> Option<Self> {
         let resuming = job.members.resuming();
         let furthest = resuming.reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
         Some(Self { latest: furthest.history, behind: None })
     }
 
-    /// Returns the history that most members share. In a tie, the history of the member with the lowest id is chosen.
+    /// Returns the history that most resuming members share, or `None` if no member resumes. In a tie, the history of
+    /// the member with the lowest id is chosen.
     fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.members.resuming() {
@@ -91,7 +92,8 @@ impl CommonHistory {
     }
 
     /// Returns the history of the members that lack the last sum. This history is stated by a child switch, or inferred
-    /// from a member whose next round is one round behind the other members.
+    /// from a member whose next round is one round behind the other members. Returns `None` if no member is known to
+    /// lack the last sum.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -194,8 +196,8 @@ impl Job {
         self.dismissed = *dismissed;
     }
 
-    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked as Fresh
-    /// and therefore ignored.
+    /// Returns the sums that the sender of a Join claims to have, or `None` if the sender does not resume. The claim of
+    /// a dismissed member is marked as Fresh and therefore ignored.
     pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
         let is_dismissed = self.dismissed.contains(from);
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
@@ -262,7 +264,7 @@ impl Job {
     }
 
     /// Processes a contribution to `round`. In a synchronous job without a key, the round shows that the member knows
-    /// that this incarnation is complete: earlier packets of the member name earlier rounds.
+    /// that this incarnation is complete: earlier packets from the member name earlier rounds.
     pub(crate) fn confirm_by_contribution(&mut self, id: MemberId, round: Round) {
         let is_known = self.rounds.synchronous().is_some() && !round.is_before(self.rounds.numbers().base());
         if is_known && !self.has_key {
@@ -321,7 +323,7 @@ impl Job {
     }
 
     /// Returns the resume fields of this switch's own Join, which summarize the resume fields of its members. `members`
-    /// is the number of members that the job had at the parent.
+    /// is the number of members that the job had at the parent. Returns `None` if no member resumes.
     pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let common = CommonHistory::of(self)?;
         let holder = self.members.resuming().find(|resume| common.holds_last(resume));
@@ -398,8 +400,8 @@ impl Job {
         }
     }
 
-    /// Prepares an asynchronous job to pass on the aggregates of the parent. `first` is the first of these aggregates,
-    /// with the history before it. The aggregates before `next` are already finished.
+    /// Prepares an asynchronous job to pass on the aggregates from the parent. `first` is the first of these
+    /// aggregates, with the history before it. The aggregates before `next` are already finished.
     fn begin_below(&mut self, first: (Round, u64), next: (Round, u64), first_vector: Round) {
         let epoch = self.epoch();
         self.rounds.restart_at(first.0);
@@ -499,7 +501,8 @@ impl Job {
         self.open(OpenRound { round: replayed, participants, threshold: 1, unfinished, replay, opened: now });
     }
 
-    /// Assigns each member its start according to the plan. Returns the members that supply the last sum.
+    /// Sets the round at which each member starts, and its standing, according to the plan. Returns the members that
+    /// supply the last sum to the members that lack it.
     fn start_members(&mut self, plan: &Plan) -> MemberSet {
         let Plan { next, latest, awaiting, .. } = *plan;
         let replayed = next.previous();

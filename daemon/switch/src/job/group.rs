@@ -224,14 +224,15 @@ impl Group {
         }
     }
 
-    /// Returns the position of the outlet that leads to a member.
+    /// Returns the position of the outlet that leads to a member, or `None` if there is no such outlet.
     pub(crate) fn outlet_of(&self, member: &Member) -> Option<usize> {
         let key = member.outlet()?;
         let leads_there = |outlet: &Outlet| (outlet.to.port, *outlet.to.local.ip()) == key;
         self.outlets.iter().position(|outlet| outlet.as_ref().is_some_and(leads_there))
     }
 
-    /// Records an offer to a member. Returns false if there is no room for another outlet.
+    /// Records that the group is offered to a member. Returns false if the member's outlet is new and there is no room
+    /// for another outlet.
     pub(crate) fn offer(&mut self, id: MemberId, member: &Member) -> bool {
         let Some(port) = member.reception.port() else { return false };
         let peer_mac = multicast_mac(self.address);

@@ -74,7 +74,8 @@ impl History {
         }
     }
 
-    /// Returns the next round of a member with the history `history`, if that history is known.
+    /// Returns the round at which a member with the history `history` continues, or `None` if that history is not
+    /// known.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
         // Check the latest round first: if a sum was given up, two rounds have the same history.
         [self.at.next(), self.at, self.at.previous()]

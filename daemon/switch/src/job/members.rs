@@ -20,7 +20,7 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Number of switch levels up to and including the member: zero for a worker.
+    /// Number of levels of switches from the workers up to and including the member: zero for a worker.
     pub(crate) height: u8,
     /// Whether the member is a worker that can move to another switch, or a switch that can change to another parent or
     /// has such a switch below it.
@@ -152,7 +152,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether one of the members is or was a switch. If so, packets of that switch's members may still be in flight.
+    /// Whether one of the members is or was a switch. If so, packets from that switch's members may still be in flight.
     had_switches: bool,
     /// Whether one of the members is or was a worker that can move to another switch.
     had_roaming_workers: bool,
@@ -259,7 +259,7 @@ impl Members {
     }
 
     /// Returns the address of a worker from which the state of the learner can be fetched: the worker, other than `id`,
-    /// that has been a member for the longest time.
+    /// that has been a member for the longest time. Returns `None` if there is no such worker.
     pub(crate) fn peer_of(&self, id: Option<MemberId>) -> Option<SocketAddrV4> {
         let others = self.iter().filter(|(other, member)| Some(*other) != id && member.kind == Kind::Worker);
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
@@ -333,7 +333,7 @@ impl Default for Dismissed {
 }
 
 impl Dismissed {
-    /// Collects the addresses of the members of an incarnation that ends.
+    /// Collects the addresses of the members of an incarnation that is ending.
     pub(crate) fn of(members: &Members) -> Self {
         let mut dismissed = Self::default();
         for (id, member) in members.iter() {

@@ -306,7 +306,7 @@ impl Job {
     }
 
     /// Compares a Join with the job. For the first field that differs, returns the status that names the field, and the
-    /// job's value of the field.
+    /// job's value of the field. Returns `None` if the Join matches the job.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
         // A whole vector is longer than each of its parts, so a different `part` is reported as a different length.
@@ -346,7 +346,7 @@ impl Job {
         self.members.present().first_absent().filter(|_| has_room)
     }
 
-    /// Records that a packet of a member has arrived, which renews its lease.
+    /// Records that a packet from a member has arrived, which renews its lease.
     pub(crate) fn hear_from(&mut self, id: MemberId, now: Instant) {
         if let Some(member) = self.members.get_mut(id) {
             member.last_heard = now;
@@ -369,7 +369,7 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// Removes a member. Its contributions stay in the sums, but open segments no longer wait for it.
+    /// Removes and returns a member, if any. Its contributions stay in the sums; open segments no longer wait for it.
     pub(crate) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.members.remove(id)?;
         if self.group.as_ref().is_some_and(|group| group.is_offered(id)) {
@@ -561,7 +561,7 @@ impl Job {
         }
     }
 
-    /// Returns the aggregates and the members' vectors of an asynchronous job.
+    /// Returns the aggregates and the members' vectors of an asynchronous job, or `None` if the job is synchronous.
     pub(crate) fn aggregates_mut(&mut self) -> Option<&mut Aggregates> {
         self.rounds.asynchronous_mut()
     }
@@ -717,7 +717,7 @@ impl Job {
         }
     }
 
-    /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
+    /// Returns whether one packet from a member may carry `contributions` worker gradients. A worker's own contribution
     /// carries one. Only a switch, or a member that supplies a sum, may send a different number. A switch sends zero if
     /// all its members have left.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {

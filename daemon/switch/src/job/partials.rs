@@ -55,8 +55,8 @@ impl Partials {
         self.unadded = self.unadded.saturating_sub(1);
     }
 
-    /// Begins to send the next partial sum, unless it is empty or incomplete, or the parent has not admitted the
-    /// previous one yet. Returns the number of the partial sum.
+    /// Begins to send the next partial sum, and returns its number. Returns `None` if the partial sum is empty or
+    /// incomplete, or if the parent has not admitted the previous one yet.
     pub(super) fn raise(&mut self) -> Option<Round> {
         if self.rising.is_some() || self.vectors == 0 || self.unadded > 0 {
             return None;
@@ -67,8 +67,8 @@ impl Partials {
         Some(self.number)
     }
 
-    /// If the partial sum with the number `number` is being sent to the parent, returns the index of its buffer and the
-    /// number of worker gradients in it.
+    /// Returns the index of the buffer of the partial sum with the number `number`, and the number of worker gradients
+    /// in it. Returns `None` unless this partial sum is being sent to the parent.
     pub(super) fn rising(&self, number: Round) -> Option<(usize, u16)> {
         let contributions = self.rising.filter(|_| number == self.number)?;
         Some((1 - self.filling, contributions))

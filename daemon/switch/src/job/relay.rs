@@ -1,4 +1,4 @@
-//! Aggregation in an asynchronous job of a switch that has a parent (requirement V-11): the results of the parent are
+//! Aggregation in an asynchronous job of a switch that has a parent (requirement V-11): the results from the parent are
 //! kept for the members, and partial sums are sent to the parent.
 //!
 //! In the job's region of sums, the partial sums follow the staged vectors. The slots of the aggregates follow those of
@@ -14,7 +14,7 @@ use crate::accumulate::{self, NonFinite};
 use crate::batch::Batch;
 
 impl Aggregation<'_> {
-    /// Keeps a result of the parent. `floats` are the little-endian floats of the result. Returns false if the result
+    /// Keeps a result from the parent. `floats` are the little-endian floats of the result. Returns false if the result
     /// is unusable or already kept.
     pub(super) fn keep_result(&mut self, seg: Seg, floats: &[u8]) -> bool {
         let Seg { index, round, contributions } = seg;

@@ -125,7 +125,7 @@ impl Numbers {
         self.base
     }
 
-    /// Returns the latest round that was opened.
+    /// Returns the latest round that was opened, or `None` if no round has been opened.
     pub(crate) fn newest(&self) -> Option<Round> {
         self.newest
     }

@@ -50,7 +50,8 @@ impl Job {
         supplies.then(|| start(Standing::Supplies))
     }
 
-    /// Returns the next round, or aggregate, of a member of this job with the history `history`.
+    /// Returns the round of a synchronous job, or the aggregate of an asynchronous job, at which a member with the
+    /// history `history` continues. Returns `None` if this switch does not know that history.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
         match self.rounds {
             Rounds::Synchronous(_) => self.history.round_after(history),
@@ -58,7 +59,8 @@ impl Job {
         }
     }
 
-    /// Returns the next aggregate of a member with the history `history`, if all aggregates that it lacks are kept.
+    /// Returns the aggregate at which a member with the history `history` continues. Returns `None` if the history is
+    /// not known, or if the switch no longer keeps all aggregates that the member lacks.
     fn aggregate_after(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| history != 0)?;
         let filling = aggregates.filling();
@@ -71,7 +73,7 @@ impl Job {
 
     /// Returns the next aggregate of a member that is ahead of this switch, that is, has sums whose results have not
     /// arrived at this switch. If this switch has a parent, an earlier run of this switch may have sent these sums to
-    /// the member.
+    /// the member. Returns `None` if the history is not that of such a member.
     fn aggregate_ahead(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| self.has_parent)?;
         let (chain, epoch) = (self.history.chain(), self.epoch());
@@ -131,8 +133,8 @@ impl Job {
         self.formed && self.has_parent && self.rounds.open_round(round).is_some_and(is_left)
     }
 
-    /// If all members start after the next round, returns that round. The parent still waits for it, but no member will
-    /// open it.
+    /// Returns the next round if the parent waits for it although no member will open it, because all members start
+    /// later. Returns `None` otherwise.
     pub(crate) fn vacant_round(&self) -> Option<Round> {
         let rounds = self.rounds.synchronous()?;
         let next = self.rounds.numbers().next();

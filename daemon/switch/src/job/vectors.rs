@@ -17,8 +17,8 @@ use crate::ids::MemberId;
 use crate::reason::DropReason;
 
 impl Aggregation<'_> {
-    /// Stages one segment of a member's vector. If the vector is now complete, returns the addition of the vector to
-    /// its sum. In a synchronous job, all segments are refused.
+    /// Stages one segment of a member's vector. Returns the addition of the vector to its sum if the vector is now
+    /// complete, and `None` otherwise. In a synchronous job, all segments are refused.
     pub(crate) fn stage(
         &mut self,
         member: MemberId,

@@ -1,4 +1,4 @@
-//! Test harness: a switch and the packets of its members.
+//! Test harness: a switch, and the packets that its members send.
 
 // Each test binary uses only a part of this module.
 #![allow(dead_code)]
@@ -121,7 +121,7 @@ impl Harness {
         }
     }
 
-    /// Delivers packets of a host without answering the challenge that follows, if any.
+    /// Delivers packets from a host without answering the challenge that follows, if any.
     pub(crate) fn deliver(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
         self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
         self.drain()
@@ -232,7 +232,7 @@ impl Harness {
     }
 }
 
-/// Returns whether a packet of the switch is a challenge.
+/// Returns whether a packet from the switch is a challenge.
 pub(crate) fn is_challenge(class: Class, bytes: &[u8]) -> bool {
     let packet = ControlPacket::new_checked(bytes).ok().filter(|_| class == Class::Control);
     let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());

@@ -163,7 +163,7 @@ fn a_delayed_join_of_a_departed_member_changes_nothing() {
     };
     let is_success = |sent: &[Sent]| matches!(sent, [Sent::Ack { status: Status::Success, .. }]);
     assert!(is_success(&deliver(&mut switch, &proven)));
-    assert!(is_success(&deliver(&mut switch, &proven)), "a repeated Join of a member should be granted");
+    assert!(is_success(&deliver(&mut switch, &proven)), "a repeated Join from a member should be granted");
     switch.control(1, 2, ControlBody::Leave);
     assert_eq!(switch.switch.jobs().count(), 0);
     for late in [&first, &proven, &first, &proven] {

@@ -136,7 +136,7 @@ fn a_restarted_worker_numbers_its_vectors_from_its_instance() {
     let mut switch = formed(2);
     switch.send(1, Class::Data, &segment(0, 1, 7.0));
     switch.join(1, JoinRepr { instance: instance_of(0x50_0000, EPOCH), ..asynchronous(2) });
-    assert_eq!(switch.send(1, Class::Data, &segment(1, 1, 7.0)), [], "a packet of the previous process");
+    assert_eq!(switch.send(1, Class::Data, &segment(1, 1, 7.0)), [], "a packet from the previous process");
     assert_eq!(confirm(&mut switch, 1, 0x50_0000), ack(1, 0, 0, &[0, 1, 2]));
     send(&mut switch, 1, 0x50_0000, 1.0);
     assert_eq!(send(&mut switch, 2, 1, 1.0), results(&[1, 2], 0, 2, 2.0));

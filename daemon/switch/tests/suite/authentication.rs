@@ -95,8 +95,8 @@ fn ack(bytes: &[u8]) -> AckRepr<'_> {
     ack
 }
 
-/// Returns the counter of an authentic packet of the switch that was signed in this context, or `None` if the packet is
-/// not authentic.
+/// Returns the counter of an authentic packet from the switch that was signed in this context, or `None` if the packet
+/// is not authentic.
 fn counter(bytes: &[u8], context: u64) -> Option<u64> {
     key().verify(Direction::ToMember, context, &parse(bytes).0)
 }

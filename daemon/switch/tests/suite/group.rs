@@ -11,7 +11,7 @@ use iswitch_switch::{Config, Endpoint, Event, GroupPorts, Instant, Keys, PortId}
 
 use crate::common::{Harness, JOB, control, data, endpoint, join, range};
 
-/// A packet of the switch, and its destination.
+/// A packet from the switch, and its destination.
 struct Packet {
     to: Endpoint,
     class: Class,

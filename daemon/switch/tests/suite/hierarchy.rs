@@ -152,7 +152,7 @@ fn after_a_root_restart_racks_rejoin_and_a_missing_sum_is_replayed() {
     let after = history::after(start, EPOCH, Round::new(0));
     tree.restart(ROOT, 300);
     tree.take();
-    // The heartbeats of the racks reveal that the root no longer knows them.
+    // The heartbeats from the racks reveal that the root no longer knows them.
     tree.live(400);
     let forgotten =
         |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. });

@@ -55,7 +55,7 @@ fn a_removed_job_is_refused_for_a_lease() {
     assert_eq!(
         answer.iter().filter_map(status).next_back(),
         Some(Status::Success),
-        "Joins of other jobs should be granted"
+        "Joins to other jobs should be granted"
     );
     switch.sleep(u64::from(LEASE_MS));
     assert_eq!(status(&switch.join(2, join(2))), Some(Status::Success));

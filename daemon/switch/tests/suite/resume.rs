@@ -567,7 +567,7 @@ fn an_asynchronous_job_also_yields_to_a_resumed_history() {
 }
 
 /// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may rely on the
-/// answer of the first incarnation.
+/// answer from the first incarnation.
 #[test]
 fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };

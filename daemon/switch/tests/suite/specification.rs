@@ -295,7 +295,7 @@ impl Rack {
     }
 }
 
-/// Returns the Ack of the parent to a Join.
+/// Returns the Ack from the parent to a Join.
 fn parent_ack(formed: bool) -> AckRepr<'static> {
     AckRepr {
         members: 2,

@@ -59,7 +59,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Returns the standing with this code.
+    /// Returns the standing with this code, or `None` if no standing has the code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::Fresh,
@@ -122,7 +122,7 @@ pub struct AckRepr<'a> {
 }
 
 impl AckRepr<'_> {
-    /// Returns the switch limit that a refusal names (requirement C-12).
+    /// Returns the switch limit that a refusal names (requirement C-12), or `None` if the Ack names no limit.
     pub fn exceeded(&self) -> Option<Exceeded> {
         match self.status {
             Status::NoCapacity | Status::JobFull => Exceeded::from_wire(self.history),

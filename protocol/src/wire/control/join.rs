@@ -111,7 +111,7 @@ pub struct JoinRepr {
     pub instance: u32,
     /// Position at which the member's contribution is added if sums have a fixed order (requirement D-7).
     pub rank: u16,
-    /// Number of switch levels up to and including the member: zero for a worker.
+    /// Number of levels of switches from the workers up to and including the member: zero for a worker.
     pub height: u8,
     /// Whether the Join only queries the job and admits no member.
     pub query: bool,
@@ -236,8 +236,8 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     })
 }
 
-/// Parses the fields of a member that resumes. In the Join of any other member, these fields are all zero (requirement
-/// C-3).
+/// Parses the fields of a member that resumes. Returns `None` for any other member, whose Join must have only zeros in
+/// these fields (requirement C-3).
 fn parse_resume(buffer: &[u8], flags: u8) -> Result<Option<ResumeRepr>, WireError> {
     use field as at;
     let fresh = flags & FRESH != 0;

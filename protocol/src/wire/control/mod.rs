@@ -118,7 +118,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the action with this code.
+    /// Returns the action with this code, or `None` if no action has the code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Join,

@@ -100,7 +100,7 @@ impl Status {
         Self::ElementTypeMismatch,
     ];
 
-    /// Returns the status with this code.
+    /// Returns the status with this code, or `None` if no status has the code.
     #[inline]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()

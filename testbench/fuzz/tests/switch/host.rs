@@ -314,7 +314,7 @@ impl World {
         self.deliver(&from, &sent);
     }
 
-    /// Delivers a control packet of the switch to a host.
+    /// Delivers a control packet from the switch to a host.
     pub(crate) fn host_hears(&mut self, to: &Endpoint, packet: &ControlPacket<'_>, repr: &ControlRepr<'_>) {
         let host = to.peer.ip().octets()[3];
         let key = self.key_of(repr.job).cloned();

@@ -14,7 +14,7 @@ use crate::operation::HOSTS;
 /// f32 represents every integer exactly.
 const MARKS: u32 = 1 << 14;
 
-/// Subject of a packet of a host: in a synchronous job, the segment and the round; in an asynchronous job, the number
+/// Subject of a packet from a host: in a synchronous job, the segment and the round; in an asynchronous job, the number
 /// of the vector, which is the same for all its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Topic {

@@ -238,7 +238,7 @@ pub(crate) enum Change {
     },
 }
 
-/// Packet of the parent, or of another sender that uses the parent's address.
+/// Packet from the parent, or from another sender that uses the parent's address.
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct ParentTurn {
     /// Number of the uplink at which the packet arrives.

@@ -105,7 +105,7 @@ impl World {
         Some(self.seal(at, standpoint.job, 0, body))
     }
 
-    /// Returns an Ack for a request of the switch.
+    /// Returns an Ack for a request from the switch.
     fn acknowledge(
         &mut self,
         at: usize,

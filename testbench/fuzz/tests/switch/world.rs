@@ -35,7 +35,7 @@ const MAX_TRANSMITS: usize = 100_000;
 /// Maximum number of calls that the switch needs to complete its queued work.
 const MAX_TURNS: usize = 100_000;
 
-/// Packet of a host, which may be sent again.
+/// Packet from a host, which may be sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) host: u8,
@@ -46,7 +46,7 @@ pub(crate) struct Sent {
     pub(crate) marked_for: Option<u32>,
 }
 
-/// Packets of the switch.
+/// Packets from the switch.
 struct Received {
     class: Class,
     bytes: Vec<u8>,
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    /// Sends a packet of a host, and records it so that it can be sent again.
+    /// Sends a packet from a host, and records it so that it can be sent again.
     pub(crate) fn send(&mut self, sent: Sent) {
         let from = host_endpoint(sent.host);
         self.deliver(&from, &sent);
@@ -225,7 +225,7 @@ impl World {
         self.config.uplinks.is_some() && ports.contains(&endpoint.port.0)
     }
 
-    /// Checks that each datagram of a member or non-member is counted correctly.
+    /// Checks that each datagram from a member or non-member is counted correctly.
     fn check_counted(&self, before: &Counters, sent: &Sent) {
         let after = self.switch.counters();
         let datagrams = sent.bytes.len().div_ceil(sent.stride.max(1)) as u64;

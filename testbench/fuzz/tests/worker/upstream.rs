@@ -104,7 +104,7 @@ impl Upstream {
         }
     }
 
-    /// Checks packets of the worker, and records the values that an answer needs.
+    /// Checks packets from the worker, and records the values that an answer needs.
     pub(crate) fn hear(&mut self, class: Class, bytes: &[u8], stride: usize, vector: Option<&[f32]>) {
         assert!(!bytes.is_empty() && stride > 0 && bytes.len() <= MAX_SUPERFRAME_LEN_BYTES);
         if class == Class::Data {

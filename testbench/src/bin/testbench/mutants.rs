@@ -25,13 +25,13 @@ pub(crate) struct Options {
     names: Vec<String>,
     /// Number of seeds to search for each mutant
     ///
-    /// A mutant must be found within this number of seeds, unless the seed recorded in its file already reveals it. The
-    /// default is 150000 for synchronous jobs, and 300 for asynchronous jobs, whose simulations take longer.
+    /// A mutant must be detected within this number of seeds, unless the seed recorded in its file already reveals it.
+    /// The default is 150000 for synchronous jobs, and 300 for asynchronous jobs, whose simulations take longer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
-    /// Time limit for the simulations or the test of a mutant, in seconds
+    /// Time limit for the simulations of a mutant, or for its test, in seconds
     ///
-    /// A mutant that hangs counts as not found.
+    /// A mutant that hangs until the limit counts as undetected.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit_s: u64,
     /// Print the result as one line of JSON
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// Tests the mutants, and returns whether all of them were found.
+/// Tests the mutants, and returns whether all of them were detected.
 fn test(options: &Options) -> Result<bool> {
     let begin = Instant::now();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace has no root")?;
@@ -77,7 +77,7 @@ fn test(options: &Options) -> Result<bool> {
         println!("{result}");
     } else {
         print_table(&trials);
-        println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
+        println!("\n{found} of {} mutants detected, in {seconds:.0} s", trials.len());
         println!("without the mutants, the seeds that reveal them violate no rule");
     }
     Ok(found == trials.len())
@@ -154,9 +154,9 @@ fn print_table(trials: &[(Mutant, Trial)]) {
             Outcome::Found { seed, rule, detail, .. } => {
                 (seed.to_string(), format!("{rule:?}: {}", cut(detail)))
             }
-            Outcome::Survived { seeds } => (format!("not in {seeds}"), "NOT FOUND".to_owned()),
+            Outcome::Survived { seeds } => (format!("not in {seeds}"), "NOT DETECTED".to_owned()),
             Outcome::Failing { test } => ("-".to_owned(), format!("{test} fails")),
-            Outcome::Passing { test } => ("-".to_owned(), format!("NOT FOUND by {test}")),
+            Outcome::Passing { test } => ("-".to_owned(), format!("NOT DETECTED by {test}")),
             Outcome::Failed { error } => ("-".to_owned(), format!("FAILED: {}", cut(error))),
         };
         let Trial { build_seconds, .. } = trial;

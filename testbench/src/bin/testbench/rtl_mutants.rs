@@ -20,13 +20,15 @@ pub(crate) struct Options {
     /// Repeatable.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Number of packets within which the lock-step check must find a fault
+    /// Number of packets that the lock-step check compares for each fault
+    ///
+    /// A fault that causes no error within these packets counts as undetected.
     #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Number of random operand pairs within which the adder check must find a fault
+    /// Number of random operand pairs that the adder check adds for each fault
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
-    /// Number of clock cycles within which the module check must find a fault
+    /// Number of clock cycles that the module check simulates for each fault
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
     cycles: u16,
     /// Seed of the random number generator
@@ -37,7 +39,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Tests the faults, and succeeds if all of them are found.
+/// Tests the faults, and succeeds if all of them are detected.
 pub(crate) fn run(options: &Options) -> ExitCode {
     match try_all(options) {
         Ok(all_found) => ExitCode::from(u8::from(!all_found)),
@@ -81,7 +83,7 @@ fn try_all(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!(
-            "\n{found} of {} faults found, no error in the unchanged RTL; {seconds:.0} s, including \
+            "\n{found} of {} faults detected, no error in the unchanged RTL; {seconds:.0} s, including \
              {build_seconds:.0} s of compilation",
             trials.len()
         );
@@ -111,7 +113,7 @@ fn print_table(trials: &[(&Fault, Trial)]) {
     for (fault, Trial { outcome, seconds }) in trials {
         let said = match outcome {
             Outcome::Found { detail } => cut(detail),
-            Outcome::Survived => "NOT FOUND".to_owned(),
+            Outcome::Survived => "NOT DETECTED".to_owned(),
             Outcome::Failed { error } => format!("FAILED: {}", cut(error)),
         };
         println!("| {} | {} | {said} | {seconds:.1} s |", fault.name, fault.what);

@@ -65,7 +65,7 @@ pub(crate) struct Options {
     superframe_segments: u8,
     /// Number of iswitchd threads at each switch
     ///
-    /// Each thread has its own core and aggregates its share of the vector.
+    /// Each thread runs on its own processor core and aggregates its share of the vector.
     #[arg(
         long, alias = "switch-daemons", default_value_t = 1,
         value_parser = clap::value_parser!(u8).range(1..=MAX_PARTS as i64)
@@ -81,8 +81,8 @@ pub(crate) struct Options {
     switch_buffer_mib: u16,
     /// Maximum random delay of a worker's start, in microseconds
     ///
-    /// Each worker's delay is drawn at random. With this option, results are calculated only for numbers of workers up
-    /// to --packets-up-to.
+    /// The delay of each worker is drawn uniformly from 0 to this value. With this option, no times are calculated for
+    /// more than --packets-up-to workers.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
     /// Seed of the random delays

@@ -91,16 +91,16 @@ pub struct ServerArgs {
     /// The file contains one line. Without this option, clients need no token to read models.
     #[arg(long, value_name = "FILE")]
     read_token_file: Option<PathBuf>,
-    /// File with the certificate chain for TLS, in PEM
+    /// PEM file with the certificate chain for TLS
     ///
     /// The server's own certificate comes first. With this option, all TCP addresses require TLS; without it, no
     /// connection is encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// File with the private key of --tls-cert, in PEM
+    /// PEM file with the private key of --tls-cert
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// File with the CA certificates of clients, in PEM
+    /// PEM file with the CA certificates of clients
     ///
     /// With this option, the server serves only clients that present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
@@ -169,20 +169,20 @@ impl ServerArgs {
 /// Credentials of a client, and the CAs that the client trusts.
 #[derive(Clone, Debug, Args)]
 pub struct CredentialArgs {
-    /// File with the bearer token for the learner or cells
+    /// File with the bearer token to send to the learner or the cells
     ///
-    /// The file contains one line.
+    /// The file contains one line. Without this option, requests carry no token.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// File with the CA certificates of https:// endpoints, in PEM
+    /// PEM file with the CA certificates of https:// endpoints
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// File with the client's certificate chain for https:// endpoints, in PEM
+    /// PEM file with the client's certificate chain for https:// endpoints
     ///
     /// The client's own certificate comes first. It is presented to endpoints that request a certificate.
     #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
     cert: Option<PathBuf>,
-    /// File with the private key of --cert, in PEM
+    /// PEM file with the private key of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 }
@@ -268,8 +268,8 @@ pub struct CellArgs {
     object_bytes_max: u64,
     /// Maximum age of a version while upstream is unreachable, in milliseconds
     ///
-    /// While upstream cannot be reached, the cell serves a version that was the latest at most this long ago. After
-    /// that, it responds with status 504.
+    /// While upstream cannot be reached, the cell continues to serve the version that was last known to be the latest,
+    /// but only for this time. After that, it responds with status 504.
     #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
     model_age_max_ms: u64,
     /// Timeout for an upstream server that sends nothing, in milliseconds

@@ -17,9 +17,9 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 /// Certificate chain and its private key.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Path of the certificates in PEM, the end-entity certificate first.
+    /// Path of the PEM file with the certificates, the end-entity certificate first.
     pub certificates: PathBuf,
-    /// Path of the private key of the first certificate, in PEM.
+    /// Path of the PEM file with the private key of the first certificate.
     pub key: PathBuf,
 }
 
@@ -27,7 +27,7 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read or has invalid content.
-    #[error("{}: {reason}, expected {expected} in PEM", path.display())]
+    #[error("{}: {reason}, expected a PEM file with {expected}", path.display())]
     File {
         /// Path of the file.
         path: PathBuf,
@@ -63,8 +63,8 @@ pub struct TlsServer(Arc<ServerConfig>);
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsServer {
-    /// Creates the configuration of a server that presents `identity` to its clients. If `client_authority` (CA
-    /// certificates in PEM) is given, the server accepts only clients with a certificate issued by that CA.
+    /// Creates the configuration of a server that presents `identity` to its clients. If `client_authority` (a PEM file
+    /// with CA certificates) is given, the server accepts only clients with a certificate issued by that CA.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.
@@ -92,8 +92,8 @@ impl TlsServer {
 }
 
 impl TlsClient {
-    /// Creates the configuration of a client that trusts servers with a certificate issued by `authority` (CA
-    /// certificates in PEM). If an identity is given, the client presents it to servers that request a certificate.
+    /// Creates the configuration of a client that trusts servers with a certificate issued by one of the CAs in the PEM
+    /// file `authority`. If an identity is given, the client presents it to servers that request a certificate.
     ///
     /// # Errors
     /// Fails if a file cannot be read or has invalid content.

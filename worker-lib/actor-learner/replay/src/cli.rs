@@ -44,15 +44,15 @@ pub struct ServeArgs {
     /// The file contains one line. Without this option, the shard serves every client.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// File with the certificate chain for TLS, in PEM
+    /// PEM file with the certificate chain for TLS
     ///
     /// With this option, all connections over TCP must use TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// File with the private key of --tls-cert, in PEM
+    /// PEM file with the private key of --tls-cert
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// File with the CA certificates of clients, in PEM
+    /// PEM file with the CA certificates of clients
     ///
     /// With this option, each client must present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]

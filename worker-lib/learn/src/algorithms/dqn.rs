@@ -53,11 +53,11 @@ pub struct DqnConfig {
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer, in transitions over all environments.
+    /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
-    /// Number of samples in one minibatch, over all environments.
+    /// Number of samples in one minibatch, in total across all environments.
     pub batch_size: usize,
-    /// Number of environment steps, over all environments, before learning starts.
+    /// Number of environment steps, in total across all environments, before learning starts.
     pub learning_starts: u64,
     /// Number of environment steps from one group of updates to the next.
     pub train_every: u64,

@@ -31,9 +31,9 @@ pub struct Schedule {
 pub struct ExperienceOptions {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Capacity of the replay buffer, in transitions over all environments.
+    /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
-    /// Batch size, in samples over all environments.
+    /// Batch size, in samples (total across all environments).
     pub batch_size: usize,
     /// Schedule of acting and learning.
     pub schedule: Schedule,
@@ -164,8 +164,8 @@ impl Experience {
         self.batch_per_env * self.replays.len()
     }
 
-    /// Returns the number of environment steps taken so far over all environments of the job, assuming that each
-    /// environment has taken the same number of steps.
+    /// Returns the number of environment steps taken so far, in total across all environments of the job, assuming that
+    /// each environment has taken the same number of steps.
     pub fn steps(&self) -> u64 {
         self.steps * self.environments as u64
     }

@@ -43,9 +43,9 @@ pub struct Td3Config {
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay buffer, in transitions over all environments.
+    /// Capacity of the replay buffer, in transitions (total across all environments).
     pub buffer_size: usize,
-    /// Number of samples in one minibatch, over all environments.
+    /// Number of samples in one minibatch, in total across all environments.
     pub batch_size: usize,
     /// Number of environment steps before learning starts; until then, actions are uniformly random.
     pub learning_starts: u64,

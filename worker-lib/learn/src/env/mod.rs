@@ -277,9 +277,9 @@ const REGISTRY: [(&str, Maker); 13] = [
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
-/// Creates the environment with the given id, including its time limit. A built-in environment takes precedence over
-/// one of Gymnasium. The prefix `gymnasium:` always selects Gymnasium's environment, and the prefix `envpool:` that of
-/// EnvPool.
+/// Creates the environment with the given id, including its time limit. A built-in environment takes precedence over a
+/// Gymnasium environment with the same id. The prefix `gymnasium:` always selects the Gymnasium environment, and the
+/// prefix `envpool:` selects the EnvPool environment.
 ///
 /// # Errors
 /// [`EnvError::UnknownId`], which lists the built-in ids, if no environment has this id; [`EnvError::NotInstalled`] if

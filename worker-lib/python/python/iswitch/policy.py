@@ -81,7 +81,7 @@ class Policy:
             of the shape [state] or [batch, state]. The caller may copy and change it.
 
         Raises:
-            ValueError: The observations or the state have another shape.
+            ValueError: The observations or the state have the wrong shape.
         """
         batch, is_single = self._batch(observations)
         outputs, after = self._outputs(batch, self._state(state, batch, is_single))
@@ -103,8 +103,8 @@ class Policy:
             [batch]; for continuous actions, float32 values of the shape [dim] or [batch, dim].
 
         Raises:
-            ValueError: The observations have another shape, or the policy is recurrent: its actions depend on a state,
-                which `step` takes and returns.
+            ValueError: The observations have the wrong shape, or the policy is recurrent: its actions depend on a
+                state, which `step` takes and returns.
         """
         if self.is_recurrent:
             raise ValueError(f"{self!r} is recurrent, and its state would be lost; expected step(observations, state)")
@@ -121,7 +121,7 @@ class Policy:
             Float32 scores of the shape [n] or [batch, n] for n actions.
 
         Raises:
-            ValueError: The observations or the state have another shape, or the actions are continuous.
+            ValueError: The observations or the state have the wrong shape, or the actions are continuous.
         """
         if not self._is_discrete:
             raise ValueError(f"{self.config['env']} has continuous actions, which have no scores; expected discrete ones")
@@ -257,7 +257,7 @@ def load_policy(path: str | PathLike[str]) -> Policy:
         if config.get("format") not in _FORMATS:
             raise ValueError(f"its format is {config.get('format')!r}, expected {' or '.join(map(repr, _FORMATS))}")
         policy = Policy(config, tensors)
-        # Fails if a tensor is missing or has another shape.
+        # Fails if a tensor is missing or has the wrong shape.
         policy.step(np.zeros(config["observation"]["shape"]))
         return policy
     except (ValueError, KeyError, TypeError, IndexError, struct.error) as error:

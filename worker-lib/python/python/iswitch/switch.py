@@ -78,9 +78,9 @@ class LocalSwitch:
 
     It runs one thread for every four cores of the machine, unless `--threads` sets another number.
 
-    The switch stops on `close`, or after this process has ended, even if it was killed: the switch then continues until
-    the workers of its jobs have left or their lease has expired (10 seconds unless `--lease-ms` sets another value). The
-    warnings of iswitchd appear on the standard error of this process.
+    The switch stops on `close`. It also stops after this process has ended, even if the process was killed; in this
+    case, the switch first waits until the workers of its jobs have left or their lease has expired (10 seconds unless
+    `--lease-ms` sets another value). The warnings of iswitchd appear on the standard error of this process.
 
     Args:
         options: Additional options of iswitchd, for example "--ordered".

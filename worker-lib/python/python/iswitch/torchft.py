@@ -25,9 +25,9 @@ __all__ = ["DistributedDataParallel", "ProcessGroup"]
 class ProcessGroup(ProcessGroupWrapper):
     """Process group of torchft whose sums the switch computes.
 
-    Each change of the set of replicas replaces the inner `iswitch.torch.ProcessGroupISwitch`, which is a new job on the
-    switch. If the gradient of a replica is missing, the sum fails with an error, so the number by which torchft divides is
-    always the number of gradients in the sum.
+    Whenever the set of replicas changes, a new inner `iswitch.torch.ProcessGroupISwitch` replaces the previous one and
+    begins a new job on the switch. If the gradient of a replica is missing, the sum fails with an error, so the number
+    by which torchft divides is always the number of gradients in the sum.
 
     Args:
         timeout: Timeout of each operation, and of the replacement (`datetime.timedelta`, 60 s if omitted).

@@ -189,7 +189,7 @@ class Algorithm:
             The actions as the environment takes them, and None in place of a state.
 
         Raises:
-            ValueError: The observations have another shape, or `deterministic` is False.
+            ValueError: The observations have the wrong shape, or `deterministic` is False.
             TrainingError: The agent has not been trained yet.
         """
         if not deterministic:

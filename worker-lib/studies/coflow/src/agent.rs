@@ -130,7 +130,7 @@ struct Answer<'a> {
     id: Option<Json>,
 }
 
-/// Agent that answers the requests of one scheduler. It holds the scheduler's incomplete jobs.
+/// Agent that answers requests from one scheduler. It holds the scheduler's incomplete jobs.
 pub struct Agent {
     name: String,
     make: MakePolicy,

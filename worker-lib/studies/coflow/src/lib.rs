@@ -22,7 +22,7 @@
 //! | [`deepweave`] | learned priorities |
 //! | [`generate`] | random jobs built from shapes and coflows, and synthetic traces |
 //! | [`inputs`] | coflows, shapes of job graphs, and jobs, read from files or generated |
-//! | [`agent`] | a service that answers the requests of a cluster's scheduler |
+//! | [`agent`] | a service that answers requests from a cluster's scheduler |
 //! | [`environment`] | the simulation as an environment that asks an agent for the order of coflows |
 //! | [`trace`] | files: FB2010 benchmark, TPC-H query shapes, Alibaba's 2018 cluster trace, jobs as JSON, fabrics |
 

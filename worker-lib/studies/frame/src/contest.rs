@@ -60,7 +60,7 @@ pub trait Contestant: Sized {
         None
     }
 
-    /// Sets the time limit for the answers of an external policy. Has no effect on other policies.
+    /// Sets the time limit for the answers from an external policy. Has no effect on other policies.
     #[must_use]
     fn with_answer_timeout(mut self, timeout: Duration) -> Self {
         if let Some(external) = self.external_mut() {

@@ -23,7 +23,7 @@ use crate::{Common, Hyperparameters, Record, Saved, Stage, Study, Training};
 pub struct TrainingArgs {
     /// Total number of iterations
     ///
-    /// The default is the number in the preset; with --resume, it is the number of the resumed run.
+    /// The default is the number in the preset; with --resume, it is the total of the resumed run.
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
     /// Seed of all random choices during training [default: 1]

@@ -125,7 +125,7 @@ pub(super) struct Given {
     pub(super) left: f64,
 }
 
-/// Agent that answers the requests of one scheduler.
+/// Agent that answers requests from one scheduler.
 pub struct Agent {
     name: String,
     pub(super) placer: Box<dyn Placer>,

@@ -136,7 +136,7 @@ impl RoutingStudy {
         Ok(Model::new(config, threads)?.into_policy(config, shape, &saved.best_parameters()?, seed))
     }
 
-    /// Returns the number of slots of an iteration, over all environments.
+    /// Returns the number of slots of an iteration, in total across all environments.
     fn slots_of_iteration(config: &RoutingConfig) -> u64 {
         (config.slots_with_window() * config.environments) as u64
     }

@@ -147,7 +147,8 @@ struct Unfinished {
 impl AnyLengthWorker {
     /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The job for each
     /// further vector length gets the next job number. The options `gradient_len` and `shares_state` are ignored. If
-    /// `options.elements` is not f32, all vectors are sent in these types; see [`Self::with_elements`].
+    /// `options.elements` is not [`ElementTypes::F32`], all vectors are sent with the element types that it states; see
+    /// [`Self::with_elements`].
     ///
     /// # Errors
     /// Returns the errors of [`Worker::join_while`].

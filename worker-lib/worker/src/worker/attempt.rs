@@ -152,8 +152,9 @@ impl Attempt {
         self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }
 
-    /// If the packet refuses this worker's key, returns whether the job has a key. The packet is not authenticated, so
-    /// the worker does not give up because of it. However, it may explain why no other answer arrives.
+    /// If the packet refuses this worker's key, returns whether the job has a key. Otherwise returns `None`. The packet
+    /// is not authenticated, so the worker does not give up because of it. However, it may explain why no other answer
+    /// arrives.
     pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
         let ControlBody::Ack(ack) = repr.body else { return None };
         let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);

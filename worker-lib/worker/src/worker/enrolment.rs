@@ -206,7 +206,8 @@ impl Enrolment {
         Some(authenticator.data_keys(boot, self.config.job))
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] or [`Self::poll_transmit`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] or [`Self::poll_transmit`] is due, or `None` if no timer is
+    /// running.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Joining(attempt) => self.naming.deadline().into_iter().chain([attempt.deadline()]).min(),
@@ -226,7 +227,7 @@ impl Enrolment {
     }
 
     /// Writes a Join, a Heard, a Name or a heartbeat that is due into `buffer`. `resume` is called to get the member's
-    /// position for a Join.
+    /// position for a Join. Returns the class of the packet and its length in bytes, or `None` if no packet is due.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -321,7 +322,7 @@ impl Enrolment {
         &mut self.group
     }
 
-    /// Returns the group whose packets the driver should receive.
+    /// Returns the group whose packets the driver should receive, or `None` if the switch has offered no group.
     pub(super) fn wanted_group(&self) -> Option<SocketAddrV4> {
         self.group.wanted()
     }

@@ -1,7 +1,7 @@
 //! The group of a member's job, through which the switch sends one copy of a result to several members (SPEC, section
 //! 13).
 //!
-//! [`GroupState`] is the protocol: it processes the offers and Probes of the switch, and determines which group the
+//! [`GroupState`] is the protocol: it processes the offers and Probes from the switch, and determines which group the
 //! driver should subscribe to and which Probe the member must confirm. [`Subscription`] owns the socket.
 
 use std::io;
@@ -30,7 +30,7 @@ pub(super) struct GroupState {
 }
 
 impl GroupState {
-    /// Returns the group whose packets the driver should receive.
+    /// Returns the group whose packets the driver should receive, or `None` if the switch has offered no group.
     pub(super) fn wanted(&self) -> Option<SocketAddrV4> {
         self.offered
     }
@@ -62,7 +62,7 @@ impl GroupState {
         self.due = Some(nonce);
     }
 
-    /// Returns the nonce of the Heard that is due; each nonce is returned only once.
+    /// Returns the nonce of the Heard that is due, or `None` if none is due. Each nonce is returned only once.
     pub(super) fn take_due(&mut self) -> Option<u64> {
         self.due.take()
     }
@@ -77,7 +77,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// Returns the current group, even if subscribing to it has failed.
+    /// Returns the current group, even if subscribing to it has failed, or `None` if there is no group.
     pub(super) fn group(&self) -> Option<SocketAddrV4> {
         self.group
     }

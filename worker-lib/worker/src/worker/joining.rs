@@ -206,7 +206,7 @@ impl Joining<'_> {
         JoinError::PathMtu { switch, len, segment_floats }
     }
 
-    /// Sends the first `len` bytes of the buffer. A temporary error is returned in the `Ok` value.
+    /// Sends the first `len` bytes of the buffer. Returns `Ok(None)` on success, and a temporary error in `Ok(Some)`.
     fn send(&self, len: usize) -> Result<Option<io::Error>, JoinError> {
         let tos = self.options.control_tos;
         match self.link.socket.send(tos, None, None, &self.buffer[..len], len) {

@@ -81,7 +81,7 @@ impl Link {
         })
     }
 
-    /// Replaces the socket by one to the switch of `options`. The new socket receives no packets of the previous
+    /// Replaces the socket by one to the switch of `options`. The new socket receives no packets from the previous
     /// switch. If possible, it has the same port, so that a switch to which the worker returns replaces the earlier
     /// membership.
     pub(super) fn move_to(&mut self, options: &JoinOptions) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! A membership, which is granted and updated by the Acks of the switch.
+//! A membership, which is granted and updated by Acks from the switch.
 
 use core::time::Duration;
 

@@ -200,7 +200,8 @@ impl Parts {
         }
     }
 
-    /// Asks for which members the round waits, in the first part that has not finished it.
+    /// Asks the switch which members the round is waiting for, in the first part that has not finished it. Returns
+    /// `None` if all parts have finished it, or if the switch does not answer.
     fn ask_absent(&mut self) -> Option<Absent> {
         self.all.iter_mut().find(|part| part.done().is_none())?.ask_absent()
     }

@@ -347,7 +347,7 @@ impl WorkerProtocol {
         self.outcome.take()
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due, or `None` if no round is in progress.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.current.map(|_| self.timer.deadline())
     }
@@ -466,7 +466,8 @@ impl WorkerProtocol {
         self.helps.extend(missing.map(|range| range_of(progress.round, range)));
     }
 
-    /// Writes the next packets into `frame`. Returns their class and the length of each packet in bytes.
+    /// Writes the next packets into `frame`. Returns their class and the length of each packet in bytes, or `None` if
+    /// there is nothing to send.
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,

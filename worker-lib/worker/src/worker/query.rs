@@ -27,7 +27,7 @@ pub(super) struct Query<'a> {
     key_refused: Option<bool>,
 }
 
-/// Information about a job, from the answer of the switch to a query.
+/// Information about a job, from the switch's answer to a query.
 struct JobAnswer {
     status: Status,
     expected: u32,
@@ -66,8 +66,7 @@ impl<'a> Query<'a> {
         Ok(self.accept(answer)?.filter(|answer| answer.history != 0).map(|answer| turn(answer.history)))
     }
 
-    /// Returns the answer of the switch if it concerns a job that the switch knows, or `None` if the switch does not
-    /// know the job.
+    /// Returns the switch's answer, or `None` if it states that the switch does not know the job.
     fn accept(&self, answer: JobAnswer) -> Result<Option<JobAnswer>, JoinError> {
         let JobAnswer { status, expected, .. } = answer;
         match status {

@@ -88,7 +88,8 @@ impl Session {
         self.enrolment.progress()
     }
 
-    /// Returns the membership that the switch granted when it last admitted the worker.
+    /// Returns the membership that the switch granted when it last admitted the worker, or `None` if it has not
+    /// admitted the worker yet.
     pub fn membership(&self) -> Option<&Membership> {
         self.protocol.as_ref().map(WorkerProtocol::membership)
     }
@@ -137,8 +138,8 @@ impl Session {
         self.protocol.as_ref().and_then(WorkerProtocol::arrivals)
     }
 
-    /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues. The
-    /// call counts as the report, so the next round begins without a failure.
+    /// If the worker has missed rounds and this has not been reported yet, returns the round at which it continues.
+    /// Otherwise returns `None`. The call counts as the report, so the next round begins without a failure.
     pub fn take_missed(&mut self) -> Option<Round> {
         self.missed.take()
     }
@@ -183,7 +184,7 @@ impl Session {
         self.outcome.take()
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due, or `None` if no timer is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let rounds = self.active_protocol().and_then(WorkerProtocol::poll_timeout);
         rounds.into_iter().chain(self.enrolment.poll_timeout()).min()
@@ -274,8 +275,8 @@ impl Session {
     }
 
     /// Returns the part of the sums to which the floats of the next results are likely to belong, in the order of the
-    /// segments. After receiving into this buffer, the caller must call [`Self::handle_received`] before any other
-    /// method.
+    /// segments, or `None` if no results are expected. After receiving into this buffer, the caller must call
+    /// [`Self::handle_received`] before any other method.
     pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
         let range = self.receive_range()?;
         self.sums.get_mut(range)
@@ -377,7 +378,7 @@ impl Session {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Allocates and returns an id for a request of the caller. From then on, the session waits for the Ack of this
+    /// Allocates and returns an id for a request from the caller. From then on, the session waits for the Ack of this
     /// request.
     pub fn begin_request(&mut self) -> u32 {
         let id = self.enrolment.requests().take_id();
@@ -386,7 +387,7 @@ impl Session {
     }
 
     /// Moves to another switch: ends the membership without notice, and begins to join as the instance `instance`,
-    /// which must differ from those of all earlier memberships. The caller must not pass further packets of the
+    /// which must differ from those of all earlier memberships. The caller must not pass further packets from the
     /// previous switch to this session.
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);

@@ -27,7 +27,7 @@ const WINDOW: u16 = 200;
 /// Retransmission timeouts that requirement F-2 permits.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(2)..=Duration::from_millis(250);
 
-/// Packet of the member.
+/// Packet from the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Sent {
     /// Contribution of a segment.
@@ -258,15 +258,15 @@ fn a_worker_repeats_its_join_until_the_job_is_complete() {
     }
 }
 
-/// Section 4, M-12, over a real socket: apart from its Name, the first packet of a worker that does not contribute yet
-/// is a heartbeat.
+/// Section 4, M-12, over a real socket: apart from its Name, the first packet from a worker that does not contribute
+/// yet is a heartbeat.
 #[test]
 fn a_worker_sends_a_heartbeat_once_the_job_is_complete() {
     let switch = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     // This timeout is much shorter than a quarter of the lease, so a regular heartbeat would not arrive in time.
     switch.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let SocketAddr::V4(address) = switch.local_addr().unwrap() else { unreachable!("bound to IPv4") };
-    // The packets of the scripted switch have no ToS.
+    // The packets from the scripted switch have no ToS.
     let options = JoinOptions { control_tos: 0, ..JoinOptions::new(address, 2, SEGMENTS) };
     let joining = thread::spawn(|| Worker::join(options).unwrap());
     let receive = || {

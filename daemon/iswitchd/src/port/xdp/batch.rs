@@ -1,7 +1,7 @@
 //! Groups the frames of a batch by sender.
 //!
-//! The core works best on super-frames, but AF_XDP delivers single frames. The frames of one sender are therefore
-//! gathered, even if the frames of several senders arrive interleaved.
+//! The core works best on super-frames, but AF_XDP delivers single frames. The frames from one sender are therefore
+//! gathered, even if the frames from several senders arrive interleaved.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) struct Waiting {
     pub(super) payload: Range<usize>,
 }
 
-/// Result of [`take_run`]: datagrams of one sender and class.
+/// Result of [`take_run`]: datagrams from one sender, all of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     /// Class of the datagrams.
@@ -35,8 +35,8 @@ pub(super) struct Run {
     pub(super) stride: usize,
 }
 
-/// Removes the first datagram, together with the following datagrams of the same sender that fit into the same
-/// super-frame. Calls `copy` with each removed datagram in order. The datagrams of a sender keep their order.
+/// Removes the first datagram, together with the following datagrams from the same sender that fit into the same
+/// super-frame. Calls `copy` with each removed datagram in order. The datagrams from a sender keep their order.
 pub(super) fn take_run(waiting: &mut Vec<Waiting>, mut copy: impl FnMut(&Waiting)) -> Option<Run> {
     let first = waiting.first()?;
     let run = Run { class: first.class, addresses: first.addresses, stride: first.payload.len() };
@@ -124,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// No datagram is lost or repeated, the datagrams of each sender keep their order, and each run is a
+        /// No datagram is lost or repeated, the datagrams from each sender keep their order, and each run is a
         /// super-frame.
         #[test]
         fn every_batch_is_split_completely(

@@ -183,7 +183,7 @@ impl XdpKeeper {
         loop {
             let (text, mut descriptors) = descriptors::receive(self.requests.as_fd())?;
             let answer: Answer = serde_json::from_slice(&text)?;
-            // An answer with another number belongs to a request that timed out.
+            // An answer with a different number belongs to a request that timed out.
             if answer.number == self.number {
                 let properties = answer.outcome.map_err(io::Error::other)?;
                 let mut next = || descriptors.pop_front().ok_or(io::ErrorKind::UnexpectedEof);

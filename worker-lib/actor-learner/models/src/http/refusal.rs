@@ -27,7 +27,7 @@ pub(crate) enum Refusal {
     BadRequest { field: &'static str, value: String, expected: String },
     #[error("method is {method}, expected {allowed}")]
     MethodNotAllowed { method: String, allowed: &'static str },
-    #[error("clients of this address may not publish, expected an address that --publish-from permits")]
+    #[error("clients at this address may not publish, expected an address that --publish-from permits")]
     PublishForbidden,
     #[error("{what} requires a valid token, expected the header `Authorization: Bearer TOKEN`")]
     Unauthorized { what: &'static str },

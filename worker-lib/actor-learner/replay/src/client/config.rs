@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::ClientError;
 use crate::server::Token;
 
-/// Certificates that a client uses, in PEM.
+/// Certificates that a client uses, as PEM text.
 #[cfg(feature = "tls")]
 #[derive(Clone, PartialEq)]
 pub struct ClientTls {

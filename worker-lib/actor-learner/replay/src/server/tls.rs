@@ -22,7 +22,7 @@ pub struct ServerTls(Arc<ServerConfig>);
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The content of a file is invalid.
-    #[error("{field} is {}, expected a readable file with {expected} in PEM: {reason}", path.display())]
+    #[error("{field} is {}, expected a readable PEM file with {expected}: {reason}", path.display())]
     File {
         /// Name of the option.
         field: &'static str,

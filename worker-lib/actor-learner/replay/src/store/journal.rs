@@ -283,7 +283,7 @@ impl Shared {
             (mem::take(&mut queue.parts), queue.appended)
         };
         let failure = writer.write(&parts).err().map(|error| {
-            tracing::error!("{error}: writes are refused until the disk accepts them again");
+            tracing::error!("{error}: refusing writes until the disk is writable again");
             JournalFailed { reason: error.to_string().into() }
         });
         self.progress.send_modify(|progress| {

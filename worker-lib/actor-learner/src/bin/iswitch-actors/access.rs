@@ -20,13 +20,13 @@ pub(super) struct ReplayAccess {
     /// The file contains one line: the token in the --token-file of the shards.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
-    /// File with the CA certificates of https:// shards, in PEM
+    /// PEM file with the CA certificates of https:// shards
     #[arg(long, value_name = "FILE")]
     replay_ca: Option<PathBuf>,
-    /// File with the client certificate for shards that require one, in PEM
+    /// PEM file with the client certificate for shards that require one
     #[arg(long, value_name = "FILE", requires_all = ["replay_key", "replay_ca"])]
     replay_cert: Option<PathBuf>,
-    /// File with the private key of --replay-cert, in PEM
+    /// PEM file with the private key of --replay-cert
     #[arg(long, value_name = "FILE", requires = "replay_cert")]
     replay_key: Option<PathBuf>,
 }
@@ -42,15 +42,15 @@ pub(super) struct ModelAccess {
     /// The file contains one line: the token in the learner's --model-read-token-file and the cells' --read-token-file.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
-    /// File with the CA certificates of https:// addresses in --models, in PEM
+    /// PEM file with the CA certificates of https:// addresses in --models
     #[arg(long, value_name = "FILE")]
     model_ca: Option<PathBuf>,
-    /// File with the client certificate for learners and cells, in PEM
+    /// PEM file with the client certificate for learners and cells
     ///
     /// This process presents it to learners and cells that require a client certificate.
     #[arg(long, value_name = "FILE", requires_all = ["model_key", "model_ca"])]
     model_cert: Option<PathBuf>,
-    /// File with the private key of --model-cert, in PEM
+    /// PEM file with the private key of --model-cert
     #[arg(long, value_name = "FILE", requires = "model_cert")]
     model_key: Option<PathBuf>,
 }
@@ -65,15 +65,15 @@ pub(super) struct PublishAccess {
     /// The file contains one line. Without this option, clients need no token to read policies.
     #[arg(long, value_name = "FILE")]
     model_read_token_file: Option<PathBuf>,
-    /// File with the certificate chain for TLS at --publish, in PEM
+    /// PEM file with the certificate chain for TLS at --publish
     ///
     /// With this option, all TCP addresses of --publish require TLS 1.3.
     #[arg(long, value_name = "FILE", requires = "model_tls_key")]
     model_tls_cert: Option<PathBuf>,
-    /// File with the private key of --model-tls-cert, in PEM
+    /// PEM file with the private key of --model-tls-cert
     #[arg(long, value_name = "FILE", requires = "model_tls_cert")]
     model_tls_key: Option<PathBuf>,
-    /// File with the CA certificates of clients, in PEM
+    /// PEM file with the CA certificates of clients
     ///
     /// With this option, the learner serves only clients that present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "model_tls_cert")]

@@ -71,7 +71,7 @@ pub(crate) struct ServiceArgs {
     publish_every_ms: Option<u64>,
     /// Time for which the first learner serves policies after the run, in seconds
     ///
-    /// An actor detects the end of the run when it reads a policy during this time.
+    /// Actors find out that the run has ended only if they read a policy during this time.
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     linger_s: f64,
     #[command(flatten)]

@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     /// Parses the `bytes` of the file at `path`.
     ///
     /// # Errors
-    /// Fails if the file is not a checkpoint, has another format version, or is damaged.
+    /// Fails if the file is not a checkpoint, has an unsupported format version, or is damaged.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
         let broken = |error| refuse(format!("it is damaged or not a checkpoint ({error})"));

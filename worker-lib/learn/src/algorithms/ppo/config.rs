@@ -32,9 +32,9 @@ pub struct PpoConfig {
     pub environments: Option<usize>,
     /// Minimum of the default number of environments; 4 if absent.
     pub environments_min: Option<usize>,
-    /// Number of steps in one rollout, over all environments (`n_steps * n_envs`).
+    /// Number of steps in one rollout, in total across all environments (`n_steps * n_envs`).
     pub rollout_steps: usize,
-    /// Number of samples in one minibatch, over all environments.
+    /// Number of samples in one minibatch, in total across all environments.
     pub minibatch_size: usize,
     /// Number of passes over each rollout.
     pub epochs: usize,

@@ -178,7 +178,7 @@ class Described:
 
 
 class Environment(Described):
-    """One environment of Gymnasium."""
+    """One Gymnasium environment."""
 
     def __init__(self, gym, spec, kwargs):
         super().__init__()
@@ -275,7 +275,7 @@ def make(request):
 
 
 class Vector:
-    """Environments of Gymnasium, which are stepped one after the other."""
+    """Gymnasium environments, which are stepped one after the other."""
 
     def __init__(self, envs):
         self.envs = envs

@@ -4,7 +4,7 @@
 
 
 class Pool(Described):
-    """Environments of EnvPool, which one call steps together.
+    """EnvPool environments, which one call steps together.
 
     EnvPool takes the seeds of all environments when it is made, but the parent process resets one environment after the
     other. Until the first step, each reset is therefore answered by an EnvPool of that environment alone; the first step
@@ -90,7 +90,7 @@ class Pool(Described):
 
 
 def make_envpool(name, count, threads, renders):
-    """Makes the environments of EnvPool that the first request describes."""
+    """Makes the EnvPool environments that the first request describes."""
     try:
         import envpool
         import gymnasium as gym
@@ -98,7 +98,7 @@ def make_envpool(name, count, threads, renders):
         text = f"{sys.executable} cannot import envpool ({error}); {install('envpool gymnasium')}"
         raise Refusal(MISSING, f"{text}, or set ISWITCH_PYTHON to another") from error
     if renders:
-        raise Refusal(UNSUPPORTED, "environments of EnvPool cannot be rendered; record videos with Gymnasium")
+        raise Refusal(UNSUPPORTED, "EnvPool environments cannot be rendered; record videos with Gymnasium")
     if name not in envpool.list_all_envs():
         raise Refusal(UNKNOWN, f"EnvPool {envpool.__version__} has no environment {name}")
     return Pool(gym, envpool, name, count, threads)

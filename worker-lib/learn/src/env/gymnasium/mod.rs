@@ -1,4 +1,4 @@
-//! Environments of Gymnasium and EnvPool in a child Python process, connected through pipes.
+//! Gymnasium and EnvPool environments in a child Python process, connected through pipes.
 //!
 //! Any Python interpreter that can import the package works. No package is linked, so neither the version nor the
 //! licence of the imported packages affects this program. All environments of a vector share one process, and one
@@ -185,8 +185,8 @@ pub struct GymnasiumEnvironment {
 }
 
 impl GymnasiumEnvironment {
-    /// Creates `count` environments with the given `id` in one process: those of EnvPool if the id has the prefix
-    /// `envpool:`, otherwise those of Gymnasium. The prefix `gymnasium:` is removed.
+    /// Creates `count` environments with the given `id` in one process: EnvPool environments if the id has the prefix
+    /// `envpool:`, otherwise Gymnasium environments. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
     /// [`EnvError::UnknownId`] if Gymnasium does not know the id. [`EnvError::NotInstalled`] if Python or a package is
@@ -196,7 +196,7 @@ impl GymnasiumEnvironment {
         Self::in_threads(id, count, 1, options)
     }
 
-    /// Creates environments like [`Self::vector`]; those of EnvPool step in `threads` threads.
+    /// Creates environments like [`Self::vector`]; EnvPool environments step in `threads` threads.
     fn in_threads(
         id: &str,
         count: usize,

@@ -26,8 +26,8 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
     - `invalid_action`: whether the last action was not valid and was therefore replaced
     - `results`: figures of the episode, only after its last step
 
-    `reset(seed=N)` begins draw N, which is the draw N of the commands of `iswitch`. A reset without a seed begins a
-    random draw, and `reset(options={"draw": N})` begins draw N without seeding the choice of further draws. With the
+    `reset(seed=N)` begins draw N, the same as draw N in the commands of `iswitch`. A reset without a seed begins a
+    random draw. `reset(options={"draw": N})` begins draw N without seeding the random choice of later draws. With the
     same draw and actions, an episode is the same bit for bit.
 
     Attributes:
@@ -53,8 +53,9 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
         """Begins an episode and returns its first observation and `info`.
 
         Args:
-            seed: Number of the draw, at least 0; also seeds the choice of the draws of later resets.
-            options: `{"draw": N}` begins draw N instead.
+            seed: Number of the draw, at least 0. It also seeds the random choice of the draws in later resets without a
+                seed.
+            options: `{"draw": N}` begins draw N, regardless of `seed`.
 
         Raises:
             ValueError: If an option is not valid, or if the draw has no decision.
@@ -104,8 +105,8 @@ class StudyEnv(gymnasium.Env[Rows, np.int64]):
             rule: Name of the rule, as on the command line of the study.
 
         Raises:
-            ValueError: If no rule has this name, if the rule makes other decisions than the environment offers, or if
-                no episode is running.
+            ValueError: If no rule has this name, if the rule makes a different kind of decision than the environment,
+                or if no episode is running.
         """
         return self._simulator.rule_choice(rule)
 

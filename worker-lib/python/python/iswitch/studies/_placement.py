@@ -11,9 +11,10 @@ class PlacementEnv(StudyEnv):
 
     When a job can start, the agent picks its GPUs one by one. The rows are the GPUs of the cluster; a GPU is valid if it
     is free and not picked. Time passes after the last pick. The episode terminates when all jobs are complete, and is
-    truncated `horizon_days` days after the last arrival. The reward is minus the increase, in hours, of the objective:
-    the mean over jobs of the time from their arrival until now or until their completion, or the time itself. Hence the
-    sum of rewards of an episode that terminates is minus the mean completion time (`mean_jct_s`) or the makespan
+    truncated `horizon_days` days after the last arrival. The reward is minus the increase of the objective, in hours.
+    For `completion-time`, the objective is the time that a job has spent in the system, from its arrival until its
+    completion or until now, as a mean over all jobs. For `makespan`, it is the simulated time. Hence the sum of the
+    rewards of an episode that terminates is minus the mean completion time (`mean_jct_s`) or minus the makespan
     (`makespan_s`), in hours.
 
     Args:

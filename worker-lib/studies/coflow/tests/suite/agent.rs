@@ -1,4 +1,4 @@
-//! Tests of the service that answers the requests of a cluster's scheduler.
+//! Tests of the service that answers requests from a cluster's scheduler.
 
 use std::collections::BTreeMap;
 

@@ -119,5 +119,5 @@ fn an_invalid_order_ends_the_comparison_with_one_error() {
     let error = failure(PROGRAM, &["serve", "mine=true"]);
     assert!(error.contains("policy is mine=true, expected a policy of iSwitch"), "{error}");
     let error = failure(PROGRAM, &["evaluate", "sebf=true"]);
-    assert!(error.ends_with("is sebf, expected a name that no policy of iSwitch has"), "{error}");
+    assert!(error.ends_with("is sebf, a built-in policy; expected another name"), "{error}");
 }

@@ -36,7 +36,7 @@ pub const EXTERNAL_HELP: &str = "NAME=COMMAND (an external policy: sh runs COMMA
 /// Arguments of the commands that run external policies.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ExternalArgs {
-    /// Maximum time for the answer of an external policy, in seconds
+    /// Maximum time for an answer from an external policy, in seconds
     ///
     /// If the program of a policy NAME=COMMAND does not answer a request within this time, the command fails.
     #[arg(long, value_name = "SECONDS", default_value_t = ANSWER_TIMEOUT_S, value_parser = parse_timeout)]
@@ -101,7 +101,7 @@ impl External {
         let Some((name, command)) = text.split_once('=') else { return Ok(None) };
         let external = Self::new(name, command)?;
         if is_own(name) {
-            bail!("name of an external policy is {name}, expected a name that no policy of iSwitch has");
+            bail!("name of an external policy is {name}, a built-in policy; expected another name");
         }
         Ok(Some(external))
     }
@@ -197,7 +197,7 @@ impl Describe {
     /// has the given value.
     ///
     /// # Errors
-    /// Names the first field that has another value.
+    /// Names the first field that does not have the given value.
     pub fn check(&self, study: &str, fields: &[(&str, usize)]) -> Result<(), StudyError> {
         let Self::Greeting(greeting) = self else { return Ok(()) };
         if greeting.version != VERSION {
@@ -233,7 +233,7 @@ mod tests {
             assert_eq!(error(&format!("{name}=true")), text);
         }
         assert_eq!(error("a= "), r#"command of policy a is " ", expected a command that sh can run"#);
-        let text = "name of an external policy is jsq, expected a name that no policy of iSwitch has";
+        let text = "name of an external policy is jsq, a built-in policy; expected another name";
         assert_eq!(error("jsq=true"), text);
     }
 

@@ -35,7 +35,7 @@ fn number(first: u64, seed: u64, at: u64) -> u64 {
 }
 
 impl Episode {
-    /// Returns the episode of an environment in an iteration.
+    /// Returns the episode that environment number `environment` runs in the given training iteration.
     ///
     /// # Errors
     /// Returns the errors of [`Workload::scenario`].

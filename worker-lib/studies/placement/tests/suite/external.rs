@@ -125,7 +125,7 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
     assert!(error.contains("request 1: length of start[0].gpus is 5, expected "), "{error}");
     for text in ["serve", "evaluate"] {
         let error = failure(PROGRAM, &[text, "first-fit=true"]);
-        assert!(error.ends_with("is first-fit, expected a name that no policy of iSwitch has"), "{error}");
+        assert!(error.ends_with("is first-fit, a built-in policy; expected another name"), "{error}");
     }
     let error = failure(PROGRAM, &["serve", "mine=true"]);
     assert!(error.contains("policy is mine, an external policy; expected random, first-fit"), "{error}");

@@ -223,7 +223,7 @@ fn advice_for_slurm_is_valid_through_a_thousand_failures() {
     }
 }
 
-/// Returns the error of reading Slurm's files with these contents. The directory is removed from the error.
+/// Returns the error that is reported when Slurm's files have these contents, without the name of their directory.
 fn slurm_error(nodes: &Value, jobs: &Value, gpu_type: Option<&str>) -> String {
     let directory = TempDir::new().unwrap();
     let write = |name: &str, content: &Value| {

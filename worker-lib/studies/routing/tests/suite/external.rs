@@ -87,8 +87,8 @@ fn a_served_policy_refuses_the_run_of_another_network() {
 #[test]
 fn names_of_external_policies_are_checked() {
     for (policy, text) in [
-        ("jsq=true", "name of an external policy is jsq, expected a name that no policy of iSwitch has"),
-        ("mlpi=true", "name of an external policy is mlpi, expected a name that no policy of iSwitch has"),
+        ("jsq=true", "name of an external policy is jsq, a built-in policy; expected another name"),
+        ("mlpi=true", "name of an external policy is mlpi, a built-in policy; expected another name"),
         ("mine=", r#"command of policy mine is "", expected a command that sh can run"#),
     ] {
         assert!(failure(PROGRAM, &["evaluate", policy]).ends_with(text), "{policy}");

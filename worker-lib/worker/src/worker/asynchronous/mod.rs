@@ -89,7 +89,7 @@ pub struct AsyncCounters {
     pub rejoins: u64,
 }
 
-/// A request of the caller that is retransmitted until the switch answers.
+/// A request from the caller that is retransmitted until the switch answers.
 #[derive(Debug)]
 struct Order {
     id: u32,
@@ -156,7 +156,8 @@ impl AsyncProtocol {
         self.enrolment.progress()
     }
 
-    /// Returns the membership that the switch granted when it last admitted the member.
+    /// Returns the membership that the switch granted when it last admitted the member, or `None` if it has not
+    /// admitted the member yet.
     pub fn membership(&self) -> Option<&Membership> {
         self.membership.as_ref().map(MembershipState::get)
     }
@@ -266,7 +267,7 @@ impl AsyncProtocol {
         self.order_outcome.take()
     }
 
-    /// Returns the time at which [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due, or `None` if no timer is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = self.enrolment.poll_timeout();
         if !self.enrolment.is_member() {
@@ -350,7 +351,7 @@ impl AsyncProtocol {
 
     /// Moves to another switch: ends the membership without notice, and begins to join as an instance that derives from
     /// `instance` and must differ from those of all earlier memberships. A vector in progress is lost. The caller must
-    /// not pass further packets of the previous switch to this member.
+    /// not pass further packets from the previous switch to this member.
     pub fn move_to(&mut self, now: Instant, instance: u32) {
         self.enrolment.set_instance(instance);
         if self.order.take().is_some() {
@@ -365,7 +366,8 @@ impl AsyncProtocol {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Returns the position to report in a Join to a switch that no longer knows this member.
+    /// Returns the position to report in a Join to a switch that no longer knows this member. Returns `None` if the
+    /// member has no position to resume from.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),

@@ -134,7 +134,7 @@ impl Sender {
     }
 
     /// Writes the next packets into `buffer`, which must be empty. Returns their class and the length of each packet in
-    /// bytes.
+    /// bytes, or `None` if there is nothing to send.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,

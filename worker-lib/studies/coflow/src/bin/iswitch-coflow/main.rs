@@ -29,7 +29,7 @@ enum Cli {
     ///
     /// Prints a table, or one JSON object with --json; --csv and --plots also write the results to files.
     Compare(compare::CompareArgs),
-    /// Answer the requests of a cluster's scheduler on a Unix socket or standard input
+    /// Answer requests from a cluster's scheduler on a Unix socket or standard input
     ///
     /// Each request and each answer is one line of JSON. The service keeps the scheduler's jobs and their progress.
     Serve(Box<serve::ServeArgs>),

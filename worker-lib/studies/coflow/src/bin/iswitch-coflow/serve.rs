@@ -26,21 +26,22 @@ pub(crate) struct ServeArgs {
     /// Path of the Unix socket to listen on [default: standard input]
     ///
     /// A client sends one JSON request per line, and the service answers each with one line of JSON. Without this
-    /// option, the service reads the requests of a single client from standard input and writes the answers to standard
-    /// output. Each connection has jobs of its own. Requests: {"job": {"id": "a", "coflows": [{"flows": [[0, 1, 1e9]]},
-    /// {"flows": [[1, 0, 5e8]], "starts_after": [0]}]}} registers a job, with [ingress port, egress port, bytes] for
-    /// each flow; {"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}} registers a job of one coflow; {"progress": [{"job":
-    /// "a", "coflow": 0, "bytes_left": [4e8]}]} states the remaining bytes of each flow; {"finished": [{"job": "a",
-    /// "coflow": 0}]} states that a coflow or, with "flows": [0], some of its flows have ended; {"remove": "a"} removes
-    /// a job. {"rates": true}, alone or in one of these requests, asks for the ready coflows, highest priority first,
-    /// with the rate of each flow in bits per second. {"describe": true} returns a description of the service.
+    /// option, the service reads requests from a single client from standard input and writes the answers to
+    /// standard output. Each connection has jobs of its own. Requests: {"job": {"id": "a", "coflows": [{"flows": [[0,
+    /// 1, 1e9]]}, {"flows": [[1, 0, 5e8]], "starts_after": [0]}]}} registers a job, with [ingress port, egress port,
+    /// bytes] for each flow; {"coflow": {"id": "b", "flows": [[0, 1, 1e9]]}} registers a job of one coflow;
+    /// {"progress": [{"job": "a", "coflow": 0, "bytes_left": [4e8]}]} states the remaining bytes of each flow;
+    /// {"finished": [{"job": "a", "coflow": 0}]} states that a coflow or, with "flows": [0], some of its flows have
+    /// ended; {"remove": "a"} removes a job. {"rates": true}, alone or in one of these requests, asks for the ready
+    /// coflows, highest priority first, with the rate of each flow in bits per second. {"describe": true} returns a
+    /// description of the service.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     #[command(flatten)]
     limits: Limits,
     #[command(flatten)]
     fabric: FabricArgs,
-    /// Seed of the policy's random choices, the same for each connection
+    /// Seed of the policy's random choices; each connection starts with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

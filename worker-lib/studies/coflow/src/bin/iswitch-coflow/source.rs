@@ -160,7 +160,7 @@ impl PolicySource {
     }
 }
 
-/// Returns the number of evaluations at the end of the name of a policy with a search.
+/// Parses the number of evaluations at the end of a policy name such as `lookahead:100`.
 fn evaluations(text: &str) -> anyhow::Result<u64> {
     let (name, number) = text.rsplit_once(':').unwrap_or((text, ""));
     let parsed = number.parse().ok();

@@ -56,8 +56,9 @@ pub(super) struct SourceArgs {
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
     /// For example, a file with the lines `ports = 8`, `gbit = 10`, `[[rack]]`, `ports = [0, 1, 2, 3]` and
-    /// `oversubscription = 2`. docs/coflow.md describes all keys. Ports for which the file states no rate have that of
-    /// --capacity. Synthetic coflows use the number of ports in the file; files of coflows must have the same number.
+    /// `oversubscription = 2`. docs/coflow.md describes all keys. A port for which the file states no rate has the rate
+    /// of --capacity. Synthetic coflows use the number of ports in the fabric file; if coflows are read from a file,
+    /// that file must have the same number of ports.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }
@@ -131,8 +132,8 @@ impl SourceArgs {
         Ok(Task { source: inputs.jobs(trace)?, fabric })
     }
 
-    /// Returns the inputs. `trained` is the fabric of a training run, which applies as far as no option states the
-    /// fabric or the model of rates.
+    /// Returns the inputs. `trained` is the fabric of a training run. It determines the fabric and the model of rates
+    /// if no option states them.
     fn inputs(&self, trained: Option<Fabric>) -> anyhow::Result<Inputs> {
         let rates = trained.as_ref().map_or(Rates::default(), |fabric| fabric.rates);
         let is_stated = self.ports.is_some() || self.capacity.is_some();
@@ -165,7 +166,7 @@ pub(super) struct FabricArgs {
     rates: RatesName,
     /// TOML file of the fabric: unequal ports, and racks with oversubscribed links
     ///
-    /// docs/coflow.md describes the keys. Ports for which the file states no rate have that of --capacity.
+    /// docs/coflow.md describes the keys. A port for which the file states no rate has the rate of --capacity.
     #[arg(long, value_name = "FILE", conflicts_with = "ports")]
     fabric: Option<PathBuf>,
 }
@@ -208,8 +209,8 @@ impl WorkloadArgs {
         self.load_on(None)
     }
 
-    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run, which applies as far as no option
-    /// states the fabric or the model of rates.
+    /// Does the same as [`Self::load`]. `trained` is the fabric of a training run. It determines the fabric and the
+    /// model of rates if no option states them.
     pub(super) fn load_on(&self, trained: Option<Fabric>) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
             bail!("deadlines is {slack}, expected a number of at least 0");

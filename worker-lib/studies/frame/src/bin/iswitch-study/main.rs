@@ -24,8 +24,9 @@ enum Cli {
     /// Run the commands of a results page and make its tables and figures
     ///
     /// The commands are those of `iswitch route`, `iswitch coflow` and `iswitch place`. The output directory keeps the
-    /// result of each command, so that a repeated call runs only the commands that are missing. report.md contains the
-    /// tables in the form of the page, and their differences to the page.
+    /// result of each command. A repeated call therefore runs only the commands that have no result yet. report.md
+    /// contains the tables in the layout of the results page, and lists how their numbers differ from those on the
+    /// page.
     #[command(subcommand)]
     Reproduce(Page),
 }

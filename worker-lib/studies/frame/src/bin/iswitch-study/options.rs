@@ -28,7 +28,7 @@ pub(crate) struct CommonArgs {
     /// List the steps with their state, duration and commands, and run nothing
     #[arg(long, conflicts_with = "force")]
     pub(crate) list: bool,
-    /// Discard the results of the steps to run, and run them again
+    /// Discard the results of the selected steps, and run these steps again
     #[arg(long)]
     pub(crate) force: bool,
     /// Print one JSON object instead of text

@@ -192,7 +192,7 @@ impl Row {
 pub(crate) struct Pick {
     /// Step whose results contain the numbers.
     pub(crate) step: Option<String>,
-    /// Input of the step; without it, the results for all inputs.
+    /// Input of the step whose results are selected; if it is absent, the results for all inputs are selected.
     pub(crate) each: Option<String>,
     /// Name of the policy, or `*` for all policies.
     pub(crate) policy: Option<String>,

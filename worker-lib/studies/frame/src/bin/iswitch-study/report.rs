@@ -1,4 +1,4 @@
-//! Report of a reproduction: the tables in the form of the results page, and their differences to it.
+//! Report of a reproduction: the tables in the layout of the results page, and their differences from that page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -203,7 +203,7 @@ impl Made {
         }
     }
 
-    /// Appends the table, its origin and its differences to the page.
+    /// Appends the table, its origin and its differences from the table on the results page.
     fn describe(&self, text: &mut String) {
         let _ = writeln!(text, "{} Steps: {}.", origin(&self.synthetic), self.steps.join(", "));
         if !self.missing.is_empty() {

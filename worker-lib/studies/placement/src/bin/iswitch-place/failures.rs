@@ -53,8 +53,8 @@ pub(super) struct FailureArgs {
     /// File of InfiniteHBD's node faults (fault_trace.json)
     ///
     /// Each draw replays the faults from a random time in the trace onwards, with the nodes in random order. Policies
-    /// know the mean fault rate of all nodes, and the faults of each node in the half of the trace before that time.
-    /// GPUs do not fail on their own.
+    /// know the mean fault rate of all nodes. For each node, they also know the faults in the half of the trace before
+    /// that time. GPUs do not fail on their own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates", "life", "gpus_of_draw"])]
     node_faults: Option<PathBuf>,
     /// Random failures per node-year; each failure stops all GPUs of the node

@@ -26,15 +26,16 @@ pub(crate) struct ServeArgs {
     /// Path of the Unix socket to listen on [default: standard input]
     ///
     /// A client sends one JSON request per line, and the service answers each with one line of JSON. Without this
-    /// option, the service reads the requests of a single client from standard input and writes the answers to standard
-    /// output. A request such as {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry
-    /// for each GPU. The answer, such as {"gpus": [4, 5]}, lists the GPUs for the job; an empty list means that the job
-    /// should wait. The state of an entry is free, busy, failed or draining; a draining GPU works, but gets no further
-    /// jobs. An entry may also have id, rate (failures per year), age (in years), node, and left (seconds until the GPU
-    /// is free or repaired). If a request has a list named jobs instead of job, the answer contains all decisions of
-    /// the policy: the jobs to suspend, and the jobs to start and their GPUs. Each job in the list has id and gpus, and
-    /// optionally duration, done and running_for (in seconds), on (the GPUs of a running job), left (seconds until a
-    /// running job completes) and starts. The request {"describe": true} returns a description of the service.
+    /// option, the service reads requests from a single client from standard input and writes the answers to
+    /// standard output. A request such as {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has
+    /// an entry for each GPU. The answer, such as {"gpus": [4, 5]}, lists the GPUs for the job; an empty list means
+    /// that the job should wait. The state of an entry is free, busy, failed or draining; a draining GPU works, but
+    /// gets no further jobs. An entry may also have id, rate (failures per year), age (in years), node, and left
+    /// (seconds until the GPU is free or repaired). If a request has a list named jobs instead of job, the answer
+    /// contains all decisions of the policy: the jobs to suspend, and the jobs to start and their GPUs. Each job in the
+    /// list has id and gpus, and optionally duration, done and running_for (in seconds), on (the GPUs of a running
+    /// job), left (seconds until a running job completes) and starts. The request {"describe": true} returns a
+    /// description of the service.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub(crate) struct ServeArgs {
     rates: Option<PathBuf>,
     #[command(flatten)]
     cost: CostArgs,
-    /// Seed of the policy's random choices, the same for each connection
+    /// Seed of the policy's random choices; each connection starts with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

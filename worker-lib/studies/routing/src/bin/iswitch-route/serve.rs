@@ -20,11 +20,11 @@ pub(crate) struct ServeArgs {
     policy: String,
     /// Path of the Unix socket to listen on [default: standard input]
     ///
-    /// Without this option, the server reads the requests of a single client from standard input and writes the answers
-    /// to standard output. Each connection is one network with a fresh policy. The server answers each line with one
-    /// line of JSON. The request {"queues": [[[n, ...], ...], ...]} gives the queue lengths by stage, switch and class.
-    /// The answer {"links": [[[c, ...], ...], ...]} gives, by stage, switch and link, the class whose packet takes the
-    /// link, or null if the link stays idle.
+    /// Without this option, the server reads requests from a single client from standard input and writes the
+    /// answers to standard output. Each connection is one network with a fresh policy. The server answers each line
+    /// with one line of JSON. The request {"queues": [[[n, ...], ...], ...]} gives the queue lengths by stage, switch
+    /// and class. The answer {"links": [[[c, ...], ...], ...]} gives, by stage, switch and link, the class whose packet
+    /// takes the link, or null if the link stays idle.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// of a queue always does.
     #[arg(long, default_value = "random")]
     fill: Fill,
-    /// Seed of the policy's random choices, the same for each connection
+    /// Seed of the policy's random choices; each connection starts with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
