@@ -3,6 +3,9 @@
 use core::net::SocketAddrV4;
 
 use iswitch_protocol::Instant;
+use iswitch_protocol::wire::Status;
+
+use crate::reply::Refusal;
 
 /// Maximum number of bans. If all are in use, a new ban replaces the ban that expires first.
 const MOST_BANS: usize = 64;
@@ -15,6 +18,14 @@ pub(crate) struct Ban {
     /// Address whose Joins are refused; if `None`, all Joins of the job are refused.
     pub(crate) address: Option<SocketAddrV4>,
     pub(crate) until: Instant,
+}
+
+impl Ban {
+    /// Returns the refusal of a Join to which the ban applies.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let cause = if self.address.is_some() { Status::MEMBER_EXPELLED } else { Status::JOB_REMOVED };
+        (Status::Halted, cause).into()
+    }
 }
 
 /// Current bans.
@@ -37,10 +48,11 @@ impl Bans {
         }
     }
 
-    /// Returns whether Joins from an address to a job are currently refused.
-    pub(crate) fn applies(&self, now: Instant, job: u32, address: SocketAddrV4) -> bool {
+    /// Returns the ban because of which Joins from an address to a job are currently refused, or `None` if they are not
+    /// refused.
+    pub(crate) fn find(&self, now: Instant, job: u32, address: SocketAddrV4) -> Option<&Ban> {
         let is_meant = |ban: &Ban| ban.job == job && ban.address.is_none_or(|banned| banned == address);
-        self.bans.iter().flatten().any(|ban| is_meant(ban) && now < ban.until)
+        self.bans.iter().flatten().find(|ban| is_meant(ban) && now < ban.until)
     }
 }
 
@@ -57,7 +69,7 @@ mod tests {
         bans.insert(Ban { job: 5, address: None, until: Instant::from_nanos(10) });
         bans.insert(Ban { job: 6, address: Some(address(1)), until: Instant::from_nanos(20) });
         let applies =
-            |bans: &Bans, now, job, port| bans.applies(Instant::from_nanos(now), job, address(port));
+            |bans: &Bans, now, job, port| bans.find(Instant::from_nanos(now), job, address(port)).is_some();
         assert!(applies(&bans, 9, 5, 1) && applies(&bans, 9, 5, 2) && !applies(&bans, 10, 5, 1));
         assert!(applies(&bans, 19, 6, 1) && !applies(&bans, 19, 6, 2) && !applies(&bans, 9, 7, 1));
         for job in 0..MOST_BANS as u32 - 1 {

@@ -202,8 +202,9 @@ fn expel(state: &mut State, job: u32, id: u16) -> Result<(), OrderError> {
     let place = MemberAt { job: at, member };
     if let Some(endpoint) = state.jobs.member(place).map(|member| member.endpoint) {
         let until = state.now.plus(state.config.lease());
-        state.bans.insert(Ban { job, address: Some(endpoint.peer), until });
-        reply::refuse_data(state, &endpoint, place, &Refusal::from(Status::Halted));
+        let ban = Ban { job, address: Some(endpoint.peer), until };
+        state.bans.insert(ban);
+        reply::refuse_data(state, &endpoint, place, &ban.refusal());
     }
     lifecycle::remove_member(state, place, Departure::Expelled);
     Ok(())

@@ -101,8 +101,8 @@ fn try_join(
         // Only a topmost switch can ensure that no other switch sums the vectors of the job (M-14).
         return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
     }
-    if state.bans.applies(state.now, id, from.peer) {
-        return Err(Status::Halted.into());
+    if let Some(ban) = state.bans.find(state.now, id, from.peer) {
+        return Err(ban.refusal());
     }
     if let Some(refusal) = refused_above(state, id, join) {
         if let Some(at) = state.jobs.find_member(from) {

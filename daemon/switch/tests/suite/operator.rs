@@ -25,6 +25,13 @@ fn status(sent: &Sent) -> Option<Status> {
     }
 }
 
+fn reason(sent: &Sent) -> Option<&'static str> {
+    match sent {
+        Sent::Ack { status, expected, .. } => Some(status.reason(*expected)),
+        _ => None,
+    }
+}
+
 #[test]
 fn a_job_is_halted_and_resumed() {
     let mut switch = Harness::formed(2);
@@ -49,7 +56,7 @@ fn a_removed_job_is_refused_for_a_lease() {
     let sent = switch.order(Order::Remove { job: JOB });
     assert_eq!(sent[..2], [1, 2].map(|to| Sent::Halted { to }));
     assert_eq!(switch.switch.jobs().count(), 0);
-    assert_eq!(status(&switch.join(1, join(2))), Some(Status::Halted));
+    assert_eq!(reason(&switch.join(1, join(2))), Some("the operator has removed the job"));
     let other = control(JOB + 1, 1, ControlBody::Join(join(2)));
     let answer = switch.send(1, iswitch_protocol::wire::Class::Control, &other);
     assert_eq!(
@@ -70,13 +77,14 @@ fn an_expelled_member_stays_away_and_the_others_continue() {
     let unknown = OrderError::UnknownMember { job: JOB, member: 7 };
     assert_eq!(switch.refusal_of(Order::Expel { job: JOB, member: 7 }), unknown);
     let sent = switch.order(Order::Expel { job: JOB, member: 1 });
-    assert_eq!(status(&sent[0]), Some(Status::Halted), "the member should learn that it is expelled");
+    assert_eq!(reason(&sent[0]), Some("expelled by the operator"));
     assert_eq!(sent[1..], [1, 3].map(|to| result(to, 0, 0, 2, &[4.0, 4.0])));
     let expelled = |event: &Event| matches!(event, Event::Left { member: 1, why: Departure::Expelled, .. });
     assert!(switch.events().iter().any(expelled));
-    assert_eq!(status(&switch.join(2, join(0))), Some(Status::Halted));
+    assert_eq!(reason(&switch.join(2, join(0))), Some("expelled by the operator"));
     switch.sleep(u64::from(LEASE_MS) / 2);
-    assert_eq!(status(&switch.join(2, join(0))), Some(Status::Halted), "the ban should last for a lease");
+    let refused = switch.join(2, join(0));
+    assert_eq!(reason(&refused), Some("expelled by the operator"), "the ban should last for a lease");
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub enum Status {
     OutOfRange = 13,
     /// A contribution contained NaN or an infinity; `round` and `expected` (the segment index) identify it.
     NonFinite = 14,
-    /// The job is halted.
+    /// The job is halted, or the operator has ended the membership; `expected` is [`Status::MEMBER_EXPELLED`] or
+    /// [`Status::JOB_REMOVED`] in the latter case, otherwise 0.
     Halted = 15,
     /// The threshold H exceeds the maximum; `expected` is the maximum.
     BadThreshold = 16,
@@ -69,6 +70,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Value of `expected` in a refusal as [`Status::Halted`] if the operator has expelled the member.
+    pub const MEMBER_EXPELLED: u32 = 1;
+    /// Value of `expected` in a refusal as [`Status::Halted`] if the operator has removed the job.
+    pub const JOB_REMOVED: u32 = 2;
+
     /// All variants, in the order of their codes.
     pub const ALL: [Self; 27] = [
         Self::Success,
@@ -104,6 +110,15 @@ impl Status {
     #[inline]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// Returns the reason that a refusal with this status and this value of `expected` gives, for logs and errors.
+    pub const fn reason(self, expected: u32) -> &'static str {
+        match (self, expected) {
+            (Self::Halted, Self::MEMBER_EXPELLED) => "expelled by the operator",
+            (Self::Halted, Self::JOB_REMOVED) => "the operator has removed the job",
+            _ => self.name(),
+        }
     }
 
     /// Returns the name for logs and errors.

@@ -74,8 +74,8 @@ pub enum AggregateError {
         /// Members for which the round waits, as the switch names them.
         absent: Absent,
     },
-    /// The switch no longer knows this worker, because the worker's lease expired or the switch was restarted, and it
-    /// does not readmit the worker.
+    /// The switch no longer knows this worker and does not readmit it: the worker's lease expired, the switch was
+    /// restarted, or the operator has expelled the worker or removed the job.
     Expelled {
         /// Reason that the switch gave.
         reason: &'static str,

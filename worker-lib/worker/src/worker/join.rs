@@ -302,7 +302,7 @@ impl JoinOptions {
                 let limit = exceeded.map_or(String::new(), |exceeded| format!("; {exceeded}"));
                 format!("the job needs {needed_kib} KiB{more}, but the switch has {expected} KiB left{limit}")
             }
-            _ => name.to_owned(),
+            _ => status.reason(expected).to_owned(),
         }
     }
 }

@@ -11,7 +11,9 @@ pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
     match failure {
         // A session rejoins by itself; only a round that it cannot resume is reported.
         Failure::Forgotten => AggregateError::Expelled { reason: "unknown member" },
-        Failure::JoinRefused(status, _) => AggregateError::Expelled { reason: status.name() },
+        Failure::JoinRefused(status, expected) => {
+            AggregateError::Expelled { reason: status.reason(expected) }
+        }
         Failure::Missed(next) => AggregateError::MissedRounds { next: next.get() },
         Failure::Halted => AggregateError::Halted,
         Failure::StaleRound(current) => {

@@ -54,6 +54,16 @@ pub enum Failure {
     Refused(Status),
 }
 
+impl Failure {
+    /// Returns the failure for a refusal as [`Status::Halted`] with this value of `expected`.
+    pub(super) fn of_halt(expected: u32) -> Self {
+        match expected {
+            Status::MEMBER_EXPELLED | Status::JOB_REMOVED => Self::JoinRefused(Status::Halted, expected),
+            _ => Self::Halted,
+        }
+    }
+}
+
 /// Role of a member in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -611,7 +621,7 @@ impl WorkerProtocol {
             (Status::Success, Action::Help) => self.handle_help_answer(now, request, ack),
             (Status::Success, _) | (Status::UnknownMember, Action::Leave) => {}
             (Status::UnknownMember, _) => self.fail(Failure::Forgotten),
-            (Status::Halted, _) => self.fail(Failure::Halted),
+            (Status::Halted, _) => self.fail(Failure::of_halt(ack.expected)),
             (Status::StaleRound, Action::Help | Action::Ack) => {
                 // The answer may concern a late packet of an earlier round, or date from before the job was complete,
                 // when its first round was not known.

@@ -403,7 +403,9 @@ fn give_up_alignment(error: JoinError) -> Result<(), AggregateError> {
     Err(match error {
         JoinError::PartsApart { .. } => return Ok(()),
         JoinError::Interrupted => AggregateError::Interrupted,
-        JoinError::Refused { status, .. } => AggregateError::Expelled { reason: status.name() },
+        JoinError::Refused { status, expected, .. } => {
+            AggregateError::Expelled { reason: status.reason(expected) }
+        }
         JoinError::NoAnswer { switch, waited, .. } => {
             AggregateError::SwitchLost { switch: switch.into(), silent: waited }
         }

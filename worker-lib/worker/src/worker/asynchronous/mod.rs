@@ -519,7 +519,7 @@ impl AsyncProtocol {
                     self.miss(next);
                 }
             }
-            (Status::Halted, _) => self.refused(Failure::Halted),
+            (Status::Halted, _) => self.refused(Failure::of_halt(ack.expected)),
             (Status::Diverged, _) => {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
