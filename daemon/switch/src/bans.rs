@@ -5,8 +5,6 @@ use core::net::SocketAddrV4;
 use iswitch_protocol::Instant;
 use iswitch_protocol::wire::Status;
 
-use crate::reply::Refusal;
-
 /// Maximum number of bans. If all are in use, a new ban replaces the ban that expires first.
 const MOST_BANS: usize = 64;
 
@@ -21,10 +19,10 @@ pub(crate) struct Ban {
 }
 
 impl Ban {
-    /// Returns the refusal of a Join to which the ban applies.
-    pub(crate) fn refusal(&self) -> Refusal {
+    /// Returns the status and the value of `expected` in the refusal of a Join to which the ban applies.
+    pub(crate) fn refusal(&self) -> (Status, u32) {
         let cause = if self.address.is_some() { Status::MEMBER_EXPELLED } else { Status::JOB_REMOVED };
-        (Status::Halted, cause).into()
+        (Status::Halted, cause)
     }
 }
 

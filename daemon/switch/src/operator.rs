@@ -6,8 +6,6 @@
 use core::fmt;
 use core::net::SocketAddrV4;
 
-use iswitch_protocol::wire::Status;
-
 use crate::accumulate::NonFinite;
 use crate::bans::Ban;
 use crate::config::Config;
@@ -16,7 +14,7 @@ use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::Job;
 use crate::keys::Keys;
 use crate::limiter::StrangerLimits;
-use crate::reply::{self, Refusal};
+use crate::reply;
 use crate::state::State;
 use crate::{lifecycle, uplink};
 
@@ -204,7 +202,7 @@ fn expel(state: &mut State, job: u32, id: u16) -> Result<(), OrderError> {
         let until = state.now.plus(state.config.lease());
         let ban = Ban { job, address: Some(endpoint.peer), until };
         state.bans.insert(ban);
-        reply::refuse_data(state, &endpoint, place, &ban.refusal());
+        reply::refuse_data(state, &endpoint, place, &ban.refusal().into());
     }
     lifecycle::remove_member(state, place, Departure::Expelled);
     Ok(())

@@ -102,7 +102,7 @@ fn try_join(
         return Err((Status::TooManyLevels, u32::from(MAX_HEIGHT)).into());
     }
     if let Some(ban) = state.bans.find(state.now, id, from.peer) {
-        return Err(ban.refusal());
+        return Err(ban.refusal().into());
     }
     if let Some(refusal) = refused_above(state, id, join) {
         if let Some(at) = state.jobs.find_member(from) {

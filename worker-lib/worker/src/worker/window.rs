@@ -7,8 +7,8 @@
 //! needs. Losses halve the window, and results widen it again.
 //!
 //! The parts of a vector share the link to the switch. On a slow link they therefore share this minimum as well. With
-//! large windows, each worker would queue the parts in a different order, and the segments that come first at one worker
-//! would wait behind a queue of other parts at the others.
+//! large windows, each worker would queue the parts in a different order, and the segments that come first at one
+//! worker would wait behind a queue of other parts at the others.
 
 use core::time::Duration;
 use std::collections::VecDeque;
