@@ -24,14 +24,11 @@ use super::join::JoinOptions;
 use super::lane::{Lane, Stop, Task};
 use super::part::{self, Part};
 use super::protocol::{Finished, WorkerCounters};
-use super::window::{Arrivals, is_slow};
+use super::window::{Arrivals, ROUNDS, is_slow};
 use crate::aggregate::{Absent, AggregateError};
 
 /// Interval at which `keep_waiting` is called while the caller's thread waits for the lanes of other threads.
 const INTERVAL: Duration = Duration::from_millis(100);
-
-/// Number of most recent rounds whose rates show whether the link is slow.
-const RATES: usize = 8;
 
 /// All parts of a worker's vector, at least one, in the order of the vector.
 #[derive(Debug)]
@@ -41,7 +38,8 @@ pub(super) struct Parts {
     lanes: Vec<Lane>,
     /// Number of rounds that have been finished by all parts.
     rounds: u64,
-    /// Rates at which the results of all parts arrived in the most recent rounds, in segments per second.
+    /// Rates at which the results of all parts arrived in the most recent rounds, in segments per second. Empty if
+    /// there is only one lane.
     segments_per_s: VecDeque<f64>,
 }
 
@@ -58,7 +56,7 @@ impl Parts {
     pub(super) fn new(all: Vec<Part>, options: &JoinOptions) -> Self {
         let lanes = options.thread_count().clamp(1, all.len().max(1));
         let lanes = (0..lanes).map(|_| Lane::new(options.spin)).collect();
-        Self { all, lanes, rounds: 0, segments_per_s: VecDeque::with_capacity(RATES) }
+        Self { all, lanes, rounds: 0, segments_per_s: VecDeque::with_capacity(ROUNDS) }
     }
 
     pub(super) fn first(&self) -> &Part {
@@ -147,11 +145,11 @@ impl Parts {
 
     /// Drives all parts through the round, each lane in a separate thread; the first lane runs in the calling thread.
     fn drive(&mut self, task: Task<'_>, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
-        let is_slow = self.is_link_slow();
+        let one_suffices = self.lanes.len() == 1 || self.is_link_slow();
         let share = self.share();
         let Self { all, lanes, .. } = self;
         let Some((own, others)) = lanes.split_first_mut() else { return Ok(()) };
-        if others.is_empty() || is_slow {
+        if one_suffices {
             return own.drive(all, task, keep_waiting);
         }
         let (own_parts, other_parts) = all.split_at_mut(share);
@@ -177,6 +175,16 @@ impl Parts {
     /// that come first at one worker would wait behind other parts at the others.
     fn is_link_slow(&self) -> bool {
         is_slow(self.segments_per_s.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// Records the rate of the round that all parts have just finished.
+    fn note_rate(&mut self) {
+        let arrivals = self.all.iter().filter_map(|part| part.session.arrivals());
+        let Some(arrivals) = arrivals.reduce(Arrivals::and) else { return };
+        if self.segments_per_s.len() == ROUNDS {
+            self.segments_per_s.pop_front();
+        }
+        self.segments_per_s.push_back(arrivals.segments_per_s());
     }
 
     /// Ends the round after a lane has stopped; returns the error to report.
@@ -273,11 +281,9 @@ impl Parts {
             most: one.most.max(other.most),
         });
         self.rounds += 1;
-        let arrivals = self.all.iter().filter_map(|part| part.session.arrivals()).reduce(Arrivals::and);
-        if self.segments_per_s.len() == RATES {
-            self.segments_per_s.pop_front();
+        if self.lanes.len() > 1 {
+            self.note_rate();
         }
-        self.segments_per_s.extend(arrivals.map(Arrivals::segments_per_s));
         whole.expect("a worker has at least one part")
     }
 }

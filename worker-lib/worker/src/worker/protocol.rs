@@ -162,12 +162,14 @@ struct Progress {
 }
 
 impl WorkerProtocol {
-    /// Creates the protocol of a member that has just been admitted. `recv_buffer_bytes` is the actual size of the
-    /// worker's receive buffer: results that do not fit in it would be lost.
+    /// Creates the protocol of a member that has just been admitted. `parts` is the number of parts of the whole
+    /// vector. `recv_buffer_bytes` is the actual size of the worker's receive buffer: results that do not fit in it
+    /// would be lost.
     pub(super) fn new(
         job: u32,
         chain: Chain,
         layout: VectorLayout,
+        parts: usize,
         membership: Membership,
         recv_buffer_bytes: usize,
     ) -> Self {
@@ -185,7 +187,7 @@ impl WorkerProtocol {
             previous: 0,
             current: None,
             outcome: None,
-            window: Window::new(max_window),
+            window: Window::new(max_window, parts),
             recv_buffer_bytes,
             timer: RetryTimer::default(),
             helps: Vec::with_capacity(MAX_HELPS_AT_ONCE),
@@ -204,12 +206,7 @@ impl WorkerProtocol {
         self.data_keys = keys;
     }
 
-    /// Sets the number of parts of the whole vector that share the link to the switch.
-    pub(super) fn share_link(&mut self, parts: usize) {
-        self.window.share_link(parts);
-    }
-
-    /// Returns the results of the most recent round; `None` before the end of the first round.
+    /// Returns the results of the most recent round; `None` before its end.
     pub(super) fn arrivals(&self) -> Option<Arrivals> {
         self.window.arrivals()
     }

@@ -133,7 +133,7 @@ impl Session {
         self.protocol.as_ref().and_then(WorkerProtocol::turn)
     }
 
-    /// Returns the results of the most recent round; `None` before the end of the first round.
+    /// Returns the results of the most recent round; `None` before its end.
     pub(super) fn arrivals(&self) -> Option<Arrivals> {
         self.protocol.as_ref().and_then(WorkerProtocol::arrivals)
     }
@@ -456,9 +456,7 @@ impl Session {
                 protocol
             }
             none => {
-                let mut protocol = WorkerProtocol::new(job, chain, layout, membership, recv_buffer_bytes);
-                protocol.share_link(parts);
-                none.insert(protocol)
+                none.insert(WorkerProtocol::new(job, chain, layout, parts, membership, recv_buffer_bytes))
             }
         };
         protocol.set_data_keys(keys);

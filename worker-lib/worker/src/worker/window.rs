@@ -22,7 +22,7 @@ pub(crate) const MIN_WINDOW: u32 = 4;
 /// size keeps the workers and the switch busy and fits in their caches.
 const SHORT_PATH_WINDOW: u32 = 8 * MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Number of most recent rounds from which the highest rate and the shortest round trip are determined.
-const ROUNDS: usize = 8;
+pub(super) const ROUNDS: usize = 8;
 /// Maximum number of segments in a super-frame.
 const FULL_FRAME: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 /// Number of segments in the first and the last super-frame on a slow path.
@@ -91,11 +91,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Creates the window of a member that may have at most `granted` segments in flight.
-    pub(crate) fn new(granted: u32) -> Self {
+    /// Creates the window of a member that may have at most `granted` segments in flight. `parts` is the number of
+    /// parts of the whole vector, at least 1.
+    pub(crate) fn new(granted: u32, parts: usize) -> Self {
         Self {
             granted,
-            parts: 1,
+            parts: parts.max(1) as u32,
             path: SHORT_PATH_WINDOW,
             after_losses: granted,
             seen: VecDeque::with_capacity(ROUNDS),
@@ -115,11 +116,6 @@ impl Window {
     pub(crate) fn grant(&mut self, granted: u32) {
         self.granted = granted;
         self.after_losses = self.after_losses.min(granted);
-    }
-
-    /// Sets the number of parts of the whole vector.
-    pub(crate) fn share_link(&mut self, parts: usize) {
-        self.parts = parts.max(1) as u32;
     }
 
     /// Begins the measurements of a round.
@@ -150,7 +146,10 @@ impl Window {
         let arrivals = Arrivals { segments: segments - results, begin, end: now };
         self.arrivals = Some(arrivals);
         let segments_per_s = arrivals.segments_per_s();
-        let Some(round_trip) = self.shortest.filter(|_| segments_per_s > 0.0) else { return };
+        let Some(round_trip) = self.shortest else { return };
+        if segments_per_s <= 0.0 {
+            return;
+        }
         if self.seen.len() == ROUNDS {
             self.seen.pop_front();
         }
@@ -163,7 +162,7 @@ impl Window {
         self.path = if segments > self.get() { path } else { path.min(self.path) };
     }
 
-    /// Returns the results of the most recent round; `None` before the end of the first round.
+    /// Returns the results of the most recent round; `None` before its end.
     pub(crate) fn arrivals(&self) -> Option<Arrivals> {
         self.arrivals
     }
@@ -228,7 +227,7 @@ mod tests {
     }
 
     fn window_after(segments_per_s: f64, round_trip: Duration, granted: u32) -> u32 {
-        let (mut window, mut now) = (Window::new(granted), Instant::default());
+        let (mut window, mut now) = (Window::new(granted, 1), Instant::default());
         for _ in 0..20 {
             run_round(&mut window, &mut now, segments_per_s, round_trip);
         }
@@ -256,8 +255,7 @@ mod tests {
     fn parts_share_the_minimum_window_of_a_slow_link() {
         // Each of the four parts gets a quarter of 1 Gbit/s, or of 10 Gbit/s.
         let part_after = |segments_per_s| {
-            let (mut window, mut now) = (Window::new(60_000), Instant::default());
-            window.share_link(4);
+            let (mut window, mut now) = (Window::new(60_000, 4), Instant::default());
             // In the first rounds, the queue of the other parts makes the round trip long.
             for round_trip in
                 [Duration::from_millis(100); 3].into_iter().chain([Duration::from_micros(200); 20])
@@ -284,7 +282,7 @@ mod tests {
     #[test]
     fn rounds_on_a_slow_path_start_and_end_with_small_frames() {
         let frames = |segments_per_s| {
-            let (mut window, mut now) = (Window::new(60_000), Instant::default());
+            let (mut window, mut now) = (Window::new(60_000, 1), Instant::default());
             run_round(&mut window, &mut now, segments_per_s, Duration::from_micros(50));
             let (mut sent, mut frames) = (0, Vec::new());
             while sent < 400 {
@@ -300,7 +298,7 @@ mod tests {
 
     #[test]
     fn losses_halve_the_window_and_results_restore_it() {
-        let mut window = Window::new(60_000);
+        let mut window = Window::new(60_000, 1);
         window.narrow();
         assert_eq!(window.get(), SHORT_PATH_WINDOW / 2);
         (0..20).for_each(|_| window.narrow());
