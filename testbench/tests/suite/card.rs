@@ -1,13 +1,9 @@
 //! The daemon with the Verilated card: the RTL sums, the daemon keeps the membership, and real workers in network
 //! namespaces send and receive real frames.
 
-use std::fs::{self, File};
-use std::path::Path;
 use std::time::Duration;
 
 use hdl::accelerator::Build;
-use hdl::generate;
-use hdl::simulation::Verilated;
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, total};
 use iswitch_harness::faults::{Faults, hits};
@@ -17,33 +13,20 @@ use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::scratch;
 use serde_json::Value;
 
+use crate::lockstep::verilated;
+
 /// Time limit for a job. The simulation runs at some 10^5 cycles per second.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Number of workers, one at each port of the card.
 const WORKERS: u64 = 4;
-/// C++ source of the simulation.
-const DRIVER: &str = include_str!("../../../hdl/cpp/device.cpp");
 /// Job that runs until its test ends it, and that needs only three workers.
 const ENDLESS: &str = "--floats 4000 --rounds 100000000 --min-workers 3";
 /// Lease for tests that wait until it expires, in milliseconds.
 const SHORT_LEASE_MS: &str = "2000";
 
-/// Returns the option with which a daemon uses the simulated card. The program is built when a test first needs it, and
-/// again when its sources change. Tests in other processes wait in the meantime.
+/// Returns the option with which a daemon uses the simulated card.
 fn card() -> String {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("card");
-    fs::create_dir_all(&directory).unwrap();
-    let lock = File::create(directory.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let verilog = generate::accelerator(Build::Slots128);
-    let program = directory.join("build/driver");
-    let is = |name: &str, text: &str| fs::read_to_string(directory.join(name)).is_ok_and(|it| it == text);
-    let is_current = is("iswitch_accel.v", &verilog) && is("driver.cpp", DRIVER) && program.exists();
-    if !is_current {
-        let _ = fs::remove_file(&program);
-        Verilated::build(&verilog, &directory).unwrap();
-    }
-    format!("--card=sim:{}", program.display())
+    format!("--card=sim:{}", verilated(Build::Slots128).display())
 }
 
 fn start(star: &Star, arguments: &[&str]) -> Daemon {

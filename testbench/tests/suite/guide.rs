@@ -5,10 +5,12 @@
 //! guide's `ethN` is the interface of that machine. With `host`, it changes settings that the namespaces share. A
 //! second word may state how the block runs: with `runs`, the commands run until the end of the chapter; with
 //! `together`, each line is a separate process.
+//!
+//! "This machine" is a network namespace of the chapter, with its own `/run`, because chapters use the same ports of
+//! the loopback interface and the same control socket, and run at the same time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use iswitch_harness::binaries;
@@ -25,8 +27,9 @@ use crate::documentation::fenced_blocks;
 /// Timeout of a training run on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
-/// Lock that the running chapter holds.
-static CHAPTER: Mutex<()> = Mutex::new(());
+/// Shell commands that hide the `/run` of the machine behind the directory `$CHAPTER_RUN`, in a mount namespace of
+/// the shell.
+const OWN_RUN: &str = "mount --bind \"$CHAPTER_RUN\" /run";
 
 /// Command block of a chapter.
 #[derive(Debug)]
@@ -61,6 +64,7 @@ fn blocks(chapter: &str) -> Vec<Block> {
 /// Environment of a chapter's commands, and the processes that are still running.
 struct Chapter {
     directory: TempDir,
+    here: Namespace,
     star: Option<Star>,
     running: Vec<Process>,
 }
@@ -69,7 +73,7 @@ impl Chapter {
     fn run(name: &str) {
         let blocks = blocks(name);
         let has = |words: &str| blocks.iter().flat_map(|block| &block.lines).any(|line| line.contains(words));
-        let mut programs = vec!["bash", "curl", "ethtool", "nft", "taskset"];
+        let mut programs = vec!["bash", "curl", "ethtool", "mount", "nft", "taskset"];
         programs.extend(has("verilator").then_some("verilator"));
         let changes_host = blocks.iter().any(|block| block.place == "host");
         let may_run = if changes_host {
@@ -81,8 +85,6 @@ impl Chapter {
             return;
         }
         let needs_rack = blocks.iter().any(|block| block.place == "switch");
-        // Chapters use the same ports of the loopback interface, so only one of them runs at a time.
-        let _chapter = CHAPTER.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sensitive = changes_host || needs_rack;
         let _alone = is_sensitive.then(alone);
         let _together = (!is_sensitive).then(together);
@@ -90,7 +92,10 @@ impl Chapter {
         if let Some(star) = star.as_ref().filter(|_| has("add br0")) {
             star.switch.ip("link del br0\n");
         }
-        let mut chapter = Self { directory: scratch::directory(), star, running: Vec::new() };
+        let directory = scratch::directory();
+        std::fs::create_dir(directory.path().join("run")).expect("the chapter's /run must be created");
+        let here = Namespace::new("guide");
+        let mut chapter = Self { directory, here, star, running: Vec::new() };
         for block in &blocks {
             report(&format!("{name}: {}", block.lines.join("; ")));
             chapter.block(block);
@@ -100,12 +105,12 @@ impl Chapter {
     fn block(&mut self, block: &Block) {
         let text = block.lines.join("\n");
         match (block.place.as_str(), block.mode.as_deref()) {
-            ("here", Some("runs")) => self.keep(self.spawn(&format!("exec {text}"), None, 0)),
+            ("here", Some("runs")) => self.keep(self.spawn(&format!("exec {text}"), Some(&self.here), 0)),
             ("switch", Some("runs")) => {
                 self.keep(self.spawn(&format!("exec {text}"), Some(&self.rack().switch), 0));
             }
             ("here", Some("together")) => self.together(&block.lines),
-            ("here" | "root", None) => finish([self.spawn(&text, None, 0)]),
+            ("here" | "root", None) => finish([self.spawn(&text, Some(&self.here), 0)]),
             ("switch", None) => finish([self.spawn(&text, Some(&self.rack().switch), 0)]),
             ("worker", None) => {
                 let workers = self.rack().workers.iter().enumerate();
@@ -122,7 +127,7 @@ impl Chapter {
         self.star.as_ref().expect("a chapter with a switch must have a rack")
     }
 
-    /// Starts commands in a shell.
+    /// Starts commands in a shell, in a namespace or in the one of the tests.
     fn spawn(&self, text: &str, namespace: Option<&Namespace>, rank: usize) -> Process {
         // All programs have been built already.
         let text = text.replace("cargo build --release", "true");
@@ -132,9 +137,11 @@ impl Chapter {
             (1..=4).fold(text, |text, port| text.replace(&format!("eth{port}"), &Star::port(port - 1)));
         let mut command =
             namespace.map_or_else(|| process::command("bash"), |namespace| namespace.command("bash"));
+        let prepare = namespace.map_or("true", |_| OWN_RUN);
         let programs = binaries::iswitch().parent().expect("a directory").display();
         let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
-        command.args(["-ec", &format!("RANK={rank}; exec 2>&1; {text}")]).env("PATH", path);
+        command.args(["-ec", &format!("{prepare}; RANK={rank}; exec 2>&1; {text}")]).env("PATH", path);
+        command.env("CHAPTER_RUN", self.directory.path().join("run"));
         // The rank must come from the command itself, not from a launcher that runs the tests.
         command.current_dir(self.directory.path()).env_remove("RANK").env_remove("WORLD_SIZE");
         // Directory in which daemons of ordinary users create their control sockets.
@@ -148,7 +155,7 @@ impl Chapter {
     }
 
     fn together(&self, lines: &[String]) {
-        let all: Vec<_> = lines.iter().map(|line| self.spawn(line, None, 0)).collect();
+        let all: Vec<_> = lines.iter().map(|line| self.spawn(line, Some(&self.here), 0)).collect();
         finish(all);
     }
 

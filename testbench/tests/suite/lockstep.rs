@@ -1,15 +1,25 @@
 //! The accelerator's RTL in lock-step with the switch core.
 
+use std::path::{Path, PathBuf};
+
 use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::host::HOST_PORT;
 use hdl::simulation::{Command, Device, Frame, Report, RustDevice, Verilated};
-use iswitch_harness::{requirements, scratch};
+use iswitch_harness::requirements;
 use iswitch_testbench::lockstep::{recover, run};
 
+/// Builds the accelerator with Verilator for all tests of this program, which `hdl card build` would do for a user, and
+/// returns the path of the simulation.
+pub(crate) fn verilated(build: Build) -> PathBuf {
+    let name = build.to_possible_value().expect("no build is hidden").get_name().to_owned();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verilated").join(name);
+    Verilated::build(&generate::accelerator(build), &directory).unwrap()
+}
+
 /// Number of packets, enough for every kind of packet and a reset.
-const PACKETS: u64 = 600;
+const PACKETS: u64 = 300;
 
 #[test]
 fn the_accelerator_behaves_like_the_core() {
@@ -28,9 +38,8 @@ fn workers_recover_from_loss_with_exact_sums() {
     if !requirements::programs("workers_recover_from_loss_with_exact_sums", &["verilator"]) {
         return;
     }
-    let (build, directory) = (Build::Slots128, scratch::directory());
-    let program = Verilated::build(&generate::accelerator(build), directory.path()).unwrap();
-    let mut device = Verilated::start(&program).unwrap();
+    let build = Build::Slots128;
+    let mut device = Verilated::start(&verilated(build)).unwrap();
     let outcome = recover(&mut device, build, 5, 2).unwrap_or_else(|error| panic!("{error:#}"));
     let counts = [outcome.sums, outcome.lost, outcome.helps, outcome.repeated];
     assert!(counts.iter().all(|count| *count > 0) && outcome.jobs == 5, "{outcome}");
@@ -38,12 +47,12 @@ fn workers_recover_from_loss_with_exact_sums() {
 
 /// Board that changes one bit of one result: of a repeated one, or of one for all members.
 struct Faulty {
-    device: RustDevice,
+    device: Verilated,
     repeated: bool,
 }
 
 impl Device for Faulty {
-    type Error = <RustDevice as Device>::Error;
+    type Error = <Verilated as Device>::Error;
 
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         let mut report = self.device.run(commands)?;
@@ -65,8 +74,13 @@ impl Device for Faulty {
 
 #[test]
 fn a_single_wrong_bit_is_detected() {
+    // rust-hdl would take a minute.
+    if !requirements::programs("a_single_wrong_bit_is_detected", &["verilator"]) {
+        return;
+    }
+    let program = verilated(Build::Slots128);
     for (repeated, expected) in [(false, "has a wrong byte at offset"), (true, "repeated result")] {
-        let mut device = Faulty { device: RustDevice::new(Build::Slots128), repeated };
+        let mut device = Faulty { device: Verilated::start(&program).unwrap(), repeated };
         let error = run(&mut device, Build::Slots128, PACKETS, 0, |_| {}).unwrap_err();
         assert!(format!("{error:#}").contains(expected), "{error:#}");
     }

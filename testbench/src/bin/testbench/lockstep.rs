@@ -1,9 +1,11 @@
 //! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::generate;
 use hdl::simulation::{RustDevice, Verilated};
@@ -40,6 +42,9 @@ pub(crate) struct Options {
     /// Build of the accelerator to simulate
     #[arg(long, value_enum, default_value_t = Build::Slots128)]
     build: Build,
+    /// Directory in which Verilator's programs are kept for later calls [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    build_dir: Option<PathBuf>,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
@@ -72,15 +77,25 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
     let Options { seed, build, .. } = *options;
     match options.simulator {
         Simulator::Rust => recover(&mut RustDevice::new(build), build, jobs, seed),
-        Simulator::Verilator => recover(&mut verilated(build)?.0, build, jobs, seed),
+        Simulator::Verilator => recover(&mut verilated(options)?.0, build, jobs, seed),
     }
 }
 
-/// Builds a build of the accelerator with Verilator and starts it. The directory must outlive the process.
-fn verilated(build: Build) -> Result<(Verilated, TempDir)> {
-    let directory = tempfile::tempdir()?;
-    let program = Verilated::build(&generate::accelerator(build), directory.path())?;
-    Ok((Verilated::start(&program)?, directory))
+/// Builds the accelerator with Verilator and starts it. The temporary directory, if any, must outlive the process.
+fn verilated(options: &Options) -> Result<(Verilated, Option<TempDir>)> {
+    let verilog = generate::accelerator(options.build);
+    let (directory, temporary) = match &options.build_dir {
+        Some(directory) => {
+            let build = options.build.to_possible_value().expect("no build is hidden");
+            (directory.join(build.get_name()), None)
+        }
+        None => {
+            let temporary = tempfile::tempdir()?;
+            (temporary.path().to_owned(), Some(temporary))
+        }
+    };
+    let program = Verilated::build(&verilog, &directory)?;
+    Ok((Verilated::start(&program)?, temporary))
 }
 
 fn compare(options: &Options) -> Result<Outcome> {
@@ -90,7 +105,7 @@ fn compare(options: &Options) -> Result<Outcome> {
     let Options { packets, seed, build, .. } = *options;
     let outcome = match options.simulator {
         Simulator::Rust => run_lockstep(&mut RustDevice::new(build), build, packets, seed, progress),
-        Simulator::Verilator => run_lockstep(&mut verilated(build)?.0, build, packets, seed, progress),
+        Simulator::Verilator => run_lockstep(&mut verilated(options)?.0, build, packets, seed, progress),
     };
     bar.finish_and_clear();
     outcome
