@@ -9,8 +9,8 @@ use crate::limits::{MAX_PARTS, MIN_PART_SEGMENTS};
 /// parts. The result is at least 1, and it is the same for all members.
 ///
 /// The result is lower than `announced` if the parts would otherwise have too few segments. A small part takes more
-/// than its proportional share of the time for the whole vector, because each part needs its own system calls at both
-/// ends.
+/// than its proportional share of the time needed for the whole vector, because each part requires its own system
+/// calls at both ends.
 #[inline]
 pub fn count(announced: usize, gradient_len: u32, segment_floats: u16) -> usize {
     let segments = gradient_len.div_ceil(u32::from(segment_floats).max(1));

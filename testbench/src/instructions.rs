@@ -20,8 +20,8 @@ const HEADING: &str = "## Instructions";
 /// version of the compiler.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-/// Numbers of rounds of a short run and a long run. The difference between their counts does not include the startup of
-/// the program.
+/// Numbers of rounds in a short run and in a long run. The difference between their counts does not include the
+/// startup of the program.
 const ROUNDS: [u32; 2] = [4, 20];
 
 /// Number of instructions that the core executes per packet, in one mode and for one packet length.

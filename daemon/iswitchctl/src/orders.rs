@@ -104,10 +104,10 @@ impl JobCommand {
             Self::Resume { job } => order(
                 Command::Resume { job },
                 ask,
-                &format!("job {job} is resumed, and continues when its workers have rejoined"),
+                &format!("job {job} was resumed, and continues once its workers have rejoined"),
             ),
             Self::Reset { job, confirmation } => {
-                let done = format!("job {job} is reset, and continues when its workers have rejoined");
+                let done = format!("job {job} was reset, and continues once its workers have rejoined");
                 confirmed(confirmation, Command::Reset { job }, ask, &format!("Reset job {job}?"), &done)
             }
             Self::Remove { job, confirmation } => {
@@ -117,7 +117,7 @@ impl JobCommand {
                     Command::Remove { job },
                     ask,
                     &question,
-                    &format!("job {job} is removed"),
+                    &format!("job {job} was removed"),
                 )
             }
         }
@@ -128,7 +128,7 @@ impl MemberCommand {
     pub(crate) fn run(self, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
         let Self::Expel { job, member, confirmation } = self;
         let question = format!("Expel member {member} of job {job}?");
-        let done = format!("member {member} of job {job} is expelled");
+        let done = format!("member {member} of job {job} was expelled");
         confirmed(confirmation, Command::Expel { job, member }, ask, &question, &done)
     }
 }

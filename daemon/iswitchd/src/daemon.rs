@@ -43,8 +43,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };
     let outcome =
         source(monitor.as_mut()).and_then(|source| opened.serve(config, source, account.as_ref(), signals));
-    // Dropping the monitor waits until it has finished, even after an error. By now, the daemon has closed everything
-    // that the monitor removes.
+    // Dropping the monitor waits until the monitor process has finished, even after an error. By now, the daemon has
+    // closed everything that the monitor removes.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())

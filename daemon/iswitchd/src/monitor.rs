@@ -4,11 +4,11 @@
 //! Escalation", USENIX Security 2003), reduced to four duties. When the daemon has terminated, normally or not, the
 //! monitor removes the ingress rules and the control socket. When an interface is recreated, the monitor reinstalls the
 //! ingress rule; for an AF_XDP port, it instead attaches the XDP program, opens the sockets and passes them to the
-//! daemon. For a reload, the monitor reads the configuration file and the key files again, and it opens the sockets
-//! of raw ports that this configuration adds. The monitor receives the description of the other resources at start-up,
-//! before the daemon has received a packet. Afterwards the monitor accepts only the number of a rule or an interface,
-//! the request to read the configuration, the name of an interface in the configuration that it last read, and the end
-//! of its input.
+//! daemon. For a reload, the monitor reads the configuration file and the key files again, and it opens the sockets of
+//! raw ports that this configuration adds. The monitor receives the description of all other resources at start-up,
+//! before the daemon has received a packet. Afterwards, its only inputs are the number of a rule or an interface, the
+//! request to read the configuration, and the name of an interface in the configuration that it last read. When its
+//! input ends, the daemon has terminated.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -304,7 +304,7 @@ impl Warden {
         Ok(())
     }
 
-    /// Opens the sockets of a raw port, whose rule gets the number `number`, or returns the reason why it cannot.
+    /// Opens the sockets of a raw port and gives its rule the number `number`. If this fails, returns the reason.
     fn sockets(&self, name: &str, threads: u8, number: usize) -> Result<PacketSockets, String> {
         let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
         let config = self.config.as_ref().filter(|config| config.interfaces.iter().any(is_raw));

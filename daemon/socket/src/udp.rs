@@ -318,8 +318,8 @@ impl UdpSocket {
     /// Waits until a datagram or an error can be received. Returns `false` if `timeout` expires or a signal arrives
     /// first.
     ///
-    /// The timeout has the resolution of the kernel's timers (about 50 us) rather than of a millisecond. With `None`,
-    /// the wait has no timeout.
+    /// The resolution of the timeout is that of the kernel's timers (about 50 us) rather than one millisecond. With
+    /// `None`, the wait has no timeout.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
         self.wait_readable_with(None, timeout)
     }

@@ -28,7 +28,7 @@ pub(crate) enum Work {
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
     /// Send the parent the partial sums that it is missing.
     Resend { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
-    /// Close the segments that have contributions, even if further members have yet to contribute.
+    /// Close the segments that have contributions, even if other members have yet to contribute.
     Close { job: JobIndex, round: Round, next: u32, end: u32 },
     /// Add a complete vector of an asynchronous job to its aggregate.
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
@@ -157,7 +157,7 @@ impl Meter {
         self.spent = self.spent.saturating_add((floats / WORK_FLOATS_PER_COST) as u32);
     }
 
-    /// Counts a segment that was copied into a packet, if `copies` copies of the packet are sent.
+    /// Counts a segment that was copied into a packet of which `copies` copies are sent.
     pub(crate) fn send(&mut self, floats: usize, copies: u16) {
         self.add(floats);
         self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(copies));

@@ -36,7 +36,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
         return state.counters.count_drops(DropReason::EarlyRound, datagrams);
     }
     if state.jobs.get(at.job).is_some_and(|job| job.rounds().is_on_card()) {
-        // The contribution passed the card before the card took over, which lacks it and names it as missing.
+        // The contribution passed the card before the card took over. The card lacks it and names it as missing.
         return state.counters.count_drops(DropReason::EarlyRound, datagrams);
     }
     state.aim_results(at.job);

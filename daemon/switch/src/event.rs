@@ -153,12 +153,12 @@ pub enum Event {
         round: Round,
         /// Time since the first contribution to the round, in milliseconds.
         waited_ms: u64,
-        /// Number of segments to which other members have contributed and this member has not.
+        /// Number of segments to which other members have contributed but this member has not.
         missing_segments: u32,
         /// Number of segments in the vector.
         segments: u32,
     },
-    /// No round waits any longer for a member that was reported as slow.
+    /// Rounds no longer wait for a member that was reported as slow.
     Recovered {
         /// The job's number.
         job: u32,
@@ -167,7 +167,7 @@ pub enum Event {
         /// Address of the member.
         address: SocketAddrV4,
     },
-    /// A member has confirmed that it hears the group of its job, and receives results through it.
+    /// A member has confirmed that it hears the group of its job, and now receives results through the group.
     GroupHeard {
         /// The job's number.
         job: u32,
@@ -231,8 +231,8 @@ pub enum Departure {
     Silent,
     /// Another process joined from the member's address, or the same process joined on another port.
     Restarted,
-    /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, the job
-    /// was interrupted, or it gave way to members that hold its sums.
+    /// The switch dismissed all members of the job so that they rejoin, because its parent had forgotten it, or because
+    /// the job was reset, was interrupted, or gave way to members that hold its sums.
     Forgotten,
     /// The operator removed the member.
     Expelled,

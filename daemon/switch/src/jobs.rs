@@ -133,7 +133,7 @@ impl Jobs {
         }
     }
 
-    /// Sends a member's results to the addresses from which its latest packet came, because the member's MAC address
+    /// Directs a member's results to the addresses from which its latest packet came, because the member's MAC address
     /// changes after a fail-over or a migration. The caller must have found the member by the source of the packet, and
     /// verified the packet as the job requires.
     pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {

@@ -21,8 +21,8 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// Asks all members of a job that roams whether they are still at this switch, if all that the job waits for have
-/// joined (M-14). The answer to the Join of the member `last` asks that member.
+/// If all members that the job waits for have joined, asks each member of a job that roams whether it is still at this
+/// switch (M-14). The member `last` is asked in the answer to its Join.
 pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
     let State { jobs, nonces, .. } = state;
     let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())
@@ -30,7 +30,7 @@ pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
         return;
     };
     for (_, member) in job.members_mut().iter_mut() {
-        // Nonces that the member has received before do not show where it is now.
+        // A nonce that the member received earlier does not show where the member is now.
         nonces.renew(&member.endpoint);
         member.presence = Presence::Asked;
     }
@@ -69,7 +69,7 @@ pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
     reply::notify_members(state, at, ControlBody::Halt);
 }
 
-/// Clears a job. Its members rejoin, and the histories in their Joins state which sums they have.
+/// Clears a job. Its members rejoin, and the histories in their Joins show which sums they have.
 pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
     let Some(id) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::Reset { job: id });

@@ -2,9 +2,9 @@
 //!
 //! Only a sender with a proven return path can create a job, so forged Joins consume no resources. Each address
 //! has a quota of jobs. The jobs that count towards this quota are those that the address created and that still wait
-//! for workers, and those all of whose members have this address. If the switch has any keys, all jobs without a key
-//! together may use at most half of its indexes, of its slots and of its sums, so that jobs without a key never lock
-//! out jobs with a key (M-13).
+//! for workers, and those whose members all have this address. If the switch has any keys, all jobs without a key
+//! together may use at most half of the job indexes, of the slots and of the memory for sums, so that jobs without a
+//! key never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -184,7 +184,7 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
 }
 
 /// Returns the number of jobs that count towards the quota of an address: those that the address created and that still
-/// wait for workers, and those all of whose members have this address. Jobs with a key and jobs without one are counted
+/// wait for workers, and those whose members all have this address. Jobs with a key and jobs without one are counted
 /// separately, so that jobs without a key cannot prevent another user of the same host from creating jobs with a key.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     jobs_of_source(state, source, state.keys.of(id).is_some())

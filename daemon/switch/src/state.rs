@@ -1,6 +1,6 @@
 //! State of a switch: its components, and the operations on them that the modules of the layers above share.
 //!
-//! Each component maintains its own invariants. The modules above this one in the list of layers are functions on the
+//! Each component maintains its own invariants. The modules of the layers above contain functions that operate on the
 //! whole state.
 
 use core::time::Duration;

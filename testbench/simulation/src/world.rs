@@ -159,7 +159,7 @@ impl<'a> World<'a> {
         if self.healed_at.is_none() {
             return false;
         }
-        // Corruption may have passed the checksums, so the only remaining promise is that nothing panics.
+        // Corruption may have passed the checksums, so the only remaining guarantee is that nothing panics.
         self.report.unchecked > 0
             || self.workers.iter().all(|node| {
                 let is_stopped = node.worker.is_none() && !node.will_start;
@@ -182,10 +182,7 @@ impl<'a> World<'a> {
         let behind: Vec<_> = behind.map(|node| node.index).collect();
         let jobs = |node: &SwitchNode| node.switch.iter().flat_map(Switch::jobs).collect::<Vec<_>>();
         let jobs: Vec<_> = self.switches.iter().map(jobs).collect();
-        violated(
-            Rule::Liveness,
-            format!("workers {behind:?} make no progress; the jobs of the switches are {jobs:?}"),
-        )
+        violated(Rule::Liveness, format!("workers {behind:?} make no progress; jobs per switch: {jobs:?}"))
     }
 
     fn happen(&mut self, what: ScheduledEvent) -> Result<(), Violation> {

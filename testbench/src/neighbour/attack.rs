@@ -25,7 +25,7 @@ const JOB: u32 = 66;
 /// the number of floats in each segment.
 const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
-/// Number of floats in a segment whose data packet has 32 bytes.
+/// Number of floats in a segment whose data packet is 32 bytes long.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
 /// Number of segments of the first asynchronous job that is tried. Whenever a job is refused, the number is halved; the
 /// memory that remains is sufficient for other jobs.

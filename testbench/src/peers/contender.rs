@@ -141,7 +141,7 @@ impl Contender {
         matches!(self, Self::Mpi(..) | Self::Gloo(_))
     }
 
-    /// Sums as many vectors as the load states, and returns the measurements.
+    /// Sums as many vectors as the load specifies, and returns the measurements.
     ///
     /// # Panics
     /// Panics if a sum is wrong or does not arrive.

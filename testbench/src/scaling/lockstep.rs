@@ -1,8 +1,8 @@
 //! Calculates the same times as `packets`, but simulates only one worker: if all workers behave identically, one of
 //! them represents all.
 //!
-//! A worker of a ring that sends to its successor receives a message of the same length from its predecessor at the
-//! same time, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
+//! While a worker in a ring sends a message to its successor, it receives a message of the same length from its
+//! predecessor, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
 //! workers differ only in the distance to their partners.
 
 use std::collections::HashMap;

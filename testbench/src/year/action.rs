@@ -1,4 +1,4 @@
-//! The actions of an operator, and the faults of a machine room.
+//! Actions of an operator, and faults in a machine room.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// Nothing happens for the same time as in other actions. This row shows the rounds of a busy machine.
+    /// Nothing happens for as long as a short action lasts. This row of the table shows the rounds of a busy machine.
     Nothing,
     /// The operator looks at status, counters, jobs, configuration and flight recorder.
     Inspect,
-    /// Limits and the log level change by a reload.
+    /// A reload changes limits and the log level.
     Reload,
     /// A reload is refused, because the file is damaged or changes a setting that cannot change.
     RefuseReload,
@@ -40,7 +40,7 @@ pub enum Action {
     Freeze,
     /// The disk is full while the flight recorder is dumped.
     FillDisk,
-    /// Nobody reads the log, and its pipe is full.
+    /// The log is not read, and its pipe is full.
     FillLog,
     /// The cable of a worker is unplugged for a moment.
     Unplug,

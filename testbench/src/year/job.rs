@@ -1,4 +1,4 @@
-//! A job that runs for the whole year, as the operator restarts it.
+//! A job that runs for the whole year, with restarts by the operator.
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -63,7 +63,7 @@ impl Job {
         Err(format!("a worker of job {} has ended although no action ended it", self.number))
     }
 
-    /// Ends the workers after the same round, and adds their exact rounds.
+    /// Ends the workers after the same round, and adds their exact rounds to the total.
     pub(super) fn end(&mut self) -> Result<(), String> {
         self.group.end();
         let results = self.finish()?;

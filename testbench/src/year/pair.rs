@@ -1,4 +1,4 @@
-//! Two switches beside the daemon, and a job whose workers use one of them at a time.
+//! Two switches in addition to the daemon, and a job whose workers use one of them at a time.
 
 use std::net::SocketAddrV4;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::job::{Job, Place};
 use super::site::{LEASE_MS, POLL_INTERVAL, place};
 
-/// UDP ports of the two switches, beyond those of the threads of the daemon.
+/// UDP ports of the two switches, beyond those of the daemon's threads.
 const PORTS: [u16; 2] = [DEFAULT_PORT + 32, DEFAULT_PORT + 64];
 
 /// Two switches and their job.

@@ -39,7 +39,7 @@ pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) const LEASE_MS: u32 = 2000;
 /// Bytes written to the pipe of the log beforehand, so that few lines fill it.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
-/// Number of log lines that are written while nobody reads the log.
+/// Number of log lines that are written while the log is not read.
 const UNREAD_LINES: usize = 100;
 
 pub(super) struct Site {
@@ -54,7 +54,7 @@ pub(super) struct Site {
     keys: usize,
 }
 
-/// The daemon's standard error: a pipe that a thread reads, unless nobody is to read it.
+/// The daemon's standard error: a pipe that a thread reads, except while reading is paused.
 struct Log {
     writer: Option<PipeWriter>,
     is_paused: Arc<AtomicBool>,
@@ -192,7 +192,7 @@ impl Site {
         self.directory.path().join(format!("job-{number}.key"))
     }
 
-    /// Creates a new key of a job.
+    /// Creates a new key for a job.
     fn create_key(&mut self, number: usize) {
         self.keys += 1;
         let new = keygen(self.directory.path(), &format!("new-{}.key", self.keys));
@@ -325,7 +325,7 @@ impl Site {
         let ports = self.star.ports();
         for (text, expected) in [
             ("slow_ms = 5\n", "slow_ms is 5, expected 100 to 3600000"),
-            ("memory_mib = 77\n", "memory_mib (from 256 to 77) cannot change while the switch runs"),
+            ("memory_mib = 77\n", "memory_mib (from 256 to 77) cannot change while the switch is running"),
         ] {
             fs::write(self.config(), format!("port = {ports:?}\n{text}"))
                 .expect("the configuration must be writable");

@@ -66,7 +66,10 @@ fn a_reload_changes_settings_while_a_job_goes_on() {
     assert!(error.contains("slow_ms is 5, expected 100 to 3600000"), "{error}");
     fs::write(&path, "slow_ms = 200\nmemory_mib = 5\n").unwrap();
     let error = refused(&daemon, "reload");
-    assert!(error.contains("memory_mib (from 256 to 5) cannot change while the switch runs"), "{error}");
+    assert!(
+        error.contains("memory_mib (from 256 to 5) cannot change while the switch is running"),
+        "{error}"
+    );
     assert_eq!(setting(&daemon, "slow_ms")["value"], 60000, "the former configuration should stay");
 
     // The new limit is in force: the stopped worker is reported as slow.
@@ -113,7 +116,7 @@ fn ports_are_added_and_removed_while_a_job_goes_on() {
     configure(&["s1", "s2", "xdp:s3"]);
     let error = refused(&daemon, "reload");
     assert!(
-        error.contains("port (from ") && error.contains("cannot change while the switch runs"),
+        error.contains("port (from ") && error.contains("cannot change while the switch is running"),
         "{error}"
     );
 
@@ -204,7 +207,7 @@ fn jobs_are_halted_resumed_and_removed() {
     assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
     assert_eq!(
         obeyed(&daemon, "job reset 0 --yes"),
-        "job 0 is reset, and continues when its workers have rejoined\n"
+        "job 0 was reset, and continues once its workers have rejoined\n"
     );
     daemon.wait_for_results();
     assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 is removed\n");

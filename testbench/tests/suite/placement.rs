@@ -291,7 +291,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "random", "--checkpoint", "0"], "checkpoint is \"0\", expected none, young-daly"),
         (vec!["evaluate", "random", "--rate-factor", "-1"], "failure factor is -1, expected a number"),
         (vec!["evaluate", "random", "--queueing", "lifo"], "invalid value 'lifo'"),
-        (vec!["compare", "random", "random"], "two policies are called random"),
+        (vec!["compare", "random", "random"], "two policies are named random"),
         (vec!["compare", "random", "--baseline", "las"], "baseline is las, expected one of"),
         (vec!["compare", "random", "--rate-factors", "1,0"], "failure factor is 0, expected a number"),
         (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 appears twice"),

@@ -28,7 +28,7 @@ pub struct SourceOptions {
     /// Configuration of the replay client, with the addresses of the shards and the credentials for them. The
     /// experience source overrides the timeouts and the seed.
     pub replay: ClientConfig,
-    /// Requirements of the algorithm on the replay.
+    /// The algorithm's requirements for the replay.
     pub demand: Demand,
     /// Number of learners of the job.
     pub learners: usize,
@@ -426,7 +426,7 @@ impl Draws {
             Ok(drawn) => {
                 self.is_proven = true;
                 self.waiting.extend(drawn);
-                self.problem_report.over(&format!("{} are received again", self.what));
+                self.problem_report.over(&format!("{} are being received again", self.what));
             }
             Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {

@@ -73,8 +73,8 @@ pub fn world(
     Ok(found.map(|(world, _)| world))
 }
 
-/// Returns the rank of this process from the environment variables of a launcher. These variables need not state the
-/// number of processes.
+/// Returns the rank of this process from the environment variables of a launcher. The variable that contains the number
+/// of processes need not be set.
 ///
 /// # Errors
 /// Fails if a variable is not a number.
@@ -117,8 +117,8 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
 /// Exit code of a worker whose failure would recur if the job were restarted.
 const PERMANENT_FAILURE: u8 = 3;
 
-/// Returns whether a restarted run would fail in the same way: either the code of the environment caused the error, or
-/// the run cannot be tracked.
+/// Returns whether a restarted run would fail in the same way: either the environment's code caused the error, or the
+/// run cannot be tracked.
 pub fn is_permanent(error: &anyhow::Error) -> bool {
     error.is::<TrackingError>()
         || matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))

@@ -37,7 +37,7 @@ WARM_UP = 5
 
 
 class Collective:
-    """Collective that a rank performs again and again with a vector of `floats` floats for each rank.
+    """Collective that a rank performs repeatedly with a vector of `floats` floats for each rank.
 
     If the collective has a root, each rank is the root in turn. All sums are exact, also in 16 bits.
     """
@@ -94,7 +94,7 @@ def turn(collective: Collective, rounds: int) -> tuple[float, float]:
     cpu = (time.process_time() - cpu) / rounds
     if not collective.is_correct():
         sys.exit("a result differs from the expected one")
-    # A root may return before the others have its data, so the times of all roots belong together.
+    # A root may return before the others have its data, so the times of all roots are averaged.
     together = RANKS if collective.has_root else 1
     firsts = range(WARM_UP, len(times) - together + 1, together)
     means = [statistics.mean(times[first : first + together]) for first in firsts]

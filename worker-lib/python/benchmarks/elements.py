@@ -4,7 +4,7 @@
 
 The ranks of a training start a private switch. Two trainings run with each element type and each seed, on loopback:
 
-- a character model (a transformer of two layers) of the text of this repository's documentation, through
+- a character model (a transformer of two layers) of the text of this repository's documentation, trained through
   DistributedDataParallel over the switch: the mean loss of the last 20 steps, in nats per character;
 - `examples/ppo.py` on CartPole: the mean return of the last 20 episodes of rank 0.
 
@@ -80,7 +80,7 @@ def train_characters(seed: int) -> None:
 
 
 def outcome(options: argparse.Namespace, command: list[str], element: str) -> float:
-    """Runs all ranks of one training and a switch of their own; returns the last number that rank 0 prints."""
+    """Runs all ranks of one training with a separate switch; returns the last number that rank 0 prints."""
     ranks = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={options.ranks}"]
     variables = {"ISWITCH_SWITCH": "auto", "ISWITCH_WIRE": element, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 2 benchmarks/gpu.py [--layers 8] [--width 1024] [--turns 5] [--steps 20]
 
 ISWITCH_SWITCH names the switch. All ranks share the GPUs of the machine. The backends take turns in alternating order;
-"one bucket" is the switch with a single bucket for all gradients, whose copies cannot overlap the network. The time of a
+"one bucket" is the switch with a single bucket for all gradients: its copies cannot overlap the network. The time of a
 turn is the median of its steps on rank 0.
 """
 

@@ -26,12 +26,12 @@ import iswitch.studies
 
 ENVIRONMENTS = 8
 HIDDEN = 64
-# Number that no logit of a valid candidate approaches.
+# Logit of invalid candidates, far below the logits of valid ones.
 INVALID = -1e8
 
 
 class Study(NamedTuple):
-    """Environment, the figure by which policies are compared (lower is better), and rules."""
+    """Environment, the metric by which policies are compared (lower is better), and rules."""
 
     environment: str
     options: dict[str, Any]
@@ -39,7 +39,7 @@ class Study(NamedTuple):
     unit: float
     rules: tuple[str, ...]
     steps: int
-    # Discount factor of a decision, and number of steps of each environment between two updates.
+    # Discount factor per decision, and number of steps of each environment between two updates.
     gamma: float
     rollout: int
 
@@ -86,7 +86,7 @@ def layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 
 
 class CandidatePolicy(ActorCriticPolicy):
-    """Policy with one network for all candidates; the value is that of their mean and of their maximum."""
+    """Policy with one network for all candidates; the value depends on the mean and the maximum of their codes."""
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         features = self.observation_space.shape[1]
@@ -137,7 +137,7 @@ def train(study: Study, steps: int, seed: int) -> PPO:
 
 
 def evaluate(study: Study, model: PPO, draws: range) -> dict[str, np.ndarray]:
-    """Returns the figure of the trained policy and of each rule on each draw."""
+    """Returns the metric of the trained policy and of each rule on each draw."""
     env = gymnasium.make(study.environment, **study.options)
     simulator = env.unwrapped
     assert isinstance(simulator, iswitch.studies.StudyEnv)

@@ -131,7 +131,7 @@ impl Worker {
         Ok(stats)
     }
 
-    /// Leaves the job. A call that waits in another thread raises ClosedError.
+    /// Leaves the job. A call that is waiting in another thread raises ClosedError.
     fn close(&self, py: Python<'_>) {
         self.is_closing.store(true, Ordering::Relaxed);
         py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A question names the ToS and the length of the requested answer. An answer reports the ToS and the length of the
-//! question, and the time at the machine that answers. An answer is never longer than its question, so that a forged
+//! question, and the clock of the answering machine. An answer is never longer than its question, so that a forged
 //! question cannot amplify traffic towards a third party. Integers are little-endian.
 
 use std::net::SocketAddrV4;

@@ -34,7 +34,7 @@ impl Sort {
     }
 }
 
-/// Row of the table of members.
+/// Row of the member table.
 #[derive(Clone, Debug)]
 pub(super) struct MemberRow {
     pub(super) id: u16,
@@ -48,7 +48,7 @@ pub(super) struct MemberRow {
     /// Segments per second.
     pub(super) rate: f64,
     pub(super) silent_ms: u64,
-    /// Number of the member's segments that the oldest unfinished round waits for.
+    /// Number of the member's segments that the oldest unfinished round is waiting for.
     pub(super) missing: u32,
 }
 

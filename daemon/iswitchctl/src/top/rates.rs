@@ -43,7 +43,7 @@ impl<'a> Interval<'a> {
         self.rate(rounds.unwrap_or(0).into())
     }
 
-    /// Returns the segments per second of a member.
+    /// Returns the number of segments that a member contributes per second.
     pub(super) fn segments(self, job: &JobView, member: &MemberView) -> f64 {
         let before = self.before.and_then(|before| before.jobs.iter().find(|other| other.job == job.job));
         let is_same = |other: &&MemberView| other.id == member.id && other.address == member.address;

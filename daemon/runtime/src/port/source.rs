@@ -16,7 +16,7 @@ pub enum BadSource {
 }
 
 /// Checks that a sender can be answered. `mac` is the source MAC address of the frame, if the port sees frames;
-/// `is_loopback` states whether the sender may be on this machine.
+/// `is_loopback` indicates whether the sender may be on this machine.
 pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED

@@ -172,7 +172,7 @@ impl<'a> Aggregation<'a> {
 
     /// Returns the reason for dropping a packet that cannot be a contribution. A sum that a member supplied to an
     /// earlier incarnation of the job may arrive late, and its elements may be longer than the elements of
-    /// contributions. The reason for dropping such a sum concerns its round rather than its length, so that the member
+    /// contributions. The reason given for dropping such a sum is its round rather than its length, so that the member
     /// does not fail.
     fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
         if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {

@@ -1,8 +1,8 @@
 //! Completion (formation) of a job, and the choice of the rounds at which its members start.
 //!
-//! A restarted switch knows nothing of its jobs. The members rejoin, and their histories state which sums they have.
-//! The job continues with round numbers that no packet from before the restart can contain. If some members lack the
-//! last sum, the members that hold it resend it: that round is replayed, not summed.
+//! A restarted switch knows nothing of its jobs. The members rejoin, and their histories show which sums they have. The
+//! job continues with round numbers that no packet from before the restart can contain. If some members lack the last
+//! sum, the members that hold it resend it: that round is replayed, not summed.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -28,7 +28,7 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// epoch, so that successive runs of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// Distance, in rounds, beyond which no packet in flight of a member that names one round can carry the other one.
+/// Maximum distance, in rounds, between two rounds that packets in flight from the same member can name.
 const FAR_ROUNDS: u32 = 1 << 16;
 
 /// Bit of the field `behind` in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
@@ -221,9 +221,9 @@ impl Job {
         }
     }
 
-    /// Returns whether all members are still at this switch, as far as the switch has to know it before it completes
-    /// the job (M-14). Otherwise, the Join of a worker that has moved away, perhaps without having been able to leave,
-    /// would state sums that are no longer the latest ones of that worker.
+    /// Returns whether all members have shown that they are still at this switch, if the switch must know this before
+    /// it completes the job (M-14). Without this check, the job could be completed with a worker that has moved
+    /// away, perhaps without having been able to leave, and whose Join states sums that are no longer its latest ones.
     pub(crate) fn is_attended(&self) -> bool {
         !self.roams() || self.members.are_shown()
     }

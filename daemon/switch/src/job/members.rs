@@ -53,7 +53,7 @@ pub(crate) struct Member {
 /// Whether a worker that can move to another switch was at this one when the last member joined (M-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The switch has not asked since the last member joined: others are missing.
+    /// The switch has not asked since the last member joined, because other members are still missing.
     Unasked,
     /// The switch has asked the member to repeat its Join with a new nonce.
     Asked,
@@ -156,7 +156,7 @@ pub(crate) struct Members {
     had_switches: bool,
     /// Whether one of the members is or was a worker that can move to another switch.
     had_roaming_workers: bool,
-    /// Members that have not shown since the job was completed that they know this; see [`Self::is_confirmed`].
+    /// Members that have not yet shown that they know that the job is complete; see [`Self::is_confirmed`].
     unconfirmed: MemberSet,
     names: Names,
 }

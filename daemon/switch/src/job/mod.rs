@@ -426,7 +426,7 @@ impl Job {
         }
     }
 
-    /// Adopts the threshold H of the topmost switch for an asynchronous job. `is_pinned` states whether H was set by
+    /// Adopts the threshold H of the topmost switch for an asynchronous job. `is_pinned` indicates whether H was set by
     /// SetH.
     pub(crate) fn adopt_threshold(&mut self, threshold: u16, is_pinned: bool) {
         if self.passes_on() {

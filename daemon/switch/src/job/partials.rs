@@ -14,7 +14,7 @@ pub(super) const PARTIAL_SUMS: usize = 2;
 /// Partial sums of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partials {
-    /// Number of the partial sum that is being sent to the parent or, if none is being sent, of the next one.
+    /// Vector number of the partial sum that is being sent to the parent or, if none is being sent, of the next one.
     number: Round,
     /// Index (0 or 1) of the buffer to which vectors are added.
     filling: usize,

@@ -1,5 +1,5 @@
-//! A switch whose rounds a card sums: the card's results become those of the switch, and the switch refuses what the
-//! card cannot sum.
+//! A switch whose rounds are summed by a card: the switch delivers the card's results as its own, and refuses jobs that
+//! the card cannot sum.
 
 use crate::common::*;
 use iswitch_protocol::wire::control::SegmentSetRepr;

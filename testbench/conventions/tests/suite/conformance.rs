@@ -35,7 +35,8 @@ fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -
     found
 }
 
-/// Returns the requirement number that a list item of the specification states, as in `- **W-1** A packet is ours`.
+/// Returns the requirement number at the beginning of a list item in the specification, as in `- **W-1** A packet is
+/// ours`.
 fn stated(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }

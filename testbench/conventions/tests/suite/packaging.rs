@@ -1,4 +1,4 @@
-//! Scripts of `packaging/`: shellcheck accepts them, and the release notes are the section of the changelog.
+//! Checks of the scripts in `packaging/`: shellcheck accepts them, and the release notes match the changelog section.
 
 use std::fs;
 use std::io::Write as _;

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Number of packets to send
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Number of jobs with loss to run instead of the packets
+    /// Number of jobs with packet loss to run, instead of --packets
     ///
     /// Workers lose contributions, Helps and results, and recover with Help.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "packets")]
@@ -76,7 +76,7 @@ fn lose(options: &Options, jobs: u64) -> Result<Recovered> {
     }
 }
 
-/// Builds a build of the accelerator with Verilator and starts it. The directory must outlive the process.
+/// Compiles a build of the accelerator with Verilator, and starts it. The directory must outlive the process.
 fn verilated(build: Build) -> Result<(Verilated, TempDir)> {
     let directory = tempfile::tempdir()?;
     let program = Verilated::build(&generate::accelerator(build), directory.path())?;

@@ -13,7 +13,7 @@ pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
 pub struct NginxCell {
     /// Address to listen on, in nginx's notation: `PORT`, `ADDRESS:PORT` or `unix:PATH`.
     pub listen: String,
-    /// Addresses of learners or other cells. If the first one fails, nginx asks the others.
+    /// Addresses of learners or other cells. If the first one fails, nginx tries the others.
     pub upstream: Vec<Endpoint>,
     /// Absolute path of a dedicated directory for the cache, the process id and the error log.
     pub directory: PathBuf,

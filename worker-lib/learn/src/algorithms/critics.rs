@@ -256,7 +256,7 @@ pub struct CriticLoss {
     critics: Critics,
     work: Vec<CriticWorkspace>,
     /// Smallest value that the critics estimate for each sample, `[batch]`. `chosen` contains, for each sample, the
-    /// number of the critic that estimated this value.
+    /// index of the critic that estimated this value.
     least: Vec<f32>,
     chosen: Vec<usize>,
     targets: Vec<f32>,
@@ -441,8 +441,8 @@ pub(super) mod samples {
         }
     }
 
-    /// Returns parameters of two similar critics. For some samples, the first critic has the smaller value, and for the
-    /// others the second.
+    /// Returns parameters of two similar critics. For some samples, the first critic's value is smaller; for the
+    /// others, the second critic's value is.
     pub(crate) fn twins(critics: &Critics) -> Vec<f32> {
         let len = critics.range(0).len();
         let first = random(len, 5);

@@ -106,8 +106,8 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the saved state from the files of all workers. Returns the indices of the local environments that none
-    /// of the files contains.
+    /// Restores the saved state from the files of all workers. Returns the indices of the local environments that are
+    /// in none of the files.
     ///
     /// # Errors
     /// Fails if the saved state does not match this half.

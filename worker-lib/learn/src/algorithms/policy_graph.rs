@@ -127,7 +127,8 @@ impl GraphMemory {
             let len = shape.iter().product::<usize>();
             parameters[start..start + len].to_vec()
         });
-        // The sums of two biases of PyTorch become the first of them. Only a GRU has biases for the second product.
+        // PyTorch has two biases for each gate. Where only their sum is stored, the sum becomes the first bias, and the
+        // second is 0. Only a GRU has a second stored bias, for its candidate.
         let (first, second) = bias.split_at(layer.cell().gates() * layer.width());
         let mut bias_hh = vec![0.0; first.len() - second.len()];
         bias_hh.extend_from_slice(second);

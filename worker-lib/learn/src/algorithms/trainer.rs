@@ -28,7 +28,7 @@ use iswitch::GradientAggregator;
 pub struct World {
     /// Rank of this worker, starting from 0.
     pub rank: usize,
-    /// Number of workers of the job.
+    /// Number of workers in the job.
     pub size: usize,
 }
 
@@ -128,7 +128,7 @@ pub trait Trainer {
     fn write_worker(&self, writer: &mut Writer);
 
     /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the indices of
-    /// those of this worker's environments that none of the files contains.
+    /// this worker's environments that are in none of the files.
     ///
     /// # Errors
     /// Fails if the saved state does not match this trainer.
@@ -185,7 +185,7 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// Returns the first 8 bytes of a hash as a number. The number is never 0, because the value 0 marks a worker that sent
+/// Returns the first 8 bytes of a hash as a number. The number is never 0, because 0 represents a worker that sent
 /// nothing.
 pub fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
@@ -199,7 +199,7 @@ pub struct CommonParameters<'a> {
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
-    /// Number of environments of the job. If absent, the number depends on the world size.
+    /// Number of environments in the job. If absent, the number depends on the world size.
     pub environments: &'a mut Option<usize>,
 }
 

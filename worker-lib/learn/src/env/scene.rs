@@ -123,7 +123,7 @@ pub(super) fn robot(links: &[Link], coordinates: &[f64]) -> Vec<Shape> {
     shapes
 }
 
-/// Converts a point from a frame, which is given by its origin and angle, to world coordinates.
+/// Converts a point from a frame with the given origin and angle to world coordinates.
 fn place([x, y]: Point, ([x0, y0], angle): (Point, f64)) -> Point {
     let (sin, cos) = angle.sin_cos();
     [x0 + cos * x - sin * y, y0 + sin * x + cos * y]

@@ -1,4 +1,4 @@
-"""Fault tolerance in each step, with torchft: replicas may end and join while the others continue to train.
+"""Fault tolerance per step, with torchft: replicas may leave and join while the others continue to train.
 
 Before each step, torchft's lighthouse determines which replicas take part in it. A replica that joins receives the model,
 the optimizer and the step number from another one. The switch sums the gradients of these replicas:

@@ -39,8 +39,8 @@ const ADDED: [&str; 7] = [
 const ROW: usize = PICK_FEATURES + ADDED.len();
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&ADDED, &PICK_NAMES);
-/// Names of the values in the details of a candidate. `failures_per_year` includes the failures of the GPU's node, rack
-/// and switch, which the three values after it state by name.
+/// Names of the values in the details of a candidate. `failures_per_year` includes the failures of the GPU's node,
+/// rack and switch, each of which is also a separate value.
 const DETAILS: [&str; 11] = [
     "gpu",
     "node",
@@ -268,7 +268,7 @@ struct Episode {
     candidate: Option<(usize, usize)>,
     /// GPUs that have already been picked for this job.
     picks: Vec<usize>,
-    /// Id and features of each GPU that was free when the job became the job to place.
+    /// Id and features of each GPU that was free when this job became the one to place.
     features: Vec<(usize, [f32; PICK_FEATURES])>,
     /// Sum of the costs, in hours.
     cost: f64,

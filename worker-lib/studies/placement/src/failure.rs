@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(text(&[outage(2, 0.0, 1.0)]), "id of a GPU is 2, expected 0 to 1");
         assert_eq!(
             text(&[outage(1, -1.0, 1.0)]),
-            "start of an outage of GPU 1 is -1, expected a number of seconds of at least 0"
+            "start of an outage of GPU 1 is -1, expected a number of seconds >= 0"
         );
         assert_eq!(
             text(&[outage(1, 5.0, 4.0)]),

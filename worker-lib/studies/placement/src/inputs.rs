@@ -46,7 +46,7 @@ pub struct JobsInput {
     pub longest: Option<f64>,
     /// Maximum number of GPUs of a job; larger jobs are excluded.
     pub widest: Option<usize>,
-    /// Gavel's file of throughputs, which a Gavel trace requires.
+    /// Gavel's throughput file, which a Gavel trace requires.
     pub throughputs: Option<PathBuf>,
     /// GPU type whose throughputs are used.
     pub gpu_type: String,
@@ -187,7 +187,7 @@ pub struct FailuresInput {
     pub outages: Option<PathBuf>,
     /// File with a table of failure rates and ages.
     pub rates: Option<PathBuf>,
-    /// InfiniteHBD's file of node faults.
+    /// InfiniteHBD's node-fault file.
     pub node_faults: Option<PathBuf>,
 }
 

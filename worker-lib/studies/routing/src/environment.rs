@@ -53,7 +53,7 @@ pub enum RateSource {
         /// Load, above 0 and below 1.
         load: f64,
     },
-    /// The same rates in each draw, which then differ only in their arrivals.
+    /// The same rates in each draw; the draws then differ only in their arrivals.
     Fixed(Rates),
 }
 
@@ -67,8 +67,8 @@ pub struct RoutingEnvironment {
 }
 
 impl RoutingEnvironment {
-    /// Creates the environment. An episode is `slots` slots long; `fill` is the rule that selects the link of a packet
-    /// behind the head of a queue; it affects only the policies that treat such packets differently.
+    /// Creates the environment. An episode is `slots` slots long. `fill` is the rule that selects the link of a
+    /// packet behind the head of a queue; it affects only the policies that treat such packets differently.
     ///
     /// # Errors
     /// Fails if a switch has only one link, if there are no slots, if the rates are for a network whose size differs

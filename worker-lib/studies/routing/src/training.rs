@@ -268,7 +268,7 @@ impl Study for RoutingStudy {
     fn new(config: &RoutingConfig, Task { rates, threads }: Task) -> Result<Self, StudyError> {
         let shape = rates.shape();
         if shape != config.shape()? {
-            let field = "switches of the rates";
+            let field = "number of switches in the rates";
             return Err(StudyError::field(field, shape.switches(), config.switches.to_string()));
         }
         let model = Model::new(config, threads)?;

@@ -44,8 +44,8 @@ pub struct Ring {
     workers: usize,
     /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// For each chunk, in the order in which the chunks are sent, the range of its floats. Chunk i + 1 is received
-    /// while chunk i is sent.
+    /// Range of floats of each chunk, in the order in which the chunks are sent. Chunk i + 1 is received while chunk
+    /// i is sent.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
     /// Received bytes that have yet to be summed.
@@ -299,7 +299,7 @@ fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     (chunks.len(), 0)
 }
 
-/// Returns the number of bytes in those chunks of a stream that are completely contained in its first `processed`
+/// Returns the total length of the chunks that lie completely within the first `processed` bytes of a stream, in
 /// bytes.
 fn whole_chunks(chunks: &[Range<usize>], processed: usize) -> usize {
     let ends = chunks.iter().scan(0, |end, chunk| {

@@ -165,7 +165,7 @@ pub fn run<G: LocalGradient, U: LocalUpdate>(
     Ok(PipelineReport { model, staleness, counters, elapsed: begin.elapsed() })
 }
 
-/// Returns a digest of a model (FNV-1a over the words). The digests of two models differ if a single bit differs.
+/// Returns a digest of a model (FNV-1a over the words). If two models differ in a single word, their digests differ.
 pub fn digest(model: &[f32]) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

@@ -18,8 +18,8 @@ use crate::aggregate::AggregateError;
 /// been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Minimum duration of the switch's silence for which a round that exceeds its timeout fails with a lost switch rather
-/// than with a stalled round. A switch that waits for other workers answers the first Help of a round within
+/// Minimum silence of the switch for which a round that exceeds its timeout fails because the switch is lost, rather
+/// than because the round has stalled. A switch that waits for other workers answers the first Help of a round within
 /// milliseconds, but on a busy machine it may have to wait for a core.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(250);
 

@@ -76,7 +76,7 @@ pub(super) struct Position {
     /// History before the member's most recent sum (see [`iswitch_protocol::history`]) if the member can supply that
     /// sum; otherwise zero.
     pub(super) previous: u64,
-    /// Whether the member has received the sums before `next`, and does not merely know their history.
+    /// Whether the member has received the sums before `next`, rather than merely knowing their history.
     pub(super) has_sums: bool,
 }
 

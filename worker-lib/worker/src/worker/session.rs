@@ -115,7 +115,7 @@ impl Session {
         WorkerCounters { ignored: counters.ignored + self.forged, ..counters }
     }
 
-    /// Returns the number of times that the switch has readmitted this worker after it no longer knew the worker.
+    /// Returns the number of times that the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
         self.enrolment.rejoins()
     }
@@ -288,7 +288,7 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums like the driver
+    /// Has the same effect as [`Self::handle_arrival`], but places the floats of results in the sums as the driver
     /// does.
     pub fn handle_scattered(
         &mut self,

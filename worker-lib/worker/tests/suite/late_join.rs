@@ -16,8 +16,8 @@ use crate::switches::own_address;
 
 const LEN: usize = 3000;
 
-/// Log that is shared by all workers of a job. It states when to end, and contains the weights of each worker before
-/// each round.
+/// Log shared by all workers of a job. It specifies when to end, and contains the weights of each worker before each
+/// round.
 #[derive(Default)]
 struct Log {
     last_round: AtomicU32,

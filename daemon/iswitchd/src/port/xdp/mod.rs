@@ -42,7 +42,7 @@ const MAX_QUEUES: usize = 64;
 pub struct XdpOptions {
     /// Requested modes.
     pub modes: XdpModes,
-    /// Memory for received frames of all queues together, in bytes.
+    /// Total memory for received frames across all queues, in bytes.
     pub recv_buffer_bytes: usize,
     /// Size of the send buffer to request for each queue, in bytes.
     pub send_buffer_bytes: usize,
@@ -55,7 +55,7 @@ pub struct XdpPort {
     interface: Interface,
     classifier: Classifier,
     script: XdpScript,
-    /// Memory for received frames of all queues together, in bytes.
+    /// Total memory for received frames across all queues, in bytes.
     recv_buffer_bytes: usize,
     // Drop order: the program is detached before its sockets are closed, and the claim is released last.
     served: Served,

@@ -38,7 +38,7 @@ use pointers::{Known, Pointers};
 pub struct CellOptions {
     /// Options of the HTTP server that actors read from.
     pub server: ServerOptions,
-    /// Timeouts of requests to upstream.
+    /// Timeouts for upstream requests.
     pub times: Times,
     /// Credentials for requests to upstream.
     pub credentials: Credentials,
@@ -152,7 +152,7 @@ impl Cell {
     }
 }
 
-/// Converts an error of an upstream request to the refusal that a reader receives.
+/// Converts the error of an upstream request to the refusal that is sent to the reader.
 fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
     use crate::client::ModelError;
     match error {

@@ -210,8 +210,7 @@ impl Source {
     }
 }
 
-/// Formats an error together with its cause. An example of a cause is the TLS alert with which a server rejects a
-/// certificate.
+/// Formats an error together with its cause, such as the TLS alert that a server sends to reject a certificate.
 fn with_cause(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

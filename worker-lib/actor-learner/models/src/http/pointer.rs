@@ -79,7 +79,7 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
 }
 
 /// Adds a header with the time for which the server held the request. The client needs this time, because the response
-/// describes the state of the server this long after the start of the request.
+/// describes the state of the server at the end of this wait, not at its start.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response

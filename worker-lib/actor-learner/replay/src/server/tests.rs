@@ -29,8 +29,8 @@ async fn a_partly_stored_batch_reports_the_number_of_stored_items() {
     let error = shard.insert(batch(3, 2, SOON)).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "table \"t\" could not serve the request within 20 ms: the rate limiter waits for samples: an insert would \
-         raise inserts x samples_per_insert - samples to 4, expected at most 3 (inserts 3, samples 0, items 3)"
+        "table \"t\" could not serve the request within 20 ms: the rate limiter is waiting for samples: an insert \
+         would raise inserts x samples_per_insert - samples to 4, expected at most 3 (inserts 3, samples 0, items 3)"
     );
     // Retransmit the whole batch: the items that exist must not be stored twice.
     assert_eq!(shard.sample("t", 10, SOON).await.unwrap().items.len(), 3);

@@ -68,7 +68,7 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     (folder, directory, bytes)
 }
 
-/// Returns whether a record begins close before `at`. The maximum distance is the length of a short record.
+/// Returns whether a record begins before `at`, at a distance of at most the length of a short record.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
     bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
         .windows(4)
@@ -207,7 +207,7 @@ fn items_of_an_unconfigured_table_are_not_lost_silently() {
     let (_folder, directory, _) = small_journal();
     let mut other = Table::new(TableConfig::uniform("other", 10, 1 << 20), 1).unwrap();
     let error = restore(&directory, Durability::Sync, &mut [&mut other]).unwrap_err().to_string();
-    assert!(error.contains("has records of a table \"t\" that is not configured"), "{error}");
+    assert!(error.contains("contains records for table \"t\", which is not configured"), "{error}");
 }
 
 #[test]

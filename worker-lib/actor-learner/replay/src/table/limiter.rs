@@ -1,6 +1,5 @@
-//! Rate limiter, which limits the difference between the progress of inserts and that of samples. Its rules and their
-//! names are those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its
-//! `rate_limiter.cc`).
+//! Rate limiter, which limits how far inserts and samples can run ahead of each other. Its rules and their names are
+//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
 
 use serde::{Deserialize, Serialize};
 

@@ -174,7 +174,7 @@ fn check_tls<A: std::fmt::Display>(
 ) -> anyhow::Result<()> {
     match (has_authority, tls, plain) {
         (false, Some(address), _) => {
-            bail!("{address} requires TLS, expected the certificates of its CA: pass them with {option} FILE")
+            bail!("{address} requires TLS: pass its CA certificates with {option} FILE")
         }
         (true, _, Some(address)) => bail!(
             "{address} is not encrypted, expected an https:// address because {option} is given; only unix: and \
@@ -223,7 +223,9 @@ mod tests {
         assert!(error(&access, "http://10.0.0.1:1").starts_with("http://10.0.0.1:1 is not encrypted"));
         assert!(error(&access, "https://10.0.0.1:1").contains("missing.pem"));
         let none = ReplayAccess::default();
-        assert!(error(&none, "https://10.0.0.1:1").contains("pass them with --replay-ca FILE"));
+        assert!(
+            error(&none, "https://10.0.0.1:1").contains("pass its CA certificates with --replay-ca FILE")
+        );
         assert!(none.config(&["http://10.0.0.1:1".to_owned()]).is_ok());
         let models = ["10.0.0.1:1".parse().unwrap()];
         let access = ModelAccess { model_ca: Some(folder.path().join("missing.pem")), ..Default::default() };

@@ -143,7 +143,7 @@ fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
 }
 
 /// Returns the lengths of the vectors that the learners sum. They are the same as in asynchronous training, because a
-/// learner, like an asynchronous worker, computes a gradient without having all environments at once.
+/// learner, like an asynchronous worker, computes a gradient without data from all environments at once.
 fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
     Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }

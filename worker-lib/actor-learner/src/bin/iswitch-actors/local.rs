@@ -129,7 +129,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> an
     let ended = look_after(&mut learner, &mut others, &stop);
     learner.ask_to_end();
     if !learner.wait(LEARNER_GRACE) {
-        eprintln!("iswitch: the learner did not end within {LEARNER_GRACE:?} and was killed");
+        eprintln!("iswitch: the learner did not exit within {LEARNER_GRACE:?} and was killed");
     }
     end_all(&mut others);
     ended.map(|()| ExitCode::SUCCESS)

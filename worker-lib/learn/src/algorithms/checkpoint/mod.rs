@@ -2,16 +2,16 @@
 //!
 //! A run directory contains `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
 //! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, and the returns of
-//! the last 100 episodes. The metadata of this file consists of the algorithm, the environment, the hyper-parameters
-//! and counters. In addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its
+//! the last 100 episodes. The metadata of this file contains the algorithm, the environment, the hyper-parameters and
+//! counters. In addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its
 //! environments, the positions of their random streams and the contents of their replay buffers. The entries of this
 //! file are keyed by environment number, so that a run can resume with a different world size.
 //!
-//! Every file appears under its name either completely or not at all, and the file and its name are flushed to disk
-//! before the next file is written. The model file is written last, and names the advance whose worker files belong to
-//! it. Each worker keeps its files of that advance until the next model file has been written. Therefore, a crash or
-//! disk failure at any time leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a torn or
-//! damaged file is rejected.
+//! Every file appears under its final name either completely or not at all, and the file and its name are flushed to
+//! disk before the next file is written. The model file is written last, and identifies the advance whose worker files
+//! belong to it. Each worker keeps its file for that advance until the next model file has been written. Therefore, a
+//! crash or disk failure at any time leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a
+//! torn or damaged file is rejected.
 
 mod file;
 mod slots;
@@ -52,7 +52,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // This must be read before the aggregation, because the first worker replaces the model file after it.
+    // This must be read before the aggregation, because the first worker replaces the model file afterwards.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
@@ -75,7 +75,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     Ok(())
 }
 
-/// Identification of the run to which a model file belongs.
+/// Identity of the run to which a model file belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKind<'a> {
     /// Name of the algorithm, such as `ppo`.
@@ -236,8 +236,8 @@ fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes the files of a worker, except those of the advances in `kept` and the two newest ones. Also removes the
-/// remains of failed writes.
+/// Removes the files of a worker, except those for the advances in `kept` and the two newest ones. Also removes the
+/// leftovers of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

@@ -27,10 +27,10 @@ pub struct PpoConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least
+    /// Number of environments in the job; by default, the smallest multiple of the world size that is at least
     /// `environments_min`.
     pub environments: Option<usize>,
-    /// Minimum of the default number of environments; 4 if absent.
+    /// Lower limit on the default number of environments; 4 if absent.
     pub environments_min: Option<usize>,
     /// Number of steps in one rollout, in total across all environments (`n_steps * n_envs`).
     pub rollout_steps: usize,
@@ -65,9 +65,9 @@ pub struct PpoConfig {
     pub log_std_init: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Width of the LSTM layer that precedes each network; the networks have no LSTM layer if absent.
+    /// Width of the LSTM layer that precedes each network; if absent, the networks have no LSTM layer.
     pub lstm: Option<usize>,
-    /// Width of the GRU layer that precedes each network; the networks have no GRU layer if absent. A policy has
+    /// Width of the GRU layer that precedes each network; if absent, the networks have no GRU layer. A policy has
     /// either an LSTM or a GRU.
     pub gru: Option<usize>,
     /// Whether observations are normalised by their running mean and variance.
@@ -114,12 +114,12 @@ impl PpoConfig {
         ActorCritic::with_memory(env, &self.hidden, self.memory())
     }
 
-    /// Returns the learning rate after the fraction `part` (0 to 1) of the run.
+    /// Returns the learning rate after a fraction `part` (0 to 1) of the run has elapsed.
     pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
         annealed(self.learning_rate, self.anneal_learning_rate, part)
     }
 
-    /// Returns the discount factor after the fraction `part` (0 to 1) of the run.
+    /// Returns the discount factor after a fraction `part` (0 to 1) of the run has elapsed.
     pub(super) fn gamma_after(&self, part: f64) -> f32 {
         let Some(end) = self.gamma_final else { return self.gamma };
         let horizon = |gamma: f32| 1.0 / (1.0 - f64::from(gamma));

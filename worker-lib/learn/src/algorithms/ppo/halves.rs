@@ -1,8 +1,8 @@
 //! Local and shared halves of a PPO learner for asynchronous jobs.
 //!
-//! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
-//! collects rollouts from its own environments and normalises advantages over its own rollout. The probability ratio
-//! and its clipping account for changes of the model since the rollout. The model includes the statistics of
+//! This variant is the same as [`ppo`](super) except for the parts that require all workers at the same time: each
+//! worker collects rollouts from its own environments and normalises advantages over its own rollout. The probability
+//! ratio and its clipping account for changes of the model since the rollout. The model includes the statistics of
 //! observations and returns, and the discount factor. The statistics of a rollout are sent with the gradient of its
 //! first minibatch, as a count, sums and sums of squares.
 

@@ -73,7 +73,7 @@ impl Frames {
         at
     }
 
-    /// Returns the position in the buffer of the entry that was added as number `number`, counted from 0.
+    /// Returns the buffer index of entry `number`; entries are numbered from 0 in the order in which they are added.
     fn slot(&self, number: u64) -> usize {
         (number % self.capacity as u64) as usize
     }

@@ -184,7 +184,7 @@ impl Vector {
             if self.failures >= FAILURES_MAX {
                 return Err(failure.into_env_error(&self.id, self.failures));
             }
-            tracing::warn!(env = self.id, %failure, "restarting the environments' process");
+            tracing::warn!(env = self.id, %failure, "restarting the environment process");
             outcome = self.start_again();
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Vector {
     /// does not have the checksum `digest`, the episode is lost.
     fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
         if let Package::EnvPool { .. } = self.package {
-            self.lose(index, "EnvPool cannot restore an episode that is running");
+            self.lose(index, "EnvPool cannot restore an episode in progress");
             return Ok(());
         }
         let outcome = self.ask_replay(index, digest);

@@ -69,8 +69,8 @@ pub(super) struct Penalties {
 /// Order in which the mass matrix is factorised. All orders result in the same accelerations, up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Factorisation {
-    /// Starts at the root and covers all entries of the matrix. The published results of `PlanarHopper-v0` have the
-    /// rounding of this order.
+    /// Starts at the root and covers all entries of the matrix. The published results of `PlanarHopper-v0` were
+    /// computed with the rounding of this order.
     Dense,
     /// Starts at the leaves and covers only the entries that couple two bodies on the same branch of the tree.
     Sparse,

@@ -67,8 +67,8 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A recurrent layer. The type holds only the shapes. The parameters have PyTorch's layout, but with the two biases of
-/// a gate added up where only their sum matters: input weights `[gates width, inputs]`, recurrent weights
+/// A recurrent layer. The type holds only the shapes. The parameters have PyTorch's layout, but the two biases of a
+/// gate are added up where only their sum matters: input weights `[gates width, inputs]`, recurrent weights
 /// `[gates width, width]` and biases `[4 width]`.
 ///
 /// The rows of an LSTM belong to the input gate, the forget gate, the cell and the output gate, in this order. Those of

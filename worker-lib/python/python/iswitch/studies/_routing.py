@@ -18,16 +18,17 @@ class RoutingEnv(StudyEnv):
 
     Args:
         stages: Number of stages, 2 to 16.
-        switches: Number of switches per stage, of classes and of links of a switch, 2 to 256; 4 by default, or the
-            number in `rates_file`.
+        switches: Number of switches per stage, and also of classes and of links per switch, 2 to 256; 4 by default, or
+            the number in `rates_file`.
         load: Sum of the arrival rates divided by the number of links between two stages, above 0 and below 1; 0.8 by
             default.
         slots: Number of slots of an episode, which begins with an empty network.
         rates_file: CSV file of arrival rates in packets per slot, with a line for each switch of the first stage. By
             default, the rates of each draw are sampled uniformly and rescaled to the load.
-        rates_draw: Draw whose rates all episodes have; by default, each draw has its own.
-        fill: Link of packets behind the head of a queue under the rules jsq, po2 and drill: "random" or "rule".
-        invalid: "replace" to replace an action that is not valid with the next valid row, or "error".
+        rates_draw: Draw whose rates are used in all episodes; by default, each draw has its own rates.
+        fill: Choice of link for packets behind the head of a queue, under the rules jsq, po2 and drill: "random" or
+            "rule".
+        invalid: "replace" to replace an invalid action with the next valid row, or "error" to raise an error.
 
     Raises:
         ValueError: If an argument is out of range, or the file is not valid.

@@ -137,10 +137,10 @@ impl Hyperparameters for DeepWeaveConfig {
         }
         let at_least_zero = |value: f64| value.is_finite() && value >= 0.0;
         if !at_least_zero(self.episode_growth) {
-            return Err(StudyError::field("episode_growth", self.episode_growth, "a number of at least 0"));
+            return Err(StudyError::field("episode_growth", self.episode_growth, "a number >= 0"));
         }
         if let Some(wrong) = self.interarrivals.iter().find(|it| !at_least_zero(**it)) {
-            return Err(StudyError::field("interarrivals", wrong, "numbers of seconds of at least 0"));
+            return Err(StudyError::field("interarrivals", wrong, "numbers of seconds >= 0"));
         }
         if self.interarrivals.is_empty() {
             return Err(StudyError::field("interarrivals", "empty", "at least one"));

@@ -35,7 +35,7 @@
 //!
 //! The answer is `{"order": [id, ...], "sharing": "madd"}`. `order` contains each coflow of the request once, highest
 //! priority first. With `look_again_s`, the program is asked again after this number of seconds if no coflow becomes
-//! ready or ends before.
+//! ready or ends before then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,7 +167,7 @@ impl ExternalPolicy {
         Request { time_s: state.time, coflows, jobs: numbers.into_iter().map(of_job).collect() }
     }
 
-    /// Checks an answer, and sorts `ready` as it asks.
+    /// Checks an answer, and sorts `ready` in the order that it specifies.
     fn check(&mut self, answer: &Answer, ready: &mut Vec<usize>) -> Result<Sharing, StudyError> {
         let sharing = names::parse("sharing", &answer.sharing, Sharing::iter(), "")?;
         if let Some(seconds) = answer.look_again_s {

@@ -166,8 +166,8 @@ struct OfMember {
     pairs: Vec<(f64, f64)>,
 }
 
-/// Ratio of the number of ingress ports to the number of new bottlenecks among them from which the flows at these
-/// bottlenecks are visited one by one instead of by lines.
+/// Minimum ratio of the number of ingress ports to the number of new bottlenecks among them at which the flows of
+/// these bottlenecks are visited one by one instead of by lines.
 pub(super) const FEW: usize = 8;
 
 impl Filling {

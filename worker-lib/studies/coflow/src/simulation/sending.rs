@@ -430,10 +430,10 @@ impl Sending {
         }
     }
 
-    /// Corrects the sums for the flows in the buffer `ended`, which have ended within the interval, and so have sent
-    /// less than they would have sent at their rates in the whole interval. `planned` takes the previous remaining time
-    /// of such a flow and its ports, and returns the number of seconds by which the needs of the ports have already
-    /// been reduced for this flow. Returns the number of these flows.
+    /// Corrects the sums for the flows in the buffer `ended`. These flows ended within the interval, so they have
+    /// sent less than they would have sent at their rates in the whole interval. `planned` takes the previous
+    /// remaining time of such a flow and its ports, and returns the number of seconds by which the needs of the ports
+    /// have already been reduced for this flow. Returns the number of these flows.
     fn end(&mut self, planned: impl Fn(f64, usize, usize) -> f64) -> usize {
         let Self { needs, summed, counts, size, table, scale, .. } = self;
         let (ingress, links) = (table.ingress(), table.links());

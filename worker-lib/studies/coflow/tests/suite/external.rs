@@ -35,8 +35,8 @@ fn the_example_in_python_gives_the_completion_times_of_sebf() {
     }
 }
 
-/// Program that answers every request with the ids of its coflows, sorted by the key that a Python expression gives for
-/// a coflow `c`, whose job is `j`; `rest` has the further fields of the answer.
+/// Program that answers every request with the ids of its coflows, sorted by a key: a Python expression in which `c`
+/// is the coflow and `j` is its job. `rest` contains the further fields of the answer.
 fn sorting(key: &str, rest: &str) -> String {
     let python = format!(
         "import json, sys\n\
@@ -106,7 +106,7 @@ fn an_invalid_order_ends_the_comparison_with_one_error() {
         ),
         (
             r#"{"order": [0, 1], "sharing": "madd", "look_again_s": 0}"#,
-            "look_again_s is 0, expected a number of seconds of at least 0.001".to_owned(),
+            "look_again_s is 0, expected a number of seconds >= 0.001".to_owned(),
         ),
     ] {
         assert_eq!(of(answer), format!("iswitch-coflow: policy mine, request 1: {error}"));

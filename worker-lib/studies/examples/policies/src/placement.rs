@@ -13,7 +13,7 @@ use super::{Figures, mean};
 const NODES: usize = 4;
 const GPUS_PER_NODE: usize = 8;
 const JOBS: usize = 60;
-/// Failures of a GPU per year.
+/// Failure rate of each GPU, in failures per year.
 const FAILURE_RATE: f64 = 4.0;
 
 /// Starts the job with the least remaining work first. Jobs that do not fit wait, and later jobs may start before them.

@@ -16,11 +16,12 @@
 //!
 //! All further requests, `{"gpus": [...], "jobs": [...]}`, and their answers, `{"suspend": ["3"], "start": [{"job":
 //! "7", "gpus": [4, 5]}]}`, have the form that [`agent`](crate::agent) describes. A request follows each event after
-//! which a job waits or runs. It contains all fields of each GPU, with the estimates of failure rates that the policies
-//! of this crate use, and all fields of each job that waits or runs, in order of arrival. A GPU that works but is held
-//! by a job that waits for the repair of another GPU is `draining`; such a job is not listed. The program decides alone
-//! which jobs start: the rule of the queue (`--queueing`) does not apply. With `look_again_s`, at least 1, in an
-//! answer, the program is asked again after this number of seconds if no event occurs before.
+//! which a job waits or runs. It contains all fields of each GPU, with the estimates of failure rates that the
+//! policies of this crate use, and all fields of each job that waits or runs, in order of arrival. A GPU that works
+//! but is held by a job that waits for the repair of another GPU is `draining`; such a job is not listed. The program
+//! alone decides which jobs start: the rule of the queue (`--queueing`) does not apply. If an answer contains
+//! `look_again_s`, which is at least 1, the program is asked again after this number of seconds if no event occurs
+//! before then.
 
 use serde::{Deserialize, Serialize};
 

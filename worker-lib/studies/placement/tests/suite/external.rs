@@ -10,7 +10,7 @@ fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
     args.iter().chain(&CLUSTER).copied().collect()
 }
 
-/// Returns the command of an external policy that is a policy of ours, served by its agent.
+/// Returns the command of an external policy whose program is the placement agent with one of the built-in policies.
 fn served(policy: &str) -> String {
     format!("mine=exec {PROGRAM} serve {policy} --gpus 32 --gpus-per-node 8 2>/dev/null")
 }
@@ -33,7 +33,8 @@ fn a_served_policy_that_suspends_jobs_is_asked_again_when_it_wants_to_be() {
     let args = ["compare", "saving", &saving, "--checkpoint", "none", "--rate-factor", "100"];
     let found = results(PROGRAM, &with(&args));
     let mean = |at: usize, field: &str| found[at][field]["mean"].as_f64().unwrap();
-    // A request gives the time since the start of a run, from which the agent computes the start with a rounding error.
+    // A request contains the time since the start of a run, from which the agent computes the start with a rounding
+    // error.
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs();
     assert!(mean(0, "suspensions") > 10.0, "{found:?}");
     assert_eq!(mean(0, "suspensions"), mean(1, "suspensions"));
@@ -110,7 +111,7 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
         ),
         (
             r#"{"suspend": [], "start": [], "look_again_s": 0.5}"#,
-            "look_again_s is 0.5, expected a number of seconds of at least 1",
+            "look_again_s is 0.5, expected a number of seconds >= 1",
         ),
     ] {
         assert_eq!(of(answer), format!("iswitch-place: policy mine, request 1: {error}"));

@@ -16,7 +16,7 @@ use crate::pool::Pool;
 use crate::record::{Run, State};
 use crate::report::Report;
 
-/// Programs that may have locked the output directory, and what to do.
+/// Programs that may have locked the output directory, and the next step for the user.
 const HOLDER: &str = "another sweep or one of its runs; wait until they have ended";
 
 /// Plan of a sweep.

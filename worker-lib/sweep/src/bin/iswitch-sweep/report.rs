@@ -136,7 +136,7 @@ impl<'a> Report<'a> {
         for summary in &self.configurations {
             text += &summary.table_row(self.solved_return);
         }
-        text += "\nThe return of a run is the mean of the last 100 episodes of training. The IQM is the mean of \
+        text += "\nThe return of a run is the mean return of the last 100 training episodes. The IQM is the mean over \
                  the runs without the lowest and the highest quarter; its interval is a percentile bootstrap \
                  interval over the runs.\n";
         if let Some(solved) = self.solved_return {
@@ -145,7 +145,7 @@ impl<'a> Report<'a> {
         text + &self.exceptions()
     }
 
-    /// Returns a list of the runs that are not solved, as text.
+    /// Returns a list of the runs that have not solved the environment, as text.
     fn exceptions(&self) -> String {
         let mut text = String::new();
         for Summary { settings, runs, .. } in &self.configurations {

@@ -30,7 +30,7 @@ pub(super) enum PolicySource {
     Mlpi,
     /// Checkpoint of a trained policy, and the name of its run directory.
     Saved(Box<Saved>, String),
-    /// Policy that is a program.
+    /// External policy, which runs as a separate program.
     External(External),
 }
 
@@ -115,7 +115,7 @@ impl LatestTraining {
             Some(known) => self.0.insert(known),
             None => self.0.insert((rates.clone(), train(rates, seed)?)),
         };
-        RoutingStudy::best_policy(training, seed).context("the training has tested no policy")
+        RoutingStudy::best_policy(training, seed).context("the training run has not tested any policy")
     }
 }
 
