@@ -96,7 +96,7 @@ pub const MAX_RANGE_SEGMENTS: u32 = 1024;
 /// Maximum length of a segment bitmap, in bytes. The bitmap has one bit for each segment of a range.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
-/// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
+/// Maximum number of parts into which a vector is divided; the Ack of a Join has four bits for the number.
 pub const MAX_PARTS: usize = 16;
 /// Minimum number of segments in a part. A vector that is too short for this is divided into fewer parts (requirement
 /// T-3).
@@ -143,8 +143,9 @@ pub const PROBE_INTERVAL_MS: u64 = 10_000;
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum time between two offers of a group to a member that has not confirmed the group, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of rounds of a synchronous job, in close succession, in which a member must request results that were also
-/// sent to the group before the switch returns the member to unicast (requirement B-6).
+/// Number of missed rounds, in close succession, after which the switch returns a member of a synchronous job to
+/// unicast (requirement B-6). A member misses a round if it requests results of the round that were also sent to the
+/// group.
 pub const MAX_GROUP_MISSES: u8 = 3;
 
 /// Maximum number of jobs on one switch.
@@ -169,7 +170,7 @@ pub const MAX_PENDING_REQUESTS: usize = 128;
 pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
 /// Maximum number of early aggregates of an asynchronous job that are waiting to be sent. An early aggregate was
 /// finished before enough vectors had been admitted. Each early aggregate contains at least one vector that is still
-/// queued; only in the first one may all vectors have been added already.
+/// queued, except possibly the first one.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 /// Maximum number of queued segment ranges of one job: those of requests, vectors and aggregates together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;

@@ -28,8 +28,8 @@ pub fn range(gradient_len: u32, segment_floats: u16, count: usize, at: usize) ->
     bound(at)..bound(at + 1)
 }
 
-/// Returns the number of parts with which the first part has `first_len` floats, or `None` if no number of parts
-/// results in that length. One part means that the vector is not divided.
+/// Returns the number of parts into which the vector must be divided for the first part to have `first_len` floats, or
+/// `None` if no number of parts gives that length. One part means that the vector is not divided.
 #[inline]
 pub fn count_of_first(gradient_len: u32, segment_floats: u16, first_len: u32) -> Option<usize> {
     let most = count(MAX_PARTS, gradient_len, segment_floats);

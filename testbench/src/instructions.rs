@@ -87,7 +87,7 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
         .lines()
         .find_map(|line| line.strip_prefix("totals: "))
         .context("the output of callgrind has no totals")?;
-    totals.trim().parse().with_context(|| format!("callgrind's totals are {totals:?}, expected a number"))
+    totals.trim().parse().with_context(|| format!("callgrind's total is {totals:?}, expected a number"))
 }
 
 /// Formats counts as the rows of a table.
@@ -145,7 +145,7 @@ pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "{}\nexpected at most {TOLERANCE_PERCENT} % difference; if the change is intended or the compiler differs, \
+        "{}\nexpected differences of at most {TOLERANCE_PERCENT} %; if the change is intended or the compiler differs, \
          replace the table below {HEADING:?} in {TABLE} with the output of: \
          cargo run --release -p iswitch-testbench --bin testbench -- instructions",
         problems.join("\n")

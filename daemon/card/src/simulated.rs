@@ -1,7 +1,7 @@
 //! A card simulated by a child process, which runs the program that `hdl card` builds from the Verilog.
 //!
-//! The host and the process use the protocol of `hdl/src/simulation/verilated.rs`. Of its commands, the host uses `S`
-//! (a frame), `W` and `R` (registers) and `E` (run until idle).
+//! The host and the process use the protocol of `hdl/src/simulation/verilated.rs`. The host uses only four of its
+//! commands: `S` (sends a frame), `W` and `R` (write and read a register), and `E` (runs until the card is idle).
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;

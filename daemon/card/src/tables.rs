@@ -24,7 +24,7 @@ pub struct Tables<'a> {
     pub base: Round,
 }
 
-/// State on the card of a round that is or was open.
+/// State that the card keeps for a round that is or was open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenRound {
     /// Number of segments that are not finished.
@@ -44,8 +44,8 @@ impl Tables<'_> {
         Ok(Round::new(self.card.read(offset::ROUND_NEXT)?))
     }
 
-    /// Returns the state of the latest round that has opened among those with the parity of `round`. If there has been
-    /// no such round yet, no segment is unfinished.
+    /// Returns the state of the latest round that has opened among those with the parity of `round`. If no such round
+    /// has opened yet, the returned state has no unfinished segments.
     ///
     /// # Errors
     /// Fails if the card does.
@@ -81,7 +81,8 @@ impl Tables<'_> {
         if current == (round.get(), index) && (is_open || is_done) {
             return is_open && state >> (8 + row) & 1 == 0;
         }
-        // The segment may begin if the segment in the slot is finished and is the one that precedes it in this slot.
+        // The segment may begin if the slot contains its predecessor (the previous segment to use this slot), and if
+        // that segment is finished.
         let before = if index >= self.slots {
             (round.get(), index - self.slots)
         } else {

@@ -104,10 +104,10 @@ impl JobCommand {
             Self::Resume { job } => order(
                 Command::Resume { job },
                 ask,
-                &format!("job {job} was resumed, and continues once its workers have rejoined"),
+                &format!("job {job} was resumed; it will continue once its workers have rejoined"),
             ),
             Self::Reset { job, confirmation } => {
-                let done = format!("job {job} was reset, and continues once its workers have rejoined");
+                let done = format!("job {job} was reset; it will continue once its workers have rejoined");
                 confirmed(confirmation, Command::Reset { job }, ask, &format!("Reset job {job}?"), &done)
             }
             Self::Remove { job, confirmation } => {
@@ -136,7 +136,7 @@ impl MemberCommand {
 /// Makes the daemon stop when its last job has ended.
 pub(crate) fn drain(confirmation: Confirmation, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let question = "Accept no further jobs and stop the switch when the last job has ended?";
-    let done = "the switch accepts no further jobs, and stops when its last job has ended";
+    let done = "the switch accepts no further jobs, and will stop when its last job has ended";
     confirmed(confirmation, Command::Drain, ask, question, done)
 }
 

@@ -201,7 +201,7 @@ struct Settings {
     job_memory_mib: Option<u32>,
     /// Maximum number of concurrent jobs per IPv4 address
     ///
-    /// The limit counts the jobs that the address created and that are still waiting for workers, and the jobs whose
+    /// The limit counts the jobs created by the address that are still waiting for workers, and the jobs whose
     /// members all have this address. Jobs with a key and jobs without one are counted separately. The default is 32.
     #[arg(long, value_name = "JOBS")]
     max_jobs_per_source: Option<u32>,
@@ -645,7 +645,7 @@ impl Settings {
         };
         if threads.count > room {
             let expected =
-                format!("at most {room}, because the threads use consecutive UDP ports, none above 65535");
+                format!("at most {room}: each thread uses the next consecutive UDP port, up to 65535");
             return Err(bad("threads", threads.count, expected));
         }
         Ok(threads)

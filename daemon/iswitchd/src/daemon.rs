@@ -229,8 +229,8 @@ fn create_loop(
     let of_thread = |parent: &SocketAddrV4| {
         part::address(*parent, at).with_context(|| {
             format!(
-                "parent is {parent}, expected a lower UDP port, because the threads use consecutive ports of the \
-                 parent, none above 65535"
+                "parent is {parent}, expected a lower UDP port: each thread uses the \
+                 next consecutive port of the parent, and the last would be above 65535"
             )
         })
     };

@@ -320,7 +320,8 @@ mod tests {
         dump(&path);
         let two = std::fs::read_to_string(&path).unwrap();
         assert_eq!((two.lines().count(), std::fs::read_to_string(&older).unwrap().len()), (6, 0));
-        // The file is full: the next dump is alone in it, and its previous content is in the other file.
+        // The file is full, so the next dump will be the only one in it, and the previous content will be in the
+        // other file.
         File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES).unwrap();
         dump(&path);
         dump(&path);

@@ -36,11 +36,11 @@ const MONITOR_NAME: &str = "iswitchd-monitor";
 const READY: &str = "ready\n";
 /// Request to read the configuration again. This value is larger than the number of any rule or interface.
 const READ_CONFIGURATION: u8 = u8::MAX;
-/// Request to open the sockets of an interface. A byte with the number of threads, a byte with the length of its name
-/// and the name follow.
+/// Request to open the sockets of an interface. It is followed by one byte with the number of threads, one byte with
+/// the length of the interface's name, and the name.
 const OPEN_PORT: u8 = u8::MAX - 1;
-/// Request to remove the ingress rule of an interface whose port has been closed. A byte with the length of its name
-/// and the name follow.
+/// Request to remove the ingress rule of an interface whose port has been closed. It is followed by one byte with the
+/// length of the interface's name, and the name.
 const CLOSE_PORT: u8 = u8::MAX - 2;
 /// Maximum length of the description of a daemon, in bytes.
 const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
@@ -137,7 +137,7 @@ impl Monitor {
         let (requests, input) = UnixStream::pair()?;
         let (answers, output) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // Executes the running program, even if its file has been replaced by another version.
+        // This path refers to the running program, even if its file has been replaced by another version.
         let child = Command::new("/proc/self/exe")
             .arg0(MONITOR_NAME)
             .env_clear()

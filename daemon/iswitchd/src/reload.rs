@@ -145,8 +145,8 @@ impl Reloader {
             let members = self.handle.members_on(interface)?;
             anyhow::ensure!(
                 members == 0,
-                "port {interface:?} has {members} members, expected none: end their jobs or expel them before the \
-                 port is removed"
+                "port {interface:?} has {members} members, expected none: end their jobs or expel them before \
+                 removing the port"
             );
         }
         let mut opened = Vec::new();

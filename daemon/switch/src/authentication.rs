@@ -138,8 +138,8 @@ pub(crate) fn check_fresh(
         if session_of(state, at) == join.nonce {
             return Freshness::Repeated;
         }
-        // The member has answered a delayed challenge from an earlier run and therefore does not accept answers in its
-        // current session.
+        // The member has answered a delayed challenge from an earlier run of the switch. It now uses the nonce of that
+        // challenge as its session, and does not accept answers in the session that the switch knows.
     }
     if is_proven || state.nonces.redeem(from, join.nonce) {
         return Freshness::Proven { counter };

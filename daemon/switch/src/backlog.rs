@@ -105,9 +105,9 @@ impl Wanted {
         self.range
     }
 
-    /// Puts the segments from `next` onwards into a batch by calls of `push`; `packet_len` returns the length of a
-    /// segment's packet. Returns the segment at which it stopped because the batch had no room or the budget was used
-    /// up, or `None` if it processed all segments.
+    /// Puts the segments from `next` onwards into a batch by calling `push` for each of them; `packet_len` returns the
+    /// length of a segment's packet. Returns the segment at which it stopped because the batch had no room or the
+    /// budget was used up, or `None` if it processed all segments.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,

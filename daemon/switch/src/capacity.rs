@@ -71,7 +71,7 @@ pub(crate) fn limits(state: &State) -> Vec<LimitStatus> {
     limits
 }
 
-/// Returns the highest number of jobs that count towards the limit of a single address.
+/// Returns the largest number of jobs that count towards the limit of any one address.
 fn most_of_one_source(state: &State) -> usize {
     let of_job = |job: &Job| -> Vec<Ipv4Addr> {
         let members = job.members().endpoints(job.members().present()).map(|member| *member.peer.ip());

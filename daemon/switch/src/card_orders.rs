@@ -45,8 +45,9 @@ impl CardOrders {
         self.missing = Some(Missing { from: *from, range: missing.range, bitmap });
     }
 
-    /// Returns whether the card lacks the contribution to a segment from the sender of a Help. If the driver has not
-    /// read the tables for this Help, the answer is true, because needlessly repeating a contribution changes no sum.
+    /// Returns whether the card lacks the contribution that the sender of a Help makes to a segment. If the driver has
+    /// not read the tables for this Help, returns true, because a contribution that is repeated needlessly changes no
+    /// sum.
     pub(crate) fn is_missing(&self, from: &Endpoint, round: Round, index: u32) -> bool {
         let is_about = |known: &&Missing| known.from.key() == from.key() && known.range.round == round;
         let Some(known) = self.missing.as_ref().filter(is_about) else { return true };

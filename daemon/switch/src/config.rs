@@ -37,9 +37,9 @@ pub struct Config {
     pub memory_bytes: usize,
     /// Maximum memory for the sums of one job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs per IPv4 address. The limit counts the jobs that the address created and that still wait
-    /// for workers, and the jobs whose members all have this address. Jobs with a key and jobs without one are counted
-    /// separately.
+    /// Maximum number of jobs per IPv4 address. Two kinds of jobs count towards the limit: those that the address
+    /// created and that are still waiting for workers, and those whose members all have this address. Jobs with a key
+    /// and jobs without one are counted separately.
     pub max_jobs_per_source: usize,
     /// Rate limits on packets from non-members.
     pub strangers: StrangerLimits,
@@ -102,8 +102,8 @@ impl Config {
     }
 }
 
-/// Number of bytes of memory for sums per allocated slot. Jobs with much smaller segments run out of slots before they
-/// run out of memory for sums.
+/// Ratio of the memory for sums, in bytes, to the number of allocated slots. Jobs with much smaller segments run out of
+/// slots before they run out of memory for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
 /// Returns the number of bytes that a switch allocates at start-up for `memory_bytes` of [memory for

@@ -55,7 +55,8 @@ pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, 
     reply::announce_formed(state, at, last);
     // The contributions of the other workers may have arrived before the last worker joined.
     close_finished(state, at);
-    // The group is offered by the next timer: the last member's session is opened only after its Join.
+    // The next timer offers the group, because the last member's session is opened only after its Join has been
+    // handled.
     state.expect_by(state.now);
 }
 

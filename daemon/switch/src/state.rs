@@ -30,7 +30,7 @@ use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
 /// Minimum number of calls that a running driver makes within a lease, and also within the time after which a member
-/// counts as slow. A pause that is longer than these intervals therefore means that the driver itself was asleep.
+/// counts as slow. If the interval between two calls is longer than this allows, the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
 /// Minimum length of a pause of the driver that is taken into account. Shorter pauses do not matter for any limit, so a
 /// busy switch does not have to check them.

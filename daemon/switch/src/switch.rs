@@ -90,8 +90,8 @@ impl Switch {
         self.state.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Returns the job that a card sums or will sum, if there is a job. Use the methods about cards only if
-    /// [`Config::card`] is set, which limits the switch to one job.
+    /// Returns the job that a card sums or will sum, if there is a job. Use the card methods only if [`Config::card`]
+    /// is set; the switch then serves at most one job.
     #[must_use]
     pub fn card_job(&self) -> Option<CardJob> {
         card::job(&self.state)

@@ -172,7 +172,7 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     (1000..11_000).map(forged).collect()
 }
 
-/// Number of runs of the test. The thread of the test harness also allocates from time to time, whereas allocations of
+/// Number of runs of the test. The test harness's own thread also allocates from time to time, whereas an allocation by
 /// the core would occur in every run.
 const ATTEMPTS: usize = 5;
 

@@ -36,8 +36,8 @@ pub struct Budget {
     pending: DFF<Bits<8>>,
     has_spent: DFF<Bit>,
     has_earned: DFF<Bit>,
-    /// Number of results and ticks that are credited to each member in the current turn, and number of those that have
-    /// arrived since the turn began.
+    /// Number of results and ticks that are credited to each member in the current turn, and the number of those that
+    /// have arrived since the turn began.
     income: DFF<Bits<4>>,
     earned: DFF<Bits<4>>,
     ticks: DFF<Bits<20>>,

@@ -102,7 +102,7 @@ pub struct Decision {
     pub tail: Bits<3>,
     /// Whether a frame that bypasses the sums also goes to the host.
     pub copied: Bit,
-    /// The frame is a well-formed control packet from `member`.
+    /// Whether the frame is a well-formed control packet from `member`.
     pub trusted: Bit,
     pub member: Bits<3>,
 }

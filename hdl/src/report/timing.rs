@@ -36,7 +36,7 @@ pub enum TimingError {
     #[error("the net {0} has two drivers, expected one")]
     TwoDrivers(String),
     /// The netlist contains a combinational loop.
-    #[error("a combinational loop: {}", .0.join(" <- "))]
+    #[error("the netlist contains a combinational loop: {}", .0.join(" <- "))]
     Loop(Vec<String>),
 }
 

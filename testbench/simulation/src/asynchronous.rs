@@ -212,7 +212,7 @@ impl<'a> Simulation<'a> {
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
         // At each level of a tree, a switch may have to wait for one lease before it expels members that do not return.
         let levels = 1 + self.scenario.racks.len() as u32;
-        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        // Workers that have tried both switches without success stay at each of them for up to 16 times `silence`.
         let silence = self.scenario.standby.as_ref().map_or(Duration::ZERO, |standby| standby.silence);
         let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels + silence * 100);
         while !self.has_made_progress() {
@@ -621,7 +621,7 @@ impl Simulation<'_> {
             Some(before) if before == contributions => Ok(None),
             Some(before) => {
                 let detail = format!(
-                    "aggregate {number} was sent with {contributions} vectors, but earlier with {before}"
+                    "aggregate {number} was sent with {contributions} vectors, but previously with {before}"
                 );
                 violated(Rule::Agreement, detail)
             }

@@ -602,7 +602,7 @@ impl Checker {
             if self.incarnations.contains(&boot) {
                 let earlier = &self.incarnations;
                 let detail =
-                    format!("life {life} received a sum of boot {boot:x} after sums of {earlier:x?}");
+                    format!("life {life} received a sum from boot {boot:x} after sums from {earlier:x?}");
                 return violated(Rule::Agreement, detail);
             }
             self.incarnations.push(boot);

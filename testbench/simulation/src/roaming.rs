@@ -25,7 +25,7 @@ pub(crate) struct Roaming {
 /// Move of a worker to the next switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
-    /// Whether the worker leaves the previous switch.
+    /// Whether the worker sends a Leave to the previous switch.
     pub(crate) leaves: bool,
     /// Instance number with which the worker joins at the next switch.
     pub(crate) instance: u32,

@@ -168,7 +168,7 @@ impl<'a> World<'a> {
     }
 
     fn check_patience(&self) -> Result<(), Violation> {
-        // Workers that have visited both switches in vain stay at each of them for up to 16 times this silence.
+        // Workers that have tried both switches without success stay at each of them for up to 16 times `silence`.
         let silence = self.scenario.standby.unwrap_or_default();
         let limit = match self.healed_at {
             Some(healed_at) => healed_at.plus(LIVENESS_LIMIT),

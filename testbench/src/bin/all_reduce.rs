@@ -195,7 +195,7 @@ fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     options.rank = world.rank;
     (options.name.job, options.name.rank) = (cli.job_name, Some(world.rank));
     if let Some(path) = &cli.key_file {
-        let key = key_file::read(path).with_context(|| format!("key file {}", path.display()))?;
+        let key = key_file::read(path).with_context(|| format!("cannot use key file {}", path.display()))?;
         options = options.with_key(key, cli.tag_data);
     }
     options.segment_floats = cli.segment_floats.unwrap_or(options.segment_floats);
@@ -307,7 +307,7 @@ impl LongRounds {
         if duration < LONG_ROUND {
             return Ok(());
         }
-        let end = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+        let end = SystemTime::now().duration_since(UNIX_EPOCH).context("the system clock is before 1970")?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         writeln!(self.file, "{:.3} {:.3}", ms(end) - ms(duration), ms(duration)).context("--long-rounds")
     }

@@ -1,4 +1,5 @@
-//! Cost that a storm of forged Joins imposes on the members of a job: memory of the switch, and goodput.
+//! Cost that a storm of forged Joins imposes on the members of a job: the memory that the switch uses, and the
+//! goodput of the job.
 //!
 //! Four workers in network namespaces continuously sum vectors through `iswitchd` and check every sum. In every second
 //! turn, a fifth namespace sends forged Joins. The goodput of a turn is the rate at which the switch sums gradient

@@ -173,14 +173,14 @@ fn compare_repeats(got: &[&Frame], oracle: &Oracle, stream: &Stream) -> Result<(
         };
         ensure!(
             is_right,
-            "repeated result {at} to the ports {:#x} differs from that of the core",
+            "repeated result {at}, sent to the ports {:#x}, differs from that of the core",
             frame.destination
         );
     }
     let (repeats, expected) = (got.len(), oracle.repeats.len());
     ensure!(
         repeats == expected || !stream.repeats_exactly(),
-        "{repeats} repeated results, expected {expected}"
+        "the board sent {repeats} repeated results, expected {expected}"
     );
     Ok(())
 }
@@ -205,7 +205,7 @@ fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -
             );
         }
     }
-    ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
+    ensure!(sums.len() == results.len(), "the board sent {} results, expected {}", sums.len(), results.len());
     ensure!(
         others.iter().copied().eq(ordinary),
         "the ordinary frames differ from those sent: {} arrived, expected {}",
@@ -231,8 +231,8 @@ where
     let repeated = read(counter_at(event::REPEATED))?;
     let (unanswered, skipped) = (read(counter_at(event::UNANSWERED))?, read(offset::SKIPPED)?);
     let expected = oracle.counters().drops(DropReason::Late);
-    ensure!(late == expected || stream.is_large(), "counter late: {late}, expected {expected}");
-    ensure!(repeated == repeats, "counter repeated: {repeated}, expected {repeats}");
+    ensure!(late == expected || stream.is_large(), "the counter late is {late}, expected {expected}");
+    ensure!(repeated == repeats, "the counter repeated is {repeated}, expected {repeats}");
     let requested = late + stream.requested();
     let served = repeated + unanswered;
     ensure!(
@@ -273,7 +273,7 @@ where
             got += u64::from(device.read(counter_at(*code))?);
         }
         let names: Vec<_> = codes.iter().map(|code| event::NAMES[*code as usize]).collect();
-        ensure!(got == expected, "counter {}: {got}, expected {expected}", names.join(" + "));
+        ensure!(got == expected, "the counter {} is {got}, expected {expected}", names.join(" + "));
     }
     Ok(())
 }

@@ -352,7 +352,7 @@ impl Job {
             let of_core = missing.contains(&index);
             ensure!(
                 is_missing == of_core,
-                "segment {index}: the accelerator's tables say {is_missing}, the core {of_core}"
+                "segment {index} is missing: {is_missing} by the accelerator's tables, {of_core} by the core"
             );
         }
         for index in missing {

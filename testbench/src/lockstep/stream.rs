@@ -62,7 +62,7 @@ pub(super) struct Sent {
     pub(super) kind: Kind,
     /// Number of bytes after which the frame ends, if it is shorter than `tuser` indicates.
     cut: Option<u16>,
-    /// The next frame is sent only when the accelerator has sent all its output.
+    /// Whether the next frame is sent only once the accelerator has sent all its output.
     drains: bool,
 }
 
@@ -308,8 +308,8 @@ impl Stream {
         }
     }
 
-    /// Returns a Help for some segments from this one on. Some Helps must not be answered: those for another job, with
-    /// a bitmap that ends too early, or with a range beyond the vector.
+    /// Returns a Help for some of the segments from `first` on. Some Helps must not be answered: those for another
+    /// job, with a bitmap that ends too early, or with a range beyond the vector.
     fn help(&mut self, worker: usize, first: u32, round: Round, oracle: &mut Oracle) -> Sent {
         self.requests += 1;
         let segments = self.setup.layout.segment_count();

@@ -40,8 +40,8 @@ const FORGED_AT_ONCE: u64 = 1000;
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum number of connections to the daemon that the attacker keeps open. Beyond it, the attacker closes the oldest
-/// connection.
+/// Maximum number of connections to the daemon that the attacker keeps open. If it opens more, it closes the oldest
+/// one.
 const CONNECTIONS: usize = 49;
 /// Time that a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);

@@ -44,8 +44,8 @@ fn alone(scenario: &Scenario) -> Scenario {
     Scenario { workers: 1, ..*scenario }
 }
 
-/// Follows the chunk that takes the longest. It travels twice around the ring, except for two consecutive steps; for
-/// this chunk, those are the two steps that cross the fewest links.
+/// Follows the chunk that takes the longest. Each chunk travels around the ring twice, less two consecutive steps;
+/// the slowest chunk is the one that omits the two steps that cross the fewest links.
 fn ring(scenario: &Scenario, is_pipelined: bool) -> Picos {
     let (workers, tree) = (scenario.workers, scenario.tree());
     let hops = |from: usize| tree.hops(from % workers, (from + 1) % workers);

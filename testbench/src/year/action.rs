@@ -8,7 +8,8 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// Nothing happens for as long as a short action lasts. This row of the table shows the rounds of a busy machine.
+    /// Nothing happens for as long as a short action lasts. This row of the table is the baseline: the longest rounds
+    /// on the busy machine without an action.
     Nothing,
     /// The operator looks at status, counters, jobs, configuration and flight recorder.
     Inspect,
@@ -24,7 +25,7 @@ pub enum Action {
     Halt,
     /// A job is reset.
     Reset,
-    /// A job is removed, and another one with its number starts later.
+    /// A job is removed, and another job with the same number starts later.
     Remove,
     /// A member is expelled; its job continues without it and restarts later.
     Expel,
@@ -34,7 +35,8 @@ pub enum Action {
     Restart,
     /// The daemon is killed and started again.
     Crash,
-    /// The switch that the job with two switches uses is killed, and started again once the job uses the other one.
+    /// The active switch of the job with two switches is killed, and started again once the job uses the other
+    /// switch.
     FailOver,
     /// The daemon is stopped with SIGSTOP and continues after up to a second.
     Freeze,

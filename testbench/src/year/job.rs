@@ -19,7 +19,7 @@ pub(super) struct Job {
     workers: usize,
     group: Group,
     long_rounds: PathBuf,
-    /// Number of exact rounds of groups that have ended.
+    /// Number of exact rounds completed by groups that have ended.
     rounds: u64,
 }
 
@@ -104,7 +104,7 @@ impl Job {
         Ok(results)
     }
 
-    /// Returns the number of exact rounds of all groups that have ended.
+    /// Returns the number of exact rounds completed by all groups that have ended.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
     }

@@ -40,7 +40,7 @@ impl Pair {
                 return Ok(at);
             }
             if begin.elapsed() > SOON {
-                return Err(format!("waited {SOON:?} for progress of the job with two switches"));
+                return Err(format!("the job with two switches made no progress within {SOON:?}"));
             }
             sleep(POLL_INTERVAL);
         }

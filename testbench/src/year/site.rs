@@ -78,7 +78,7 @@ impl Log {
         self.is_paused.store(pause, Ordering::Relaxed);
     }
 
-    /// Waits for the end of the log, after the daemon has ended, and returns it.
+    /// Waits for the end of the log, after the daemon has ended, and returns the log.
     fn end(&mut self) -> String {
         self.pause(false);
         self.writer = None;
@@ -199,7 +199,8 @@ impl Site {
         fs::rename(new, self.key_file(number)).expect("a key must be replaceable");
     }
 
-    /// Copies a job's key, so that its workers keep it when it is replaced.
+    /// Copies a job's key to another file, so that the workers can still read it after the original has been
+    /// replaced.
     fn copy_of_key(&mut self, number: usize) -> PathBuf {
         let copy = self.directory.path().join(format!("worker-{number}-{}.key", self.keys));
         fs::copy(self.key_file(number), &copy).expect("a key must be readable");
@@ -495,7 +496,7 @@ impl Site {
         let begin = Instant::now();
         while !is_so(self) {
             if begin.elapsed() > SOON {
-                return Err(format!("waited {SOON:?} for {what}"));
+                return Err(format!("timed out after {SOON:?} while waiting for {what}"));
             }
             sleep(POLL_INTERVAL);
         }

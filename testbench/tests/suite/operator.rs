@@ -207,10 +207,10 @@ fn jobs_are_halted_resumed_and_removed() {
     assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
     assert_eq!(
         obeyed(&daemon, "job reset 0 --yes"),
-        "job 0 was reset, and continues once its workers have rejoined\n"
+        "job 0 was reset; it will continue once its workers have rejoined\n"
     );
     daemon.wait_for_results();
-    assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 is removed\n");
+    assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 was removed\n");
     for worker in group.finish(SOON) {
         // Between two rounds, a worker learns of the removal when it rejoins.
         let names_cause = ["the job is halted", "the operator has removed the job"]
@@ -346,7 +346,7 @@ fn a_draining_daemon_stops_with_its_last_job() {
     assert!(error.contains("member is 60000, expected the id of a member of job 0"), "{error}");
     assert_eq!(
         obeyed(&daemon, "drain"),
-        "the switch accepts no further jobs, and stops when its last job has ended\n"
+        "the switch accepts no further jobs, and will stop when its last job has ended\n"
     );
     daemon.wait_for_results();
     obeyed(&daemon, &format!("member expel 0 {member}"));

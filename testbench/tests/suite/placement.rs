@@ -187,7 +187,7 @@ fn gpus_are_drawn_with_their_failures() {
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: the policy hindsight:2"),
+        String::from_utf8_lossy(&output.stderr).contains("cannot write the Gantt chart: policy hindsight:2"),
         "{output:?}"
     );
 }

@@ -74,7 +74,7 @@ impl Study {
     /// policy.
     fn check_eval(self, policy: &Path) {
         let output = Command::new(binaries::iswitch()).arg("eval").arg(policy).output().unwrap();
-        let expected = format!("`iswitch {} evaluate` runs", self.0);
+        let expected = format!("`iswitch {} evaluate` can run", self.0);
         assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
     }
 

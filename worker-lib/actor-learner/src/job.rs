@@ -28,7 +28,7 @@ pub struct Job {
     pub config: String,
     /// Number of floats in a policy.
     pub policy_len: usize,
-    /// The algorithm's requirements for the replay. Sizes are totals over all shards.
+    /// The algorithm's requirements for experience replay. Sizes are totals over all shards.
     pub demand: Demand,
     /// Address of each shard: `http://HOST:PORT` or `unix:PATH`.
     pub shards: Vec<String>,

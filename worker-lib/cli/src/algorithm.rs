@@ -19,7 +19,7 @@ use crate::hyper::{NoneOwn, OwnParameters, PpoParameters};
 use crate::run::{RUNS, newest_run};
 use crate::train::{self, TrainArgs};
 
-/// Algorithm, with its own options and those of the command `C`.
+/// An algorithm, with its own options and those of the command `C`.
 #[derive(Subcommand)]
 pub enum Algorithm<C: TrainingCommand> {
     /// Train with deep Q-learning (DQN)

@@ -45,7 +45,7 @@ impl fmt::Display for Aggregator {
     }
 }
 
-/// Options that select the aggregator, and its address.
+/// Options that specify the aggregator and its address.
 #[derive(Args, Clone, Debug)]
 pub struct GroupArgs {
     /// Aggregator that sums the gradients [default: switch; local for a single worker]

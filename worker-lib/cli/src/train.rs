@@ -83,10 +83,10 @@ struct TaskArgs {
     /// Number of threads that step the environments of a worker [default: 1]
     ///
     /// For Gymnasium environments, this is the number of Python processes instead; for EnvPool environments, it is the
-    /// number of threads in a single process. The result of the run does not depend on it. More threads can help if the
-    /// worker has an idle core for each of them and spends much of its time stepping environments, as with ppo and a2c
-    /// on Hopper-v5, HalfCheetah-v5 and slow Gymnasium environments. Threads in excess of the worker's environments
-    /// have no effect.
+    /// number of threads in a single process. The result of the run does not depend on this number. More threads can
+    /// help if the worker has an idle core for each of them and spends much of its time stepping environments, as with
+    /// ppo and a2c on Hopper-v5, HalfCheetah-v5 and slow Gymnasium environments. Threads in excess of the worker's
+    /// environments have no effect.
     #[arg(long, value_name = "N", value_parser = env_threads())]
     env_threads: Option<u16>,
     /// Number of threads in the configuration file. It is used if `--env-threads` is not given.

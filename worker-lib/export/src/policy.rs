@@ -73,7 +73,7 @@ impl ActionTransform {
 }
 
 impl ExportedPolicy {
-    /// Collects the policy of a run and its properties.
+    /// Collects the policy of a run and the policy's properties.
     ///
     /// # Errors
     /// Fails if a parameter is not a finite number, or if the hyper-parameters cannot be represented as JSON.
@@ -91,7 +91,7 @@ impl ExportedPolicy {
             env: trained.env.clone(),
             steps: trained.steps,
             mean_return: trained.mean_return,
-            hyper_parameters: serde_json::from_str(&trained.config).context("hyper-parameters of the run")?,
+            hyper_parameters: serde_json::from_str(&trained.config).context("invalid hyper-parameters")?,
             observation_shape,
             graph,
             action: ActionTransform::of(env.action_space()),

@@ -58,7 +58,7 @@ BUCKET_MB = 0.05
 # Maximum error of a mean of small numbers in float32.
 TOLERANCE = 1e-6
 
-# Patterns of the errors that report the loss of the switch, and of a rank.
+# Patterns of the errors that report the loss of the switch and of a rank, respectively.
 SWITCH_LOST = re.compile(r"no answer from the switch \S+")
 RANK_LOST = re.compile(
     r"workers have left or were expelled|segments are waiting for|workers joined|continued without this one"

@@ -1,11 +1,11 @@
-"""PPO of Stable-Baselines3 on the environments of the studies.
+"""Trains the PPO of Stable-Baselines3 in the environments of the studies.
 
     pip install stable-baselines3 wheels/iswitch_linux-*.whl
     python studies.py routing          # or coflow, or placement
 
-The policy scores each candidate (link, coflow or GPU) with the same small network, and chooses among the valid ones with
-the softmax of the scores. The program trains it on random draws, and then runs it and the rules of the study on the same
-draws, which the training has not seen.
+The policy scores each candidate (link, coflow or GPU) with the same small network, and chooses among the valid ones
+with the softmax of the scores. The program trains the policy on random draws. It then runs the policy and the rules of
+the study on other draws, which are the same for all of them and were not used in training.
 """
 
 import argparse
@@ -31,7 +31,7 @@ INVALID = -1e8
 
 
 class Study(NamedTuple):
-    """Environment, the metric by which policies are compared (lower is better), and rules."""
+    """An environment, the metric by which policies are compared (lower is better), and the rules to compare with."""
 
     environment: str
     options: dict[str, Any]
@@ -86,7 +86,7 @@ def layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 
 
 class CandidatePolicy(ActorCriticPolicy):
-    """Policy with one network for all candidates; the value depends on the mean and the maximum of their codes."""
+    """Policy that uses one network for all candidates; the value depends on the mean and maximum of their encodings."""
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
         features = self.observation_space.shape[1]
@@ -157,9 +157,9 @@ def evaluate(study: Study, model: PPO, draws: range) -> dict[str, np.ndarray]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=STUDIES, help="study whose environment to train in")
-    parser.add_argument("--steps", type=int, help="decisions in the training, in total across all environments")
-    parser.add_argument("--draws", type=int, default=20, help="draws of the comparison")
+    parser.add_argument("study", choices=STUDIES, help="study in whose environment to train")
+    parser.add_argument("--steps", type=int, help="number of training decisions, in total across all environments")
+    parser.add_argument("--draws", type=int, default=20, help="number of draws in the comparison")
     parser.add_argument("--seed", type=int, default=1, help="seed of the training")
     arguments = parser.parse_args()
     if arguments.draws < 2:

@@ -197,7 +197,7 @@ impl Worker {
             Err(TryLockError::WouldBlock) if self.is_closing.load(Ordering::Relaxed) => Err(closed()),
             // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
-                "another thread is using this worker, expected only one thread at a time",
+                "another thread is using this worker; only one thread may use it at a time",
             )),
         }
     }

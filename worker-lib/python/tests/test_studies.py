@@ -34,7 +34,7 @@ def make(environment: str, **options: Any) -> StudyEnv:
 
 
 def play(env: StudyEnv, draw: int, choose: Callable[[np.ndarray, dict[str, Any]], int]) -> tuple[float, dict[str, Any], list[Any]]:
-    """Plays the episode of a draw; returns its return, its last `info`, and everything that was observed."""
+    """Plays the episode of a draw. Returns the sum of the rewards, the last `info`, and all observations and outcomes."""
     observation, info = env.reset(seed=draw)
     seen, total, is_over = [observation.tobytes()], 0.0, False
     while not is_over:

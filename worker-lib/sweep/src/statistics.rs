@@ -14,7 +14,7 @@ const BOUNDS: [f64; 2] = [0.025, 0.975];
 /// Seed of the bootstrap, which is fixed so that the same returns always have the same interval.
 const SEED: u64 = 1;
 
-/// Interquartile mean with its 95 % interval from a percentile bootstrap.
+/// An interquartile mean and its 95 % interval, computed with a percentile bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Interquartile mean.

@@ -108,9 +108,9 @@ void iswitch_join_options_init(struct iswitch_join_options *options);
 
 // Sets the names that the switch shows to operators: the name of the job (at most 32 bytes), its owner (at most 32
 // bytes), the host name of this machine (at most 63 bytes) and the rank of the worker, from 0 to 65534. They apply to
-// all workers with which this thread joins jobs from now on. The texts must be printable UTF-8. If a pointer is null,
-// the text is unknown or, for `host`, the host name of this machine; if the rank is negative, it is unknown. The names
-// have no effect on sums.
+// all workers with which this thread joins jobs from now on. The texts must be printable UTF-8. If `host` is null, the
+// host name of this machine is used. Any other null pointer leaves its text unknown, and a negative rank leaves the
+// rank unknown. The names have no effect on sums.
 //
 // # Safety
 // Each pointer is null or points to text that ends with a zero byte.
@@ -119,7 +119,8 @@ enum iswitch_status iswitch_set_name(const char *job,
                                      const char *host,
                                      int32_t rank);
 
-// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
+// Joins a job and waits until all its workers have joined. On success, the caller must later pass `*worker` to
+// `iswitch_leave`.
 //
 // # Safety
 // `options` is null or points to a struct whose texts are null or end with a zero byte;
@@ -160,8 +161,8 @@ const char *iswitch_version(void);
 // thread's next failed call.
 const char *iswitch_last_error(void);
 
-// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. After
-// success, pass `*worker` to `iswitch_async_leave`.
+// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. On
+// success, the caller must later pass `*worker` to `iswitch_async_leave`.
 //
 // # Safety
 // The requirements of `iswitch_join` apply.

@@ -20,7 +20,7 @@ use iswitch_protocol::{ElementTypes, Label, key_file};
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
 
-/// Version of the package, as C reads it.
+/// Version of the package, as a C string.
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,
     Err(_) => panic!("the version of the package must not contain a zero byte"),
@@ -202,9 +202,9 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
 
 /// Sets the names that the switch shows to operators: the name of the job (at most 32 bytes), its owner (at most 32
 /// bytes), the host name of this machine (at most 63 bytes) and the rank of the worker, from 0 to 65534. They apply to
-/// all workers with which this thread joins jobs from now on. The texts must be printable UTF-8. If a pointer is null,
-/// the text is unknown or, for `host`, the host name of this machine; if the rank is negative, it is unknown. The names
-/// have no effect on sums.
+/// all workers with which this thread joins jobs from now on. The texts must be printable UTF-8. If `host` is null, the
+/// host name of this machine is used. Any other null pointer leaves its text unknown, and a negative rank leaves the
+/// rank unknown. The names have no effect on sums.
 ///
 /// # Safety
 /// Each pointer is null or points to text that ends with a zero byte.
@@ -247,7 +247,8 @@ unsafe fn label<const N: usize>(text: *const c_char, name: &str) -> Result<Label
     Label::from_utf8(text.to_bytes()).map_err(|error| format!("{name} is {text:?}: {error}"))
 }
 
-/// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
+/// Joins a job and waits until all its workers have joined. On success, the caller must later pass `*worker` to
+/// `iswitch_leave`.
 ///
 /// # Safety
 /// `options` is null or points to a struct whose texts are null or end with a zero byte;

@@ -98,7 +98,7 @@ pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     print(&format!("answering iswitchctl doctor --peer requests at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
-        // An error concerns a single question, which its sender repeats.
+        // An error affects only one question, which its sender repeats.
         let Ok(received) = socket.recv(&mut buffer) else { continue };
         let Some(question) = Echo::parse_question(&buffer[..received.len]) else { continue };
         let (bytes, tos) = question.answer(received.tos.unwrap_or(0), received.len);

@@ -43,7 +43,7 @@ pub(super) struct MemberRow {
     pub(super) address: String,
     pub(super) kind: String,
     pub(super) last_round: Option<u32>,
-    /// Number of rounds that the member is behind the latest round of its job.
+    /// Number of rounds by which the member lags behind the latest round of its job.
     pub(super) behind: u32,
     /// Segments per second.
     pub(super) rate: f64,

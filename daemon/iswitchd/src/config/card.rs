@@ -51,7 +51,7 @@ pub(super) fn apply(settings: &Settings, config: &mut Config) -> Result<(), Conf
         // Segments that are further apart share a slot.
         window: (spec.slots - 1) as u16,
     });
-    // Only through a group can one result from the card reach several members.
+    // The card sends each result once, and only a group can deliver it to several members.
     config.switch.group_delivery |= settings.group_delivery.is_none();
     config.card = Some(spec);
     Ok(())

@@ -80,8 +80,8 @@ impl Config {
         self.interfaces.iter().filter(|port| port.xdp.is_some())
     }
 
-    /// Returns this configuration. If the operator has chosen the number of threads in neither configuration, keeps the
-    /// number of `old`, because the default depends on the ports.
+    /// Returns this configuration. If the operator has not chosen the number of threads in either configuration,
+    /// keeps the number from `old`, because the default depends on the ports.
     pub(crate) fn with_threads_of(mut self, old: &Self) -> Self {
         if !self.threads.is_chosen && !old.threads.is_chosen {
             self.threads = old.threads;

@@ -47,7 +47,7 @@ impl InterfaceClaim {
         self.socket.into()
     }
 
-    /// Claims the interface to which a table belongs, as the name of the table shows. Does not wait.
+    /// Claims the interface to which the table with this name belongs. Does not wait.
     pub(super) fn of_table(table: &str) -> io::Result<Self> {
         let name = SocketAddr::from_abstract_name(table)?;
         Ok(Self { socket: UnixDatagram::bind_addr(&name)? })

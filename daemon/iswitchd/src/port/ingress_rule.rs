@@ -103,8 +103,9 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. One transaction
-    /// installs all of them, because each takes the kernel tens of milliseconds, during which jobs pause.
+    /// Installs the rules of several interfaces, replacing rules that a crashed daemon left behind. All of them are
+    /// installed in one transaction, because each transaction takes the kernel tens of milliseconds, during which
+    /// jobs pause.
     ///
     /// Each rule covers `ports` consecutive UDP ports, starting with the classifier's port. The caller must hold the
     /// claims to the interfaces.

@@ -215,8 +215,8 @@ impl PacketPort {
         // verified the checksum of a received frame.
         let is_superframe = vnet[1] & !VNET_GSO_ECN != VNET_GSO_NONE;
         if vnet[0] & (VNET_NEEDS_CSUM | VNET_DATA_VALID) == 0 {
-            // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame without that mark
-            // is invalid.
+            // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame that is not
+            // marked as verified is invalid.
             let verified = if is_superframe { Err(WireError::BadChecksum) } else { view.verify_checksum() };
             if let Err(error) = verified {
                 return Some(Err(error));

@@ -1,5 +1,5 @@
-//! Validation of source addresses: an answer to an invalid one would go to a group, to no host, or back to this
-//! machine.
+//! Validation of source addresses: an answer to an invalid source address would go to a group, to no host, or back to
+//! this machine.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

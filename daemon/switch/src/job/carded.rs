@@ -83,7 +83,8 @@ impl Carded<'_> {
         let contributors = open.participants;
         *self.0.slot_mut(round, index) = Slot { contributors, generation, round, contributions, state };
         if contributions >= contributors.len() {
-            // Contributions do not pass through the core, so a sum of all participants is their sign of life.
+            // Contributions do not pass through the core, so a sum over all participants counts as a sign that each of
+            // them is alive.
             let now = self.0.now;
             for id in contributors.iter() {
                 if let Some(member) = self.0.job.members.get_mut(id) {

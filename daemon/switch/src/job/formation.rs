@@ -22,7 +22,7 @@ use crate::event::Departure;
 use crate::ids::{MemberId, MemberSet};
 
 /// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job. It
-/// allows for a member whose next round is one round behind the other members, and for one round that is replayed.
+/// allows for a member whose next round is one behind that of the other members, and for one round that is replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
 /// Upper bound (exclusive) of the gap that is added to [`RESUME_GAP_ROUNDS`], in rounds. The gap is derived from the
 /// epoch, so that successive runs of the switch do not use the same rounds.
@@ -222,8 +222,9 @@ impl Job {
     }
 
     /// Returns whether all members have shown that they are still at this switch, if the switch must know this before
-    /// it completes the job (M-14). Without this check, the job could be completed with a worker that has moved
-    /// away, perhaps without having been able to leave, and whose Join states sums that are no longer its latest ones.
+    /// it completes the job (M-14). Without this check, the job could be completed with a worker that has moved to
+    /// another switch, perhaps without having been able to leave this one. The sums that its Join states would then no
+    /// longer be its latest ones.
     pub(crate) fn is_attended(&self) -> bool {
         !self.roams() || self.members.are_shown()
     }
@@ -247,8 +248,8 @@ impl Job {
     }
 
     /// Returns whether the incarnation of the job ends because a member departs for the reason `why`. A worker that
-    /// leaves before it has shown that it knows that the job is complete did not intend to leave a complete job: it
-    /// moves to another switch.
+    /// leaves before it has shown that it knows that the job is complete did not intend to leave a complete job: it is
+    /// moving to another switch.
     pub(crate) fn ends_without(&self, id: MemberId, why: Departure) -> bool {
         let is_lost = match why {
             Departure::Silent | Departure::Restarted => true,

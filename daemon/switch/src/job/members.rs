@@ -75,7 +75,8 @@ pub(crate) struct Start {
 /// The authenticated session of a member in a job with a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
-    /// Nonce with which the member was admitted, to which its trailers are bound; [`NO_SESSION`] if the job has no key.
+    /// Nonce with which the member was admitted; its trailers are bound to this nonce. [`NO_SESSION`] if the job has no
+    /// key.
     nonce: u64,
     /// Highest counter in the member's trailers so far.
     counter: u64,
@@ -126,8 +127,8 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
-    /// Returns whether the switch has asked the member whether it is still at this switch, and the member has not
-    /// answered.
+    /// Returns whether the switch has asked the member to show that it is still at this switch, and the member has not
+    /// answered yet.
     pub(crate) fn is_asked(&self) -> bool {
         self.presence == Presence::Asked
     }
@@ -137,7 +138,7 @@ impl Member {
         Some((self.reception.port()?, *self.endpoint.local.ip()))
     }
 
-    /// Records `segments` contributions that were accepted together, the last of them to `round`.
+    /// Records `segments` contributions that were accepted together; the last of them was for `round`.
     pub(crate) fn note_progress(&mut self, segments: u64, round: Option<Round>, now: Instant) {
         if segments > 0 {
             let segments = self.progress.segments + segments;
@@ -315,7 +316,7 @@ impl Members {
         self.names.of(member)
     }
 
-    /// Records the names that a member has stated. Returns whether this is its first statement.
+    /// Records the names that a member has stated. Returns whether the member has not stated any names before.
     pub(crate) fn state_name(&mut self, id: MemberId, name: &NameRepr) -> bool {
         self.names.state(id, name)
     }

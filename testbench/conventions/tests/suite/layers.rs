@@ -63,7 +63,7 @@ fn crate_dependencies_match_the_architecture() {
         if !extra.is_empty() || !unused.is_empty() {
             let name = &package.name;
             problems.push(format!(
-                "{name} depends on {extra:?}, which ARCHITECTURE.md does not allow, but not on {unused:?}, as listed"
+                "{name} depends on {extra:?}, which ARCHITECTURE.md does not list, but not on {unused:?}, which it does"
             ));
         }
     }

@@ -31,7 +31,7 @@ struct State {
     received: u64,
     /// Reason why no more bytes will arrive; `None` if the download has not failed.
     failure: Option<String>,
-    /// Wakers of the readers that wait for more bytes.
+    /// Wakers of the readers that are waiting for more bytes.
     waiting: HashMap<u64, Waker>,
     readers: u64,
 }
@@ -45,7 +45,7 @@ impl Arriving {
         &self.manifest
     }
 
-    /// Appends received bytes, and wakes the readers that wait for them.
+    /// Appends received bytes, and wakes the readers that are waiting for them.
     fn push(&self, bytes: Bytes) {
         let mut state = self.lock();
         let start = state.received;

@@ -6,8 +6,8 @@ use std::time::Duration;
 pub const NAME_LEN_MAX_BYTES: usize = 64;
 /// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Maximum number of names without an upstream model that a cell remembers. While readers wait for such a name, the
-/// cell queries upstream for it four times a second.
+/// Maximum number of names that a cell remembers although upstream has no model for them. While readers wait for such a
+/// name, the cell queries upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
 /// Default number of versions that a store keeps of each model. A version is removed once this number of newer versions
 /// has been published.

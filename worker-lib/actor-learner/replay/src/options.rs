@@ -266,7 +266,7 @@ impl ShardOptions {
             .map_err(|error| OptionsError::Tls(error.to_string()))?;
         #[cfg(not(feature = "tls"))]
         if tls.is_some() {
-            return Err(OptionsError::Tls("tls_cert requires a build with the feature tls".to_owned()));
+            return Err(OptionsError::Tls("tls_cert requires a build with the tls feature".to_owned()));
         }
         Ok(ShardConfig {
             #[cfg(feature = "tls")]

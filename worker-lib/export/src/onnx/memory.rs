@@ -6,7 +6,7 @@ use iswitch_learn::nn::Cell;
 
 use super::graph::{Element, Graph, int, string};
 
-/// Name of the constant with the axis along which sequences have length 1 and states have a single direction.
+/// Name of the constant that holds an axis: the one along which sequences have length 1, and states have one direction.
 const AXES: &str = "memory.axes";
 
 /// Returns the parts of the state of a layer, each with its description.

@@ -63,7 +63,7 @@ fn directories_without_a_policy_are_refused() {
     let study = RunKind { algorithm: "route", env: "butterfly", config: "{}" };
     save_model(&directory.path().join("study"), &study, 1, &|_| {}).unwrap();
     let other = error("study");
-    assert!(other.contains("only `iswitch route evaluate` runs"), "{other}");
+    assert!(other.contains("only `iswitch route evaluate` can run"), "{other}");
 }
 
 #[test]

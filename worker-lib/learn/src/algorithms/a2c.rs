@@ -203,7 +203,7 @@ impl OnPolicyAlgorithm for A2cConfig {
     }
 }
 
-/// Actor of A2C, which fills one rollout at a time.
+/// The actor of A2C, which fills one rollout at a time.
 pub(super) struct A2cActor {
     spec: EnvSpec,
     gamma: f32,
@@ -319,7 +319,7 @@ impl HasSlots for A2cActor {
     }
 }
 
-/// Learner of A2C, which computes one gradient from each rollout.
+/// The learner of A2C, which computes one gradient from each rollout.
 pub(super) struct A2cLearner {
     config: A2cConfig,
     networks: PolicyValue,

@@ -46,7 +46,7 @@ pub struct ServerReport {
     pub staleness: Vec<u64>,
 }
 
-/// Model on the server, and the state of the run.
+/// The model on the server, and the state of the run.
 struct State<'a, 'b> {
     model: Vec<f32>,
     replica: Replica,
@@ -201,8 +201,8 @@ fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// Receives a greeting and responds to it. Returns the connection if it comes from a worker of this job and the server
-/// is not full.
+/// Receives a greeting and responds to it. Returns the connection if the greeting comes from a worker of this job and
+/// the server is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
     guest: GreetedConnection<GREETING_LEN_BYTES>,

@@ -12,7 +12,7 @@ use super::replay::Batch;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// Bound of the initial weights and biases of output layers in the normalised architecture. It is small, so that
+/// Bound on the initial weights and biases of output layers in the normalised architecture. It is small, so that
 /// actions and values start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
@@ -268,7 +268,7 @@ pub struct CriticLoss {
 /// Statistics of the first critic in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CriticReport {
-    /// Mean squared error of the values. The mean is weighted by the weights of the samples.
+    /// Mean squared error of the values, weighted by the sample weights.
     pub loss: f64,
     /// Mean of the values that the critic assigns to the actions.
     pub mean_value: f64,

@@ -375,7 +375,7 @@ impl Behaviour for DqnBehaviour {
     }
 }
 
-/// Learner of DQN, which computes gradients from batches of transitions.
+/// The learner of DQN, which computes gradients from batches of transitions.
 pub(super) struct DqnLearner {
     config: DqnConfig,
     loss: DqnLoss,

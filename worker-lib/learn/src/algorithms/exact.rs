@@ -39,7 +39,7 @@ impl Limbs {
     /// Returns the limb lengths for a job of `workers` workers whose packets have the given element types.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
+    /// [`TrainError::Config`] if the elements cannot hold exact sums over this number of workers.
     pub fn new(elements: ElementTypes, workers: usize) -> Result<Self, TrainError> {
         let sent = significand_bits(elements.contributions()).min(LIMB_BITS_MAX);
         let received = significand_bits(elements.results());
@@ -199,7 +199,7 @@ fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Re
 /// number of values. The values of a worker that did not take part are zero.
 ///
 /// # Errors
-/// Fails if the aggregation fails, or if its elements cannot hold exact sums of this number of workers.
+/// Fails if the aggregation fails, or if its elements cannot hold exact sums over this number of workers.
 pub fn all_gather_u64(
     aggregator: &mut dyn GradientAggregator,
     rank: usize,

@@ -76,7 +76,7 @@ impl Tail {
         self.lengths += slot.episode_length as f32;
     }
 
-    /// Adds the steps and episodes of another tail. The losses remain those of this tail.
+    /// Adds the steps and episodes of another tail. Does not change the losses.
     pub fn add_experience(&mut self, other: &Self) {
         self.steps += other.steps;
         self.episodes += other.episodes;

@@ -21,7 +21,8 @@ use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// An algorithm's requirements for the replay between actors and learners. Sizes are totals over all learners.
+/// An algorithm's requirements for the experience replay between actors and learners. Sizes are totals over all
+/// learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -149,7 +150,7 @@ pub struct RemoteHalves {
     pub learner: RemoteLearner,
     /// Range of the model's parameters that acting requires.
     pub acting: Range<usize>,
-    /// Requirements for the replay.
+    /// Requirements for the experience replay.
     pub demand: Demand,
     /// Specification of the environment, such as the shapes of observations and actions.
     pub spec: EnvSpec,

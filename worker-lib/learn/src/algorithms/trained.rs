@@ -47,7 +47,7 @@ impl Trained {
         let algorithm = reader.text("algorithm")?;
         if STUDIES.contains(&algorithm) {
             return Err(
-                reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` runs"))
+                reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` can run"))
             );
         }
         let (algorithm, env, config) = (text("algorithm")?, text("env")?, text("config")?);

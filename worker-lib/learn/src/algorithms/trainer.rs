@@ -23,7 +23,7 @@ use crate::env::EnvSpec;
 use crate::nn::Cell;
 use iswitch::GradientAggregator;
 
-/// Rank of a worker and the world size of its job.
+/// The rank of a worker and the world size of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct World {
     /// Rank of this worker, starting from 0.
@@ -158,8 +158,8 @@ pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError>
 /// Checks that all workers run the same job from the same state.
 ///
 /// # Errors
-/// Fails if a worker has different settings or starts from a different state; the text names the worker and the
-/// difference.
+/// Fails if a worker has different settings or starts from a different state; the message names the worker and
+/// describes the difference.
 pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let job = first_bytes(
         Sha256::new()
@@ -261,7 +261,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Default number of calls of [`Trainer::advance`] between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
-    /// Family of the algorithm, which determines whether it learns from rollouts or from replayed transitions.
+    /// The family of the algorithm, which determines whether it learns from rollouts or from replayed transitions.
     type Family: Family<Self>;
 
     /// Returns tuned hyper-parameters for the environment, or general-purpose ones if the environment has no preset.

@@ -2,7 +2,7 @@
 
 Rank 0 starts a private switch and publishes its address in a file, which it keeps locked; the other ranks read the
 file. The kernel releases the lock when rank 0 ends, so no rank mistakes the file of a dead rank 0 for that of its own
-job. A file also serves the communication hook and programs without PyTorch, which have no PyTorch store.
+job. Unlike a PyTorch store, a file is also available to the communication hook and to programs without PyTorch.
 """
 
 import atexit
@@ -29,7 +29,8 @@ _lock = threading.Lock()
 def address(rank: int, timeout: float, options: list[str]) -> str:
     """Returns the address of the job's switch, as "127.0.0.1:PORT"; the first rank of the machine starts the switch.
 
-    The rank of this process in the job is taken from LOCAL_RANK or RANK, because `rank` may be that in a smaller group.
+    The rank of this process in the job is taken from LOCAL_RANK or RANK, because `rank` may be the rank in a smaller
+    group.
 
     Args:
         rank: Rank of the worker, starting from 0, if neither LOCAL_RANK nor RANK is set.
@@ -54,7 +55,7 @@ def address(rank: int, timeout: float, options: list[str]) -> str:
             return found
         time.sleep(_POLL_INTERVAL_S)
     raise WorkersMissingError(
-        f"switch is 'auto', but rank 0 did not start a switch within {timeout:g} s, expected a rank 0 on this machine "
+        f"switch is 'auto', but rank 0 did not start a switch within {timeout:g} s; rank 0 must run on this machine "
         f"with the same {_identity()}"
     )
 

@@ -63,7 +63,7 @@ class _CopiesBack(ForwardedWork):
 
 
 def _contiguous(argument: Any, copies: list[tuple[torch.Tensor, torch.Tensor]]) -> Any:
-    """Replaces non-contiguous tensors, also in nested lists, and adds each of them with its copy to `copies`."""
+    """Replaces non-contiguous tensors, including those in nested lists, and adds each with its copy to `copies`."""
     if isinstance(argument, (list, tuple)):
         return [_contiguous(element, copies) for element in argument]
     if not isinstance(argument, torch.Tensor) or argument.layout != torch.strided or argument.is_contiguous():

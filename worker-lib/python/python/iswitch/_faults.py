@@ -1,4 +1,4 @@
-"""Faults of a process group: classifies errors, and ends waits for another backend on abort or after a timeout.
+"""Fault handling for a process group: classifies errors, and ends waits for another backend on abort or timeout.
 
 Gloo cannot end a collective that is waiting for another rank: its `abort` leaves the collective running, and its
 destructor waits for it. Therefore, only the caller's wait ends; the waiting backend is kept until the process exits.
@@ -35,7 +35,7 @@ def seconds_of(timeout: timedelta | None) -> float | None:
 
 
 def error_type(error: BaseException | None) -> ErrorType:
-    """Returns PyTorch's kind of an error, as `get_error` of a process group reports it."""
+    """Returns the PyTorch type of an error, as `get_error` of a process group reports it."""
     if error is None:
         return ErrorType.SUCCESS
     if isinstance(error, TimedOutError):

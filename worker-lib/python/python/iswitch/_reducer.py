@@ -265,8 +265,8 @@ class Reducer:
         """Begins to sum a staged tensor; `result` is the value of the job's future."""
         job = Job(self._operation(staged, mean, timeout), result)
         if threading.current_thread() is self._thread:
-            # A callback of the previous job requests this sum, and may wait for it, as that of PowerSGD does. This sum
-            # comes next on all workers, regardless of what else has been submitted in the meantime.
+            # A callback of the previous job requests this sum, and may wait for it, as PowerSGD's callback does. This
+            # sum comes next on all workers, regardless of what else has been submitted in the meantime.
             job.run(self._sums.run)
         elif not self._queue(job):
             job.error = self._sums.closed(job.operation, "the reducer was closed")

@@ -1,4 +1,4 @@
-"""Staging of tensors of all devices and layouts in CPU memory, where a worker sums them.
+"""Staging in CPU memory, where a worker sums tensors. The tensors may be on any device and in any layout.
 
 A `Staged` tensor passes through three steps. Its creation begins the copy to CPU memory, `host` waits for that copy,
 and `finish` begins the copy back. On a GPU, both copies run on separate streams, through pinned memory: while the
@@ -119,7 +119,7 @@ class _GpuCopies:
 
 
 class Stager:
-    """Copies tensors of all devices and layouts to CPU memory and back."""
+    """Copies tensors on any device and in any layout to CPU memory and back."""
 
     def __init__(self) -> None:
         self._copies: dict[torch.device, _GpuCopies] = {}

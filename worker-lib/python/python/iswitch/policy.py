@@ -51,7 +51,7 @@ class Policy:
         """Description of the policy.
 
         Its entries are `algorithm`, `env`, `steps` (environment steps of the training), `mean_return` (of the last 100
-        episodes of the training, or None), `hyper_parameters`, `observation`, `layers`, `action` and, if the policy is
+        training episodes, or None), `hyper_parameters`, `observation`, `layers`, `action` and, if the policy is
         recurrent, `memory`, as `docs/guide/export.md` describes them.
         """
         return self._config

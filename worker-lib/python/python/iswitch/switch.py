@@ -80,7 +80,7 @@ class LocalSwitch:
 
     The switch stops on `close`. It also stops after this process has ended, even if the process was killed; in this
     case, the switch first waits until the workers of its jobs have left or their leases have expired (10 seconds unless
-    `--lease-ms` sets another value). The warnings of iswitchd appear on the standard error of this process.
+    `--lease-ms` sets another value). iswitchd's warnings go to this process's standard error.
 
     Args:
         options: Additional options of iswitchd, for example "--ordered".

@@ -109,7 +109,7 @@ def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Callable[..., dist.Work]]:
-    """Decorates a collective that runs through the switch, or returns None for the calls that Gloo must perform.
+    """Decorates a collective that runs through the switch unless it returns None, in which case Gloo performs it.
 
     The choice must be the same on all ranks, so it may depend only on the sizes, types and devices of the tensors. Calls in
     PyTorch's older forms, with a root or an operation instead of an object of the type `options`, go to Gloo.

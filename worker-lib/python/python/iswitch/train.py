@@ -62,7 +62,7 @@ def find_iswitch() -> str:
 
 
 class Algorithm:
-    """Agent and the algorithm that trains it. Use one of the subclasses, such as `PPO`.
+    """An agent and the algorithm that trains it. Use one of the subclasses, such as `PPO`.
 
     Args:
         env: Id of the environment, as for `iswitch train --env`: built in, from Gymnasium, or `module:Id-v0`.

@@ -24,7 +24,7 @@ use iswitch_study::{StudyError, names};
 const ROW: usize = FEATURES + 1;
 /// Names of the features of a candidate.
 pub const ROW_NAMES: [&str; ROW] = row_names(&["available"], &FEATURE_NAMES);
-/// Names of the values in the details of a candidate.
+/// Names of the values in a candidate's details.
 const DETAILS: [&str; 6] =
     ["job", "coflow", "bottleneck_left_s", "size_left_bytes", "ready_s", "job_path_left_s"];
 /// Maximum number of candidates.

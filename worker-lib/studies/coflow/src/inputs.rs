@@ -34,7 +34,7 @@ pub struct Inputs {
     /// shape otherwise.
     pub dags: Option<PathBuf>,
     /// Number of ports for synthetic coflows, at most [`SYNTHETIC_PORTS_MAX`]. If `trace` is given, the file determines
-    /// the number of ports; with a [`FabricInput`] that describes a fabric, its number of ports is used.
+    /// the number of ports; with a [`FabricInput`] that describes a fabric, that fabric does.
     pub ports: usize,
     /// Capacity of each port, in Gbit/s, unless a fabric description specifies it.
     pub capacity_gbit: f64,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use iswitch::AggregateError;
 use iswitch_learn::algorithms::TrainError;
 
-/// Reason for which a scenario, a file, a policy or a training run is rejected.
+/// Reason why a scenario, a file, a policy or a training run is rejected.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {

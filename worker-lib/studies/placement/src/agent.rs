@@ -1,5 +1,5 @@
-//! Placement as a service. A scheduler sends each request as one line of JSON, which asks either on which GPUs to run
-//! a job, or which jobs of the cluster to suspend and which to start.
+//! Placement as a service. Each request from a scheduler is one line of JSON. It asks either on which GPUs to run a
+//! job, or which jobs of the cluster to suspend and which to start.
 //!
 //! | request | answer |
 //! |---|---|

@@ -227,7 +227,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to a peer. If the peer does not listen yet, retries until the timeout expires.
+    /// Connects to a peer. If the peer is not listening yet, retries until the timeout expires.
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {

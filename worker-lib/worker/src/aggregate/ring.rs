@@ -110,7 +110,7 @@ impl Ring {
         let len = options.gradient_len as usize;
         let chunk = |at: usize| len * at / workers..len * (at + 1) / workers;
         let steps = 2 * workers.saturating_sub(1);
-        // One entry more than there are chunks to send: the last chunk is only received.
+        // One more entry than there are chunks to send: the last chunk is only received.
         let chunks = (0..=steps).map(|step| chunk((rank + 2 * workers - step) % workers)).collect();
         Ok(Self {
             style: options.style,

@@ -17,8 +17,8 @@ pub struct IswitchAggregate {
     pub contributions: u16,
 }
 
-/// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. After
-/// success, pass `*worker` to `iswitch_async_leave`.
+/// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. On
+/// success, the caller must later pass `*worker` to `iswitch_async_leave`.
 ///
 /// # Safety
 /// The requirements of `iswitch_join` apply.

@@ -406,7 +406,7 @@ fn reduce_buffered(
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
-/// Returns whether the worker may lack sums that the other workers have, after it has failed with this error.
+/// Returns whether a failure with this error may leave the worker without sums that the other workers have.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

@@ -50,8 +50,9 @@ pub(crate) enum Answer {
 }
 
 impl Attempt {
-    /// Creates attempt `number` of the process with the instance `instance`. Its request id differs from those of
-    /// other processes that joined from the same address, because Acks to those processes may still be in flight.
+    /// Creates attempt `number` of the process with the instance `instance`. The attempt's request id differs from
+    /// those of other processes that joined from the same address, because Acks to those processes may still be in
+    /// flight.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),

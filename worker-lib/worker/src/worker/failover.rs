@@ -1,4 +1,4 @@
-//! Choice among the switches of a job: when a worker moves from one switch to the next.
+//! Failover between the switches of a job: determines when a worker moves from one switch to the next.
 //!
 //! All workers of a job have the same list of switches and use one switch at a time. A worker moves to the next
 //! switch in two cases: the current one is silent, or it answers but the job does not become complete there, because
@@ -27,7 +27,7 @@ const STAY_AT_OTHERS: u32 = 2;
 const SILENCE_WHILE_WAITING: u32 = 3;
 /// Pause after an attempt to join at a switch to which there is no route.
 const UNREACHABLE_PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of times that the stay is doubled: once each time a worker has visited all switches in vain.
+/// The stay is doubled each time a worker has visited all switches in vain, but at most this many times.
 const MAX_DOUBLINGS: u32 = 2;
 
 /// Time limits of a visit to a switch.
@@ -52,7 +52,7 @@ pub struct Itinerary {
 }
 
 impl Itinerary {
-    /// Creates an itinerary that starts at `first`. Each switch may be silent for the time `silence`.
+    /// Creates an itinerary that starts at `first`. Each switch may be silent for at most `silence`.
     pub fn new(first: SocketAddrV4, others: &[SocketAddrV4], silence: Duration) -> Self {
         let switches = std::iter::once(first).chain(others.iter().copied()).collect();
         Self { switches, silence, current: 0, moves: 0 }

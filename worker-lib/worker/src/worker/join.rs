@@ -342,8 +342,7 @@ pub enum JoinError {
     },
     /// Data packets cannot be tagged without a key.
     TagsWithoutKey,
-    /// An answer from the switch's address, which may be forged, refused this worker's key, and no other answer
-    /// arrived.
+    /// The only answers from the switch's address were refusals of this worker's key, which may be forged.
     KeyRefused {
         /// Address of the switch.
         switch: SocketAddrV4,
@@ -410,7 +409,7 @@ impl fmt::Display for JoinError {
                 f,
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
             ),
-            Self::Refused { reason, .. } => write!(f, "the switch refused: {reason}"),
+            Self::Refused { reason, .. } => write!(f, "the switch refused the Join: {reason}"),
             Self::TagsWithoutKey => {
                 f.write_str("tag_data is true, which requires a key, but no key is given")
             }

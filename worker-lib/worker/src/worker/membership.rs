@@ -23,7 +23,7 @@ pub struct Membership {
     pub members: u16,
     /// Number of workers in the whole job.
     pub weight: u16,
-    /// Standing of the member, which determines how it continues at `start`.
+    /// Standing of the member. It determines how the member continues at `start`.
     pub standing: Standing,
     /// History before `start`; if the member supplies or awaits the sum of that round, the history after it.
     pub history: u64,

@@ -1,4 +1,4 @@
-//! The Name of a member, which it sends after each admission until the switch answers (SPEC, section 14).
+//! The Name of a member. The member sends it after each admission, until the switch answers (SPEC, section 14).
 
 use core::time::Duration;
 

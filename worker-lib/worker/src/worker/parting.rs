@@ -61,7 +61,8 @@ impl Division {
     /// Moves all parts to the threads of another switch. The worker joins there as another instance, so that the switch
     /// can tell this visit from earlier ones (requirement M-14).
     pub(super) fn move_to(&mut self, switch: SocketAddrV4) {
-        // Without such a port, the first thread gets the part, and refuses it because its own part has another length.
+        // If there is no such port, the part is sent to the first thread, which refuses it, because its own part has a
+        // different length.
         let thread = |at| part::address(switch, at).unwrap_or(switch);
         self.switches = (0..self.count()).map(thread).collect();
         (self.options.switch, self.instance) = (switch, instance());

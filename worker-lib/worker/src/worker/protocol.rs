@@ -81,9 +81,9 @@ pub(crate) enum Part {
 pub struct Finished {
     /// Round number.
     pub round: Round,
-    /// Number of gradients in the segment with the fewest.
+    /// Number of gradients in the segment that has the fewest.
     pub fewest: u16,
-    /// Number of gradients in the segment with the most.
+    /// Number of gradients in the segment that has the most.
     pub most: u16,
 }
 

@@ -79,7 +79,7 @@ impl RetryTimer {
     }
 
     /// Returns whether the timer has expired. If it has, doubles the timeout, up to a limit. The limit is lower for a
-    /// switch that has answered recently, although not the last Help.
+    /// switch that has answered recently, even if it has not answered the last Help.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if now < self.deadline {
             return false;

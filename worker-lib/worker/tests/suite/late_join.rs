@@ -25,7 +25,7 @@ struct Log {
     weights: Mutex<BTreeMap<u32, Vec<Replica>>>,
 }
 
-/// Rank of a worker, and the bits of its weights.
+/// A worker's rank, and the bits of its weights.
 type Replica = (u16, Vec<u32>);
 
 /// Learner whose weights depend on all previous sums.

@@ -355,8 +355,8 @@ impl Port for XdpPort {
         self.served.epoll.as_fd()
     }
 
-    /// Returns the size of a socket buffer that holds as many of the shortest datagrams as a queue has frames: each
-    /// datagram takes a whole frame, however short it is.
+    /// Returns the size of the socket buffer that would hold as many of the shortest datagrams as a queue does. A
+    /// queue stores each datagram, however short, in a whole frame.
     fn recv_buffer_bytes(&self) -> usize {
         self.served.size.recv_datagrams() * datagram_truesize(0)
     }

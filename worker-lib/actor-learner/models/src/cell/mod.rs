@@ -1,8 +1,8 @@
-//! Model cache of a cell, between the learner and the actors near it.
+//! The model cache of a cell, between the learner and the actors near it.
 //!
 //! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to all
-//! of them while it arrives. The cell serves the pointer to the latest version immediately, unless it is older than a
-//! limit, and refreshes it in the background.
+//! of them while it arrives. The cell serves the pointer to the latest version immediately, provided that the pointer
+//! does not exceed a maximum age, and refreshes the pointer in the background.
 
 mod names;
 mod objects;

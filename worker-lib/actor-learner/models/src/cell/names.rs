@@ -31,7 +31,7 @@ impl Names {
     }
 
     /// Adds a name that may or may not exist upstream. If there are already `unknown_max` such names, removes and
-    /// returns the least recently requested one, preferably one that no reader waits for.
+    /// returns the least recently requested one, preferably one that no reader is waiting for.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {

@@ -16,12 +16,12 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause between an upstream error and the next query. The discovery of a new version can be delayed by this much.
+/// The pause between an upstream error and the next query. The discovery of a new version can be delayed by this much.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum time for which the cell asks upstream to hold a request that waits for a new version.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Pointer that the cell can serve, and the time since the pointer was last known to be the latest.
+/// A pointer that the cell can serve, and the time since the pointer was last known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// Manifest of the version; `None` if no version is newer than the one that the reader already has.
@@ -75,7 +75,7 @@ impl Pointer {
         &self.name
     }
 
-    /// Returns whether any reader waits for a newer version.
+    /// Returns whether any reader is waiting for a newer version.
     pub(super) fn has_readers(&self) -> bool {
         self.state.receiver_count() > 0
     }
@@ -248,7 +248,7 @@ impl Refresher {
         let is_wanted = || pointer.is_wanted(self.options.watch_idle) && !pointer.state.borrow().is_displaced;
         // Each response renews the pointer, so the wait must be shorter than the pointer's maximum age.
         let wait = WATCH_WAIT_MAX.min(self.options.model_age_max / 3);
-        // A reader that arrived while this task was ending found the pointer still being watched, so check once more.
+        // A reader that arrived while this task was ending saw the pointer as still watched, so check once more.
         while is_wanted() && !pointer.is_watched.swap(true, Ordering::AcqRel) {
             while is_wanted() {
                 self.ask_in_turn(&pointer, wait).await;

@@ -35,7 +35,7 @@ impl Freshness {
     }
 }
 
-/// Returns the response with a pointer that was last known to be the latest `age` ago.
+/// Returns the response that carries a pointer. `age` is the time since the pointer was last known to be the latest.
 pub(crate) fn answer(
     (method, headers): (&Method, &HeaderMap),
     query: PointerQuery,

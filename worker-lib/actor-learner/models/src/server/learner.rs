@@ -1,4 +1,4 @@
-//! Server of the learner, which serves a store and, if permitted, accepts models from other processes.
+//! The learner's server, which serves a store and, if permitted, accepts models from other processes.
 
 use std::io;
 use std::str::FromStr;

@@ -48,7 +48,7 @@ pub struct Drawn {
     pub table_size: u64,
 }
 
-/// Known contents of all shards, which together act as one table. Vectors are indexed by shard.
+/// The known contents of all shards, which together act as one table. Vectors are indexed by shard.
 struct Union {
     extents: Vec<Option<Extent>>,
     weights: Vec<f64>,

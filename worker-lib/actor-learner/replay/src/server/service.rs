@@ -1,4 +1,4 @@
-//! gRPC service, which translates messages to calls of the shard and back.
+//! The gRPC service. It translates request messages to calls of the shard, and the results to response messages.
 
 use std::pin::Pin;
 use std::sync::Arc;

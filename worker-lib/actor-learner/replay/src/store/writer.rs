@@ -1,4 +1,4 @@
-//! Writer of segments, which is the file side of the journal.
+//! The writer of segments, which is the file side of the journal.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;

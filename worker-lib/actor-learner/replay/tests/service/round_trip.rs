@@ -40,7 +40,7 @@ fn new(priority: f64, text: &'static str) -> NewItem {
 fn refusal<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (Code, String) {
     match result {
         Err(ClientError::Refused { code, text, .. }) => (code, text),
-        other => panic!("{other:?} is no refusal"),
+        other => panic!("{other:?} is not a refusal"),
     }
 }
 

@@ -17,7 +17,7 @@ use iswitch_replay::server::Token;
 pub(super) struct ReplayAccess {
     /// File with the bearer token of the replay shards
     ///
-    /// The file contains one line: the token in the --token-file of the shards.
+    /// The file contains one line: the token from the shards' --token-file.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
     /// PEM file with the CA certificates of https:// shards
@@ -39,7 +39,8 @@ pub(super) struct ReplayAccess {
 pub(super) struct ModelAccess {
     /// File with the bearer token of the learner and cells in --models
     ///
-    /// The file contains one line: the token in the learner's --model-read-token-file and the cells' --read-token-file.
+    /// The file contains one line: the token from the learner's --model-read-token-file and the cells'
+    /// --read-token-file.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
     /// PEM file with the CA certificates of https:// addresses in --models

@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
                 Ok(Self { path, tensors, metadata, len_bytes: bytes.len() })
             }
             Some(other) => Err(refuse(format!("its format is {other}, expected {FORMAT}"))),
-            None => Err(refuse("it is not a checkpoint of iSwitch".to_owned())),
+            None => Err(refuse("it is not an iSwitch checkpoint".to_owned())),
         }
     }
 

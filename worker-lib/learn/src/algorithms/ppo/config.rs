@@ -139,8 +139,8 @@ impl PpoConfig {
             && share.minibatch_per_env < SEQUENCE_MIN
         {
             return Err(TrainError::Config(format!(
-                "minibatch_size is {}, expected at least {} with {}: a sequence of {SEQUENCE_MIN} or more steps of \
-                 each of {environments} environments",
+                "minibatch_size is {}, expected at least {} with {}: a minibatch must hold a sequence of at least \
+                 {SEQUENCE_MIN} steps from each of {environments} environments",
                 self.minibatch_size,
                 SEQUENCE_MIN * environments,
                 cell.name(),
@@ -172,8 +172,8 @@ mod tests {
         };
         assert_eq!(share(&recurrent, 8).unwrap().minibatch_per_env, 2);
         let error = share(&recurrent, 16).unwrap_err().to_string();
-        let expected = "minibatch_size is 16, expected at least 32 with lstm: a sequence of 2 or more steps of each \
-                        of 16 environments";
+        let expected = "minibatch_size is 16, expected at least 32 with lstm: a minibatch must hold a sequence of \
+                        at least 2 steps from each of 16 environments";
         assert_eq!(error, expected);
         assert!(share(&sizes, 16).is_ok());
     }

@@ -656,7 +656,7 @@ impl PpoTrainer {
     }
 }
 
-/// Tally that records the deviations of a rollout from the means before the rollout, and the episodes that ended.
+/// A tally that records the deviations of a rollout from the means before the rollout, and the episodes that ended.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,

@@ -153,8 +153,8 @@ impl Frames {
         if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} has missing transitions"))) }
     }
 
-    /// Returns whether the buffer is empty, or contains at least one entry that can be drawn and all frames of such
-    /// entries. If no entry could be drawn, sampling would not terminate.
+    /// Returns whether the buffer is consistent: it is empty, or it contains at least one entry that can be drawn, and
+    /// all frames of such entries. If no entry could be drawn, sampling would not terminate.
     fn is_sound(&self) -> bool {
         let len = self.len();
         if len == 0 {

@@ -37,7 +37,7 @@ PACKAGES = "'gymnasium[atari]' ale-py opencv-python-headless"
 
 
 class Refusal(Exception):
-    """The environments cannot be made; the text contains the reason and what to install."""
+    """The environments cannot be made; the message gives the reason and says what to install."""
 
     def __init__(self, kind, text):
         super().__init__(" ".join(str(text).split()))
@@ -268,7 +268,7 @@ def make(request):
             select_opengl()
         return Vector([Environment(gym, spec, kwargs) for _ in range(count)])
     except gym.error.DependencyNotInstalled as error:
-        # The text names the package and how to install it.
+        # The message names the package and says how to install it.
         raise Refusal(MISSING, error) from error
     except ImportError as error:
         raise Refusal(MISSING, f"{error}; {install(error.name or PACKAGES)}") from error
@@ -298,7 +298,7 @@ class Vector:
         pipe.send(OBSERVED, *parts)
 
     def replay(self, pipe, request):
-        """Starts an episode and repeats its actions; answers with as many of the last observations as are stacked."""
+        """Starts an episode and replays its actions; responds with the observations that the current stack contains."""
         index, seed, count = struct.unpack_from("<3I", request, 1)
         env, ended = self.envs[index], False
         frames = [env.reset(seed)]

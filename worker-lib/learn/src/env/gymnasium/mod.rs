@@ -2,12 +2,12 @@
 //!
 //! Any Python interpreter that can import the package works. No package is linked, so neither the version nor the
 //! licence of the imported packages affects this program. All environments of a vector share one process, and one
-//! message steps all environments that have begun a step ([`Environment::begin_step`]).
+//! message executes all steps that have been begun ([`Environment::begin_step`]).
 //!
 //! - **Observations**: a Box of numbers, flattened to f32, or images of bytes, `[height, width, channels]` from 0 to
 //!   255.
-//! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
-//!   without bounds is passed unchanged, neither clipped nor scaled.
+//! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; in a dimension
+//!   without bounds, the value is passed unchanged, neither clipped nor scaled.
 //! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015). Each action is
 //!   repeated for four frames, and the image is the pixel-wise maximum of the last two frames. Images are greyscale,
 //!   84 x 84, and an observation is a stack of the last four images. An episode begins with up to 30 no-op actions, and
@@ -127,7 +127,7 @@ impl From<rustix::io::Errno> for ChildError {
 
 impl ChildError {
     /// Adds `stderr`, the last lines that the process wrote to stderr, unless they are empty or the error already
-    /// states its cause.
+    /// contains its cause.
     fn with_stderr(self, stderr: &str) -> Self {
         if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. } | Self::Raised(_)) {
             return self;
@@ -188,8 +188,8 @@ impl GymnasiumEnvironment {
     ///
     /// # Errors
     /// [`EnvError::UnknownId`] if Gymnasium has no environment with this id. [`EnvError::NotInstalled`] if Python or a
-    /// package is missing; the text says what to install. [`EnvError::Gymnasium`] if the environment's spaces are not
-    /// supported or the process fails.
+    /// package is missing; the message says what to install. [`EnvError::Gymnasium`] if the environment's spaces are
+    /// not supported or the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
         Self::in_threads(id, count, 1, options)
     }

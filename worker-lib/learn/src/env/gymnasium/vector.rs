@@ -117,8 +117,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step. A single message steps all of them. After a failure, the
-    /// environments are stepped one at a time to find the one that fails.
+    /// Executes all steps that have been begun but not yet executed. A single message requests all of them. After a
+    /// failure, the environments are stepped one at a time to find the one that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {

@@ -1,5 +1,5 @@
-//! The operations of a gated recurrent unit. The blocks of its gates are the reset gate, the update gate, the candidate
-//! and the candidate's product with the preceding output.
+//! The operations of a gated recurrent unit. Its gate buffer holds four blocks: the reset gate, the update gate, the
+//! candidate, and the candidate's recurrent term (its recurrent weights times the previous output).
 
 use super::{BLOCKS, RecurrentWorkspace, StepIndex};
 use crate::nn::activation::{sigmoid, tanh};

@@ -1,4 +1,4 @@
-//! The operations of a long short-term memory. The blocks of its gates are the input gate, the forget gate, the
+//! The operations of a long short-term memory. Its gate buffer holds four blocks: the input gate, the forget gate, the
 //! candidate and the output gate.
 
 use super::{BLOCKS, RecurrentWorkspace, StepIndex};

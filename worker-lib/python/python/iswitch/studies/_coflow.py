@@ -22,11 +22,12 @@ class CoflowEnv(StudyEnv):
             With 0, all jobs arrive at once.
         trace: Coflow file in the format of the coflow benchmark (FB2010); by default, coflows are synthetic. Without
             `dags` and `jobs`, each coflow is a job and arrives at the time in the file.
-        dags: File of job shapes: lines `NODES EDGES A B A B ...`, or Alibaba's table of batch tasks of 2018. By
-            default, shapes are synthetic.
+        dags: File of job shapes: lines `NODES EDGES A B A B ...`, or Alibaba's 2018 table of batch tasks. By default,
+            shapes are synthetic.
         job_file: JSON file of jobs, as written by `iswitch coflow evaluate --export-jobs`.
         fabric_file: TOML file that describes unequal ports, and racks with oversubscribed links, as for `--fabric` of
-            `iswitch coflow`. Synthetic coflows use its number of ports; other jobs must have the same number.
+            `iswitch coflow`. Synthetic coflows use all ports of this fabric; other jobs must have as many ports as the
+            fabric.
         ports: Number of ingress ports and number of egress ports for synthetic coflows; 20 by default.
         capacity_gbit: Capacity of each port, in Gbit/s, unless `fabric_file` specifies it.
         rates: Model of the flow rates: "backfill" or "blocking".

@@ -53,8 +53,8 @@ class PlacementEnv(StudyEnv):
         restart_s: Duration of a restart, in seconds.
         restart_per_gpu_s: Additional duration of a restart for each GPU of the job, in seconds.
         repair_s: Time in seconds until a failed GPU is repaired.
-        queueing: Rule for the jobs behind the first one while too few GPUs are free for it: "strict", "first-fit" or
-            "easy".
+        queueing: Rule for starting other jobs in the queue while too few GPUs are free for the first job: "strict",
+            "first-fit" or "easy".
         after_failure: "place-again" to place a stopped job again, or "wait-for-repair" to let it keep its GPUs.
         spares: Number of GPUs that only jobs stopped by a failure may use.
         spread_slowdown: Factor by which a job takes longer if it runs on more nodes than it needs.

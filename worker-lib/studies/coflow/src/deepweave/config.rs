@@ -125,7 +125,7 @@ impl Hyperparameters for DeepWeaveConfig {
             ("test_jobs", self.test_jobs, 100_000),
         ])?;
         for (name, value, is_right, expected) in [
-            ("coflow_share", self.coflow_share, self.coflow_share <= 1.0, "a number above 0, at most 1"),
+            ("coflow_share", self.coflow_share, self.coflow_share <= 1.0, "a number above 0 and at most 1"),
             ("offset_max", self.offset_max, true, "a number above 0"),
             ("action_deviation", self.action_deviation, true, "a number above 0"),
             ("learning_rate", f64::from(self.learning_rate), true, "a number above 0"),

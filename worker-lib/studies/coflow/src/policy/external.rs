@@ -176,13 +176,12 @@ impl ExternalPolicy {
         let mut open: BTreeMap<i64, usize> = ready.iter().map(|id| (*id as i64, *id)).collect();
         let mut order = Vec::with_capacity(ready.len());
         for (at, id) in answer.order.iter().enumerate() {
-            let expected = "the id of a coflow of the request, each once";
+            let expected = "the id of a coflow in the request, listed only once";
             let found = open.remove(id);
             order.push(found.ok_or_else(|| StudyError::field(format!("order[{at}]"), id, expected))?);
         }
         if let Some(missing) = open.keys().next() {
-            let expected =
-                format!("{}, all coflows of the request; coflow {missing} is missing", ready.len());
+            let expected = format!("{}, one entry for each coflow; coflow {missing} is missing", ready.len());
             return Err(StudyError::field("length of order", order.len(), expected));
         }
         *ready = order;

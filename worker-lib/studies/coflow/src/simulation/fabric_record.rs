@@ -1,4 +1,4 @@
-//! Text form of fabrics, with which checkpoints record the fabric of a training run.
+//! Text form in which checkpoints record the fabric of a training run.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ pub(super) struct Grid {
     width: usize,
 }
 
-/// Egress port whose line is visited, where 0 is the first egress port, and its value.
+/// Egress port whose line is visited (0 is the first egress port), and the value of this port.
 pub(super) type Line = (usize, f64);
 
 /// Value of each ingress port of a grid, padded to the length of a line.
@@ -509,7 +509,7 @@ impl WithSimd for FindEnds<'_> {
                 let left = simd.mul_f64s(*left, scales);
                 let own = simd.min_f64s(levels, *of_port);
                 let end = simd.div_f64s(left, simd.add_f64s(simd.mul_f64s(left, commons), own));
-                // A complete flow, and one without an individual rate, have no end of their own.
+                // Only an incomplete flow with an individual rate has an end of its own.
                 let has_end = simd.less_than_f64s(zero, simd.min_f64s(left, own));
                 first = simd.min_f64s(first, simd.select_f64s(has_end, end, infinity));
                 last = simd.max_f64s(last, simd.select_f64s(has_end, end, zero));

@@ -91,14 +91,14 @@ fn an_invalid_order_ends_the_comparison_with_one_error() {
         let command = format!("mine=read line; echo '{{}}'; read line; echo '{answer}'; cat > /dev/null");
         failure(PROGRAM, &["evaluate", &command, "--job-file", file.to_str().unwrap()])
     };
-    let each = "the id of a coflow of the request, each once";
+    let each = "the id of a coflow in the request, listed only once";
     for (answer, error) in [
         (r#"{"order": [0, 0], "sharing": "madd"}"#, format!("order[1] is 0, expected {each}")),
         (r#"{"order": [2, 0, 1], "sharing": "madd"}"#, format!("order[0] is 2, expected {each}")),
         (r#"{"order": [-1], "sharing": "madd"}"#, format!("order[0] is -1, expected {each}")),
         (
             r#"{"order": [1], "sharing": "madd"}"#,
-            "length of order is 1, expected 2, all coflows of the request; coflow 0 is missing".to_owned(),
+            "length of order is 1, expected 2, one entry for each coflow; coflow 0 is missing".to_owned(),
         ),
         (
             r#"{"order": [0, 1], "sharing": "fast"}"#,

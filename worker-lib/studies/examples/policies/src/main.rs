@@ -1,4 +1,4 @@
-//! A policy of your own for each study, compared with policies of iSwitch on the same draws.
+//! A policy of your own for each study, compared with iSwitch's built-in policies on the same draws.
 //!
 //!     cargo run --release
 //!
@@ -10,7 +10,7 @@ mod routing;
 
 use iswitch_routing::StudyError;
 
-/// Number of draws; a draw's number determines all of its random inputs.
+/// Number of draws. The index of a draw determines all of its random inputs.
 const DRAWS: u64 = 5;
 
 /// Name of each policy, and the mean of the study's metric over the draws. Lower is better.

@@ -44,7 +44,7 @@ pub struct Program {
     requests: u64,
     timeout: Duration,
     answer_len_max_bytes: usize,
-    /// Whether the program has exceeded its time limit, so that it is killed without delay.
+    /// Whether the program has exceeded its time limit and must therefore be killed without delay.
     is_late: bool,
     /// Exit status, once the program has been waited for.
     status: Option<ExitStatus>,

@@ -112,7 +112,7 @@ struct Resources {
 struct PodStatus {
     #[serde(default)]
     phase: String,
-    /// Time at which the pod started, in UTC and in the format of RFC 3339.
+    /// Time at which the pod started, in UTC and in RFC 3339 format.
     start_time: Option<String>,
     #[serde(default)]
     container_statuses: Vec<ContainerStatus>,

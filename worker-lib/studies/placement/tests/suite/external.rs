@@ -103,11 +103,11 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
     for (answer, error) in [
         (
             r#"{"suspend": ["0"], "start": []}"#,
-            "suspend[0] is 0, expected the id of a running job, each once",
+            "suspend[0] is 0, expected the id of a running job, listed only once",
         ),
         (
             r#"{"suspend": [], "start": [{"job": "1", "gpus": [0]}]}"#,
-            "start[0].job is 1, expected the id of a waiting or suspended job, each once",
+            "start[0].job is 1, expected the id of a waiting or suspended job, listed only once",
         ),
         (
             r#"{"suspend": [], "start": [], "look_again_s": 0.5}"#,
@@ -120,7 +120,7 @@ fn an_invalid_decision_ends_the_comparison_with_one_error() {
     let one = format!("mine=read line; echo '{{}}'; read line; echo '{start}'");
     let error = failure(PROGRAM, &["evaluate", &one, "--gpus", "1", "--widest", "1", "--batch", "1"]);
     let text =
-        "policy mine, request 1: start[0].gpus[0] is 1, expected a GPU from 0 to 0 that is free, each once";
+        "policy mine, request 1: start[0].gpus[0] is 1, expected a free GPU from 0 to 0, listed only once";
     assert!(error.ends_with(text), "{error}");
     let error = of(r#"{"suspend": [], "start": [{"job": "0", "gpus": [0, 1, 2, 3, 4]}]}"#);
     assert!(error.contains("request 1: length of start[0].gpus is 5, expected "), "{error}");

@@ -42,7 +42,7 @@ struct Cli {
     json: bool,
 }
 
-/// Figure and its data. The keys of the JSON object are part of the public interface and must not change.
+/// A figure and its data. The keys of the JSON object are part of the public interface and must not change.
 #[derive(Serialize)]
 struct Plot {
     figure: PathBuf,

@@ -40,7 +40,7 @@ struct Summary<'a> {
     solved: usize,
     finished: usize,
     failed: usize,
-    /// Interquartile mean of the returns with its 95 % interval.
+    /// The interquartile mean of the returns and its 95 % interval.
     estimate: Option<Estimate>,
     median: Option<f64>,
     least: Option<f64>,
@@ -177,7 +177,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns a figure for the learning curves, which does not contain the curves themselves.
+/// Returns the figure for the learning curves without the curves themselves: its title, its note and the solved return.
 fn figure(plan: &Plan) -> Figure {
     let (algorithm, seeds) = (plan.algorithm.to_uppercase(), plan.seeds.clone().count());
     Figure {

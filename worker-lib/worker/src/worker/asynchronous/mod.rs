@@ -3,9 +3,9 @@
 //!
 //! The member sends one vector at a time, whenever the caller submits one, and learns from the answer to a Confirm
 //! which aggregate contains it. Independently of sending, it receives the sums in the order of their numbers and
-//! without gaps, so that all members that apply them have the same weights. If the switch forgets the member, the
-//! member rejoins and reports which sums it has; a vector in progress then counts as lost, because the member cannot
-//! know whether it was summed.
+//! without gaps, so all members that apply them have the same weights. If the switch forgets the member, the member
+//! rejoins and reports which sums it has; a vector in progress then counts as lost, because the member cannot know
+//! whether it was summed.
 
 mod receiver;
 mod sender;
@@ -230,8 +230,8 @@ impl AsyncProtocol {
         failure
     }
 
-    /// Sends the switch a digest of the weights after an aggregate has been applied. If it differs from another
-    /// member's digest, [`Self::take_divergence`] reports it.
+    /// Sends the switch a digest of the weights after an aggregate has been applied. If this digest differs from
+    /// another member's, [`Self::take_divergence`] reports the difference.
     pub fn send_digest(&mut self, aggregate: Round, digest: u64) {
         if self.digests.len() == MAX_PENDING_DIGESTS {
             self.digests.pop_front();

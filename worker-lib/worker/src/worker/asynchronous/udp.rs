@@ -268,7 +268,7 @@ impl AsyncWorker {
     }
 
     /// Clears the job at the switch and ends a halt. All workers rejoin: vectors in flight are lost, and a worker that
-    /// lacks a sum that others have received gets [`AggregateError::MissedRounds`].
+    /// is missing a sum received by others gets [`AggregateError::MissedRounds`].
     pub fn reset(&self) -> Result<(), AggregateError> {
         forgotten_is_done(self.order(ControlBody::RESET))
     }

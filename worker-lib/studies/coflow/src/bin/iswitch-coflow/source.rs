@@ -107,8 +107,8 @@ impl PolicySource {
         Ok(DeepWeave::fabric_of_saved(saved)?)
     }
 
-    /// Returns a warning if the policy is a network that was trained under another model of rates or on other unequal
-    /// links than those of `fabric`, or if the model of rates of its training run is not known.
+    /// Returns a warning if the policy is a network whose training run had a model of rates, or unequal ports or racks,
+    /// that differ from those of `fabric`, or did not record its model of rates.
     pub(super) fn warning(&self, fabric: &Fabric) -> anyhow::Result<Option<String>> {
         let Self::Saved { saved, name, .. } = self else { return Ok(None) };
         let rates = fabric.rates;

@@ -187,8 +187,8 @@ impl Row {
     }
 }
 
-/// Selection of the numbers of a cell from the results of a step. A field that is absent is determined by the column or
-/// the table.
+/// Selection of a cell's numbers from the results of a step. An absent field takes its value from the column or the
+/// table.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pick {
@@ -206,7 +206,8 @@ pub(crate) struct Pick {
     pub(crate) values: Option<Vec<String>>,
     /// Divisor of all numbers, such as 86400 for days.
     pub(crate) scale: Option<f64>,
-    /// Selection of a number by which all numbers are divided; absent fields are those of the cell.
+    /// Selection of the number by which all numbers are divided; absent fields take their values from the cell's
+    /// selection.
     pub(crate) over: Option<Box<Pick>>,
     /// Whether the reciprocal of each number is shown.
     pub(crate) invert: Option<bool>,
@@ -236,7 +237,7 @@ pub(crate) enum Across {
 }
 
 impl Pick {
-    /// Returns the selection with the absent fields of `self` taken from `other`.
+    /// Returns the selection `self`, with its absent fields taken from `other`.
     pub(crate) fn or(&self, other: &Self) -> Self {
         let mut with = other.with.clone();
         with.extend(self.with.clone());

@@ -227,7 +227,7 @@ impl Made {
     }
 }
 
-/// Returns the data files that are missing for the steps, or for the steps whose files they use.
+/// Returns the data files that are missing for these steps, or for other steps whose files these steps use.
 fn synthetic(maker: &Maker<'_>, names: &[String]) -> Vec<&'static str> {
     let mut missing = Vec::new();
     let mut waiting = names.to_vec();

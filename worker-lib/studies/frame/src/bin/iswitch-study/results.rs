@@ -16,7 +16,7 @@ const SAME: f64 = 1e-9;
 /// printed.
 pub(crate) type Results = BTreeMap<String, Vec<(Option<String>, Value)>>;
 
-/// Objects of policies in the results of a step, with the inputs of their commands.
+/// Policy objects in the results of a step, each with the input of the command that printed it.
 type Records<'a> = Vec<(Option<String>, &'a Value)>;
 
 /// Content of one cell.

@@ -56,7 +56,7 @@ struct Record {
     result: Option<Value>,
 }
 
-/// Reason for which a command has not been completed.
+/// Reason why a command has not been completed.
 #[derive(Debug)]
 pub(crate) enum Incomplete {
     /// The process was asked to stop.
@@ -72,7 +72,7 @@ impl From<anyhow::Error> for Incomplete {
 }
 
 impl Task<'_> {
-    /// Returns the command as users write it.
+    /// Returns the command as a user would type it.
     pub(crate) fn command(&self) -> String {
         let words = self.words.join(" ");
         match &self.step.program {

@@ -142,7 +142,7 @@ mod tests {
         let (first, second) =
             (Rates::uniform(shape, 0.5, 1).unwrap(), Rates::uniform(shape, 0.5, 2).unwrap());
         let mut latest = LatestTraining::default();
-        // A training run takes its seed from the run that caused it.
+        // A training run takes its seed from the run that triggered it.
         for (rates, run, expected) in [(&first, 1, 1), (&first, 2, 1), (&second, 3, 3), (&second, 4, 3)] {
             PolicySource::Mlpi.build_for(rates, Fill::default(), run, &mut latest).unwrap();
             assert_eq!(latest.0.as_ref().map(|(_, training)| training.config().seed), Some(expected));
