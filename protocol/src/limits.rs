@@ -168,9 +168,9 @@ pub const MAX_PENDING_REQUESTS: usize = 128;
 /// Maximum number of vectors of one asynchronous job that are waiting to be added to an aggregate: one vector per
 /// member.
 pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
-/// Maximum number of early aggregates of an asynchronous job that are waiting to be sent. An early aggregate was
-/// finished before enough vectors had been admitted. Each early aggregate contains at least one vector that is still
-/// queued, except possibly the first one.
+/// Maximum number of early aggregates of an asynchronous job that are waiting to be sent. An early aggregate is one
+/// that was finished before enough vectors had been admitted. Each early aggregate contains at least one vector that is
+/// still queued, except possibly the first one.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 /// Maximum number of queued segment ranges of one job: those of requests, vectors and aggregates together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;

@@ -304,7 +304,7 @@ impl Warden {
         Ok(())
     }
 
-    /// Opens the sockets of a raw port and gives its rule the number `number`. If this fails, returns the reason.
+    /// Opens the sockets of a raw port and assigns `number` to its rule. If this fails, returns the reason.
     fn sockets(&self, name: &str, threads: u8, number: usize) -> Result<PacketSockets, String> {
         let is_raw = |port: &PortSpec| port.interface == name && port.xdp.is_none();
         let config = self.config.as_ref().filter(|config| config.interfaces.iter().any(is_raw));

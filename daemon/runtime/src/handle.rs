@@ -25,7 +25,7 @@ const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
 /// Ratio of a pause to the time that the preceding answer took. Unless [`REST_MAX`] limits the pause, answers take at
 /// most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
-/// Maximum pause, so that a question is answered before [`ANSWER_TIMEOUT`].
+/// Maximum pause; short enough that a question is still answered within [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
 /// Maximum time that a question waits for its answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);

@@ -34,7 +34,7 @@ pub(crate) enum Freshness {
     /// The Join repeats the Join of a member, needs no proof of its return path, or has proved the path without opening
     /// a session.
     Repeated,
-    /// The Join repeats the Join of a member and contains the current, unused nonce, so the member is still at this
+    /// The Join repeats the Join of a member and contains the current, unused nonce, so the member still uses this
     /// switch (M-14).
     Present,
     /// The Join contains the current, unused nonce and therefore opens a session.

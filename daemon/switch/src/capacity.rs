@@ -12,7 +12,8 @@ use crate::jobs::{Footprint, Share};
 use crate::quota::{jobs_of_source, keyless_job_capacity, keyless_jobs, limit_on_jobs};
 use crate::state::State;
 
-/// Limit of the switch and the current usage relative to it. A Join that would exceed the limit is refused.
+/// A limit enforced by the switch, and how much of it is currently in use. A Join that would exceed the limit is
+/// refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LimitStatus {

@@ -71,7 +71,7 @@ impl Jobs {
         self.table[at.get()].as_mut()
     }
 
-    /// Returns the index of the job with the number `id`, or `None` if there is no such job.
+    /// Returns the index of job `id`, or `None` if there is no such job.
     pub(crate) fn find(&self, id: u32) -> Option<JobIndex> {
         let position = self.table.iter().position(|job| job.as_ref().is_some_and(|job| job.id() == id));
         position.map(JobIndex::new)

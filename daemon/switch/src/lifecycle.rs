@@ -21,8 +21,8 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// If all members that the job waits for have joined, asks each member of a job that roams whether it is still at this
-/// switch (M-14). The member `last` is asked in the answer to its Join.
+/// If all members that the job waits for have joined, asks each member of a job that roams whether it still uses this
+/// switch (M-14). Member `last` is asked in the answer to its Join.
 pub(crate) fn call_roll(state: &mut State, at: JobIndex, last: MemberId) {
     let State { jobs, nonces, .. } = state;
     let Some(job) = jobs.get_mut(at).filter(|job| job.roams() && !job.is_formed() && job.is_gathered())

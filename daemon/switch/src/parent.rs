@@ -155,7 +155,7 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
 }
 
 /// Checks whether the parent has stopped answering. If so, reports the parent as lost; from then on, every Ack to a
-/// member carries the flag `orphaned`.
+/// member carries the `orphaned` flag.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

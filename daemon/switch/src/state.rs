@@ -91,9 +91,9 @@ impl State {
         }
     }
 
-    /// Advances the clock to that of the driver. A backward step is ignored. If the driver has slept for a large part
-    /// of a lease, the switch could not hear its members in the meantime. The leases of the members, and the times for
-    /// which rounds and uplinks may wait, are therefore extended by the duration of the pause.
+    /// Advances the clock to the driver's current time; backward steps are ignored. If the driver was asleep for a
+    /// large part of a lease, the switch could not have heard from its members during that time, so their leases, and
+    /// the timeouts of waiting rounds and uplinks, are extended by the length of the pause.
     pub(crate) fn advance(&mut self, now: Instant) {
         // The driver has sent all earlier output by now.
         self.keys.forget_released();

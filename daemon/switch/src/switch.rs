@@ -224,8 +224,8 @@ impl Switch {
         jobs.find(job).and_then(|at| jobs.get(at)).map(Job::epoch)
     }
 
-    /// Returns the status of the job with the number `id`, or `None` if no such job exists. Allocates memory:
-    /// intended for operator queries.
+    /// Returns the status of job `id`, or `None` if no such job exists. Allocates memory: intended for operator
+    /// queries.
     pub fn job_status(&self, id: u32) -> Option<JobStatus> {
         let at = self.state.jobs.find(id)?;
         Some(self.status_of(at, self.state.jobs.get(at)?))

@@ -201,7 +201,7 @@ pub(crate) struct Uplink {
 }
 
 impl Uplink {
-    /// Creates the uplink of the port with the index `at` among the ports that lead to parents. `lease` applies until a
+    /// Creates the uplink of the port at index `at` among the ports that lead to parents. `lease` applies until a
     /// parent states its own lease.
     pub(crate) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
@@ -382,7 +382,7 @@ impl Uplink {
         self.is_in_use().then(|| transfer.map_or(self.due, |due| due.min(self.due)))
     }
 
-    /// Selects the parent with the index `choice`.
+    /// Selects the parent at index `choice`.
     fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
         self.choice = choice;
         if let Some(peer) = uplinks.parent(choice)

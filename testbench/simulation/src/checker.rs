@@ -454,13 +454,13 @@ impl Checker {
         if self.checks_sums && self.has_standby && has_sums {
             return violated(
                 Rule::Missed,
-                format!("life {life} has missed a sum, although it has a standby switch"),
+                format!("life {life} missed a sum although it has a standby switch"),
             );
         }
         let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
-                format!("life {life} has missed a sum, although it was a member throughout boot {boot:x}");
+                format!("life {life} missed a sum although it was a member throughout boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())

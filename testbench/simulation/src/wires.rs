@@ -98,7 +98,7 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams on the links between `peers` and the switch with the index `switch`.
+    /// Puts datagrams on the links between `peers` and the switch at index `switch`.
     pub(super) fn send(
         &mut self,
         now: Instant,

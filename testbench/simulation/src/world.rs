@@ -41,7 +41,7 @@ pub(super) struct World<'a> {
     switches: Vec<SwitchNode>,
     boots: u64,
     workers: Vec<WorkerNode>,
-    /// The life (run of a worker process) that currently uses an address, or that used it last.
+    /// For each address, the life (one run of a worker process) that is using it, or that last used it.
     lives: HashMap<SocketAddrV4, usize>,
     next_life: usize,
     training: Training,

@@ -193,7 +193,7 @@ fn compare(got: &[&Frame], results: &[Vec<u8>], ports: u8, ordinary: &[Frame]) -
     for (at, (got, expected)) in sums.iter().zip(results).enumerate() {
         ensure!(
             got.destination == ports,
-            "result {at} goes to the ports {:#x}, expected {ports:#x}",
+            "result {at} goes to port mask {:#x}, expected {ports:#x}",
             got.destination
         );
         if got.bytes != *expected {

@@ -352,7 +352,8 @@ impl Job {
             let of_core = missing.contains(&index);
             ensure!(
                 is_missing == of_core,
-                "segment {index} is missing: {is_missing} by the accelerator's tables, {of_core} by the core"
+                "the accelerator and the core disagree on whether segment {index} is missing: accelerator's tables \
+                 {is_missing}, core {of_core}"
             );
         }
         for index in missing {

@@ -44,7 +44,7 @@ pub struct Bench {
     time_limit: Duration,
 }
 
-/// Number of simulations for each mutant.
+/// Number of simulations per mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seeds {
     /// Number of simulations per mutant for synchronous jobs.

@@ -188,8 +188,8 @@ pub fn text(splits: &[Split]) -> String {
         rows.row(name.into_iter().chain(cells));
     }
     format!(
-        "### Iteration time of one worker in microseconds, this project's own algorithms on one thread, world size \
-         {workers} (real)\n\n{}",
+        "### Measured iteration time per worker in microseconds: this project's own algorithms, single-threaded, \
+         world size {workers}\n\n{}",
         rows.text()
     )
 }

@@ -22,7 +22,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Starts both switches, and the job with the number `number` at the first of them.
+    /// Starts both switches, and job `number` at the first of them.
     pub(super) fn start(star: &Star, directory: &TempDir, number: usize) -> Self {
         let daemons = PORTS.map(|port| Some(start(star, port)));
         let [first, standby] = PORTS.map(|port| SocketAddrV4::new(SWITCH_ADDRESS, port));

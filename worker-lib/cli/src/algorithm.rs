@@ -79,7 +79,7 @@ impl<C: TrainingCommand, H: OwnParameters> Options<C, H> {
     }
 }
 
-/// The command `iswitch train`, which adds no options.
+/// The `iswitch train` command, which adds no options.
 #[derive(Args)]
 pub struct Train {}
 

@@ -25,7 +25,10 @@ pub fn lock(out: &Path, holder: &str) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!("{} is in use by {holder}, or choose another directory with --out", out.display())
+            bail!(
+                "{} is in use by {holder}; wait until that process exits, or choose another directory with --out",
+                out.display()
+            )
         }
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("cannot lock {}", path.display()))

@@ -150,7 +150,7 @@ impl GroupArgs {
         self.has_switch() || self.server.is_some() || self.members.is_some()
     }
 
-    /// Rejects options that contradict each other.
+    /// Rejects options that conflict with each other.
     pub fn check(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.aggregator(workers);
         let given = [

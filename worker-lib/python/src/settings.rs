@@ -13,7 +13,7 @@ use iswitch::{ElementTypes, JoinOptions, Label, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Value of the setting `switch` for which rank 0 starts a private switch.
+/// Value of the `switch` setting for which rank 0 starts a private switch.
 const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;

@@ -5,7 +5,7 @@
 //! the complete new content.
 //!
 //! All disk access uses the trait [`Disk`]. [`RealDisk`] implements it with the operating system's file system; the
-//! feature `simulated` adds a simulated disk that fails, tears writes and loses data, as determined by a seed.
+//! `simulated` feature adds a simulated disk that fails, tears writes and loses data, as determined by a seed.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;

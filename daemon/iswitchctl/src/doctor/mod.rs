@@ -90,7 +90,7 @@ pub(crate) struct DoctorArgs {
     strict: bool,
 }
 
-/// Number of attempts for each request.
+/// Number of attempts per request.
 const TRIES: u32 = 3;
 
 /// Runs all checks and prints the findings. The exit status is 1 if a check has failed.

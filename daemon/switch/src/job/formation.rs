@@ -31,7 +31,7 @@ const RESUME_GAP_DRAWN: u64 = 256;
 /// Maximum distance, in rounds, between two rounds that packets in flight from the same member can name.
 const FAR_ROUNDS: u32 = 1 << 16;
 
-/// Bit of the field `behind` in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
+/// Bit of the `behind` field in a switch's Join to an asynchronous job. If it is set, the field holds the number of an
 /// aggregate.
 const NAMED: u64 = 1 << ROUND_BITS;
 
@@ -118,7 +118,7 @@ fn later(a: Round, b: Round) -> Round {
 }
 
 /// Returns the latest aggregate that the Join of a member of an asynchronous job names. A child switch names the latest
-/// aggregate of its Fresh members in the field `behind` (M-9).
+/// aggregate of its Fresh members in the `behind` field (M-9).
 fn latest_named(resume: &ResumeRepr) -> Round {
     let is_stated = resume.behind & NAMED != 0;
     if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
@@ -221,10 +221,10 @@ impl Job {
         }
     }
 
-    /// Returns whether all members have shown that they are still at this switch, if the switch must know this before
-    /// it completes the job (M-14). Without this check, the job could be completed with a worker that has moved to
-    /// another switch, perhaps without having been able to leave this one. The sums that its Join states would then no
-    /// longer be its latest ones.
+    /// Returns whether all members have shown that they still use this switch, if the switch must know this before it
+    /// completes the job (M-14). Without this check, the job could be completed with a worker that has moved to another
+    /// switch, perhaps without having been able to leave this one. The sums that its Join states would then no longer
+    /// be its latest ones.
     pub(crate) fn is_attended(&self) -> bool {
         !self.roams() || self.members.are_shown()
     }

@@ -127,7 +127,7 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
-    /// Returns whether the switch has asked the member to show that it is still at this switch, and the member has not
+    /// Returns whether the switch has asked the member to show that it still uses this switch, and the member has not
     /// answered yet.
     pub(crate) fn is_asked(&self) -> bool {
         self.presence == Presence::Asked
@@ -216,7 +216,7 @@ impl Members {
         self.had_roaming_workers
     }
 
-    /// Returns whether all members have shown that they were at this switch when the last of them joined.
+    /// Returns whether all members have shown that they were using this switch when the last of them joined.
     pub(super) fn are_shown(&self) -> bool {
         self.iter().all(|(_, member)| member.presence == Presence::Shown)
     }
@@ -287,7 +287,7 @@ impl Members {
         self.iter().filter(|(_, member)| !round.is_before(member.start.round)).map(|(id, _)| id).collect()
     }
 
-    /// Moves the start of each member that would start before `round` to `round`.
+    /// Postpones to `round` the start of any member that would otherwise start earlier.
     pub(super) fn start_no_earlier_than(&mut self, round: Round) {
         for (_, member) in self.iter_mut().filter(|(_, member)| member.start.round.is_before(round)) {
             member.start.round = round;

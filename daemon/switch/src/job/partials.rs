@@ -67,8 +67,8 @@ impl Partials {
         Some(self.number)
     }
 
-    /// Returns the index of the buffer of the partial sum with the number `number`, and the number of worker gradients
-    /// in it. Returns `None` unless this partial sum is being sent to the parent.
+    /// Returns the buffer index of partial sum `number`, and the number of worker gradients in that sum. Returns `None`
+    /// unless this partial sum is being sent to the parent.
     pub(super) fn rising(&self, number: Round) -> Option<(usize, u16)> {
         let contributions = self.rising.filter(|_| number == self.number)?;
         Some((1 - self.filling, contributions))

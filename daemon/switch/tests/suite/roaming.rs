@@ -27,7 +27,7 @@ fn resuming(workers: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..roaming(workers) }
 }
 
-/// Makes hosts join the job, and answer when the switch asks whether they are still at this switch.
+/// Makes hosts join the job, and answer when the switch asks whether they still use this switch.
 fn join_all(harness: &mut Harness, joins: impl IntoIterator<Item = (u8, JoinRepr)> + Clone) {
     for (host, join) in joins.clone() {
         harness.join(host, join);
@@ -37,7 +37,7 @@ fn join_all(harness: &mut Harness, joins: impl IntoIterator<Item = (u8, JoinRepr
     }
 }
 
-/// Makes a host answer if the switch has asked whether it is still at this switch.
+/// Makes a host answer if the switch has asked whether it still uses this switch.
 fn show(harness: &mut Harness, host: u8, join: JoinRepr) {
     let join = control(JOB, 1, ControlBody::Join(join));
     if let Some(answer) = harness.answer_challenge(host, &join) {

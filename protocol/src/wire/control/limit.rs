@@ -88,14 +88,14 @@ pub struct Exceeded {
 const VALUE_BITS: u32 = 56;
 
 impl Exceeded {
-    /// Encodes the limit for the field `history` of a refusal (requirement C-12).
+    /// Encodes the limit for the `history` field of a refusal (requirement C-12).
     pub const fn to_wire(self) -> u64 {
         let max = (1 << VALUE_BITS) - 1;
         let value = if self.value > max { max } else { self.value };
         (self.limit as u64) << VALUE_BITS | value
     }
 
-    /// Decodes the limit from the field `history` of a refusal. Returns `None` if the switch names no known limit.
+    /// Decodes the limit from the `history` field of a refusal. Returns `None` if the switch names no known limit.
     pub fn from_wire(history: u64) -> Option<Self> {
         let limit = Limit::from_code((history >> VALUE_BITS) as u8)?;
         Some(Self { limit, value: history & ((1 << VALUE_BITS) - 1) })

@@ -122,12 +122,12 @@ pub struct Scenario {
 /// of a scenario.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
 
-/// Returns the vector length of stored scenarios that lack the field `gradient_len`.
+/// Returns the vector length of stored scenarios that lack the `gradient_len` field.
 fn long_vector() -> u32 {
     150
 }
 
-/// Returns the lease of stored scenarios that lack the field `lease_ms`, in milliseconds. Their workers are never
+/// Returns the lease of stored scenarios that lack the `lease_ms` field, in milliseconds. Their workers are never
 /// killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms

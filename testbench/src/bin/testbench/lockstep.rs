@@ -1,4 +1,4 @@
-//! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
+//! The `testbench lockstep` subcommand: compares the accelerator with the switch core.
 
 use std::fmt::Display;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The subcommand `testbench peers`.
+//! The `testbench peers` subcommand.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

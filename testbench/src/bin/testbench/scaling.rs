@@ -1,4 +1,4 @@
-//! The subcommand `testbench scaling`.
+//! The `testbench scaling` subcommand.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

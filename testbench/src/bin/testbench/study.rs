@@ -1,4 +1,4 @@
-//! The subcommand `testbench study`.
+//! The `testbench study` subcommand.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -135,7 +135,7 @@ struct ConvergenceOptions {
     /// Number of workers in each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds for each method; the first seed is 1
+    /// Number of seeds per method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Number of environment steps of each run [default: that of `iswitch train`]
@@ -159,7 +159,7 @@ struct ElementsOptions {
     /// Number of workers in each run
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds for each element type
+    /// Number of seeds per element type
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// First seed; the others are the numbers that follow it

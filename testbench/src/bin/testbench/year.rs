@@ -1,4 +1,4 @@
-//! The subcommand `testbench year`.
+//! The `testbench year` subcommand.
 
 use std::process::ExitCode;
 

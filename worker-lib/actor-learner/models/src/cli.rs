@@ -212,7 +212,7 @@ pub struct ServeArgs {
     /// Clients that may publish: nobody, unix or everywhere
     ///
     /// With nobody, no client may publish. With unix, clients that connect to a Unix socket of the server may publish.
-    /// With everywhere, all clients that can reach the server may publish.
+    /// With everywhere, any client that can reach the server may publish.
     #[arg(long, default_value = "unix")]
     publish_from: PublishFrom,
     /// File with the bearer token that publishers must send
@@ -240,7 +240,7 @@ impl ServeArgs {
         self.server.warn(&server.access);
         if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
             eprintln!(
-                "iswitch-models: every client that can reach the server may publish; to require a token, pass \
+                "iswitch-models: any client that can reach the server may publish; to require a token, pass \
                  --publish-token-file"
             );
         }

@@ -64,7 +64,7 @@ pub struct ServeArgs {
     pub data_dir: Option<PathBuf>,
     /// Durability of acknowledged inserts: none, write or sync
     ///
-    /// With write, acknowledged inserts survive the exit of the process. With sync, they also survive a crash of the
+    /// With write, acknowledged inserts survive the process exiting. With sync, they also survive a crash of the
     /// machine. With none, only items in the last snapshot survive. Default: write with --data-dir, none without it.
     #[arg(long, value_name = "WHAT", value_parser = durability)]
     pub durability: Option<Durability>,

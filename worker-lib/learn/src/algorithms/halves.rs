@@ -87,7 +87,7 @@ impl Tail {
 
 /// The half of a learner that differs between workers.
 pub trait LocalHalf: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's share

@@ -41,7 +41,7 @@ pub enum Demand {
     },
     /// Rollouts, each of a single environment; each rollout is drawn once, in order.
     Rollouts {
-        /// Number of rollouts for each update, divided among the learners.
+        /// Number of rollouts per update, divided among the learners.
         per_update: usize,
         /// Number of environment steps in each rollout.
         steps: usize,
@@ -52,7 +52,7 @@ pub enum Demand {
 
 /// An actor that acts in its environments one step at a time.
 pub trait StepActor: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Takes one step in each environment. `model` is the part of the learner's model that acting requires; `steps` is
@@ -68,7 +68,7 @@ pub trait StepActor: Send {
 
 /// An actor that acts in its environments one rollout at a time.
 pub trait RolloutActor: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the number of floats in the state of a recurrent policy; 0 if the policy is not recurrent.

@@ -78,7 +78,7 @@ pub trait Trainer {
     /// Returns the hyper-parameters as JSON.
     fn config_json(&self) -> String;
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the rank of this worker and the world size of the job.

@@ -210,7 +210,7 @@ pub enum EnvError {
 /// All randomness comes from the generator that is passed to [`Self::reset`], so the caller can save and restore the
 /// generator together with the state of the environment.
 pub trait Environment: Send {
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the action space in the environment's own units, for programs that act in another copy of the
@@ -288,8 +288,8 @@ pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Creates `count` environments with the same id. Gymnasium environments share one process: to step them together,
-/// announce all steps with [`Environment::begin_step`] before finishing any of them.
+/// Creates `count` environments with the same id. Gymnasium environments share one process: to step them together, call
+/// [`Environment::begin_step`] on every environment before finishing a step on any of them.
 ///
 /// # Errors
 /// See [`make`].

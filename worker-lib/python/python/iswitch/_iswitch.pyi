@@ -90,9 +90,8 @@ class Worker:
             TypeError: The argument is not an array, or its elements are not float32, float16 or bfloat16.
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
-            SwitchLostError, WorkersMissingError: The call timed out while it was waiting for the switch or for the
-                other workers. Retry the call with the same array, unchanged; its first part may already contain the
-                sum.
+            SwitchLostError, WorkersMissingError: The call timed out while waiting for the switch or for the other
+                workers. Retry the call with the same array, unchanged; its first part may already contain the sum.
             ExpelledError: The other workers continued without this one.
         """
 

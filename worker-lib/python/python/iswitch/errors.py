@@ -1,6 +1,6 @@
 """Errors of a worker. The message of a timeout error states what the worker was waiting for, and for how long.
 
-The attribute `reason` of each class names the reason, for logs and metrics.
+The `reason` attribute of each class names the reason, for logs and metrics.
 """
 
 

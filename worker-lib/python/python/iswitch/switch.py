@@ -1,7 +1,7 @@
 """Switches on this machine: runs the `iswitchd` that the wheel contains.
 
-`python -m iswitch.switch` runs iswitchd with the given options. If they name no port, the switch serves UDP port 7711 of
-the loopback interface.
+`python -m iswitch.switch` runs iswitchd with the given options. If no port is specified, the switch listens on UDP
+port 7711 on the loopback interface.
 
 >>> import iswitch.switch
 >>> with iswitch.switch.LocalSwitch() as switch:

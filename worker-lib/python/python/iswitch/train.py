@@ -1,4 +1,4 @@
-"""Training from Python, with the same names as in Stable-Baselines3. The command `iswitch` performs the training.
+"""Training from Python, with the same names as in Stable-Baselines3. The `iswitch` command performs the training.
 
 >>> model = iswitch.train.PPO("Pendulum-v1", workers=4)
 >>> model.learn(total_timesteps=200_000)
@@ -34,7 +34,7 @@ _PROGRESS = "progress.csv"
 
 
 class TrainingError(Error):
-    """The command `iswitch` failed; the message is the one that the command printed."""
+    """The `iswitch` command failed; the message is the one that the command printed."""
 
     reason = "training_failed"
 

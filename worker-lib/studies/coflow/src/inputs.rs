@@ -58,7 +58,7 @@ pub enum FabricInput {
 }
 
 impl Default for Inputs {
-    /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports of 1 Gbit/s.
+    /// Returns synthetic coflows and shapes on a fabric with [`PORTS`] ports, each of 1 Gbit/s.
     fn default() -> Self {
         Self {
             trace: None,

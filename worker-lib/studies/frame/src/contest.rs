@@ -121,7 +121,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// Input for the draw, as created by the argument `prepare` of [`Contest::run`].
+    /// Input for the draw, as created by the `prepare` argument of [`Contest::run`].
     pub world: &'a W,
 }
 

@@ -99,7 +99,7 @@ impl Staleness {
         may
     }
 
-    /// Records that the gradient was committed as the vector with the number `sequence`.
+    /// Records that the gradient was committed as vector `sequence`.
     pub fn committed(&mut self, sequence: u64, made_at: u64) {
         self.at_commit.add(self.updates - made_at);
         self.committed.push_back((sequence, made_at));

@@ -24,8 +24,8 @@ pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 /// within about a second.
 const DEFAULT_FAILOVER_TIMEOUT: Duration = Duration::from_millis(750);
 
-/// Number of cores for each thread of a worker, if the caller does not set the number of threads. The ratio leaves
-/// cores for the switch and for other workers.
+/// Number of cores per thread of a worker, if the caller does not set the number of threads. The ratio leaves cores for
+/// the switch and for other workers.
 const CORES_PER_THREAD: usize = 4;
 
 /// Timeouts of [`JoinOptions`] that are overridden by the time limit of a call.

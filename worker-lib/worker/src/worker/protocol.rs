@@ -402,9 +402,9 @@ impl WorkerProtocol {
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Handles results whose floats have already been received into the sums. `segs` are the Segs of the packets for
-    /// the segments of [`Self::expected_segments`]. Each packet has `stride` bytes, except the last, which has
-    /// `last_len`. Returns the number of results that were for the expected segments.
+    /// Handles results whose floats were received directly into the sums. `segs` holds the Seg header of each packet,
+    /// in the order of [`Self::expected_segments`]. Every packet is `stride` bytes long except the last, which is
+    /// `last_len`. Returns the number of packets, counted from the first, that are the result expected in their place.
     pub(super) fn handle_scattered(
         &mut self,
         now: Instant,

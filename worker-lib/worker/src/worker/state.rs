@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of threads of this process that have the name `name`.
+    /// Returns the number of threads of this process that are named `name`.
     fn threads(name: &str) -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());

@@ -33,7 +33,7 @@ pub enum PublishFrom {
     /// Clients that connect to a Unix socket of the server may publish.
     #[default]
     UnixSockets,
-    /// All clients that can reach the server may publish.
+    /// Any client that can reach the server may publish.
     Everywhere,
 }
 

@@ -164,7 +164,7 @@ impl Journal {
 
     /// Clears a failure. Must be called only after the completion of a snapshot that was started after
     /// `recoverable_failures` was obtained, because only such a snapshot is certain to contain the changes whose
-    /// records the journal lost. Returns whether the journal works.
+    /// records the journal lost. Returns whether the journal is working.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;

@@ -64,7 +64,7 @@ pub enum Durability {
     /// No durability: only snapshots are written.
     #[default]
     None,
-    /// Inserts survive the exit of the process, because the record has been passed to the kernel.
+    /// Inserts survive the process exiting, because the record has been passed to the kernel.
     Write,
     /// Inserts survive a crash of the machine, because `fdatasync` has returned.
     Sync,

@@ -61,8 +61,8 @@ struct SiteArgs {
     shards: u32,
     /// Durability of acknowledged items: none, write or sync
     ///
-    /// With none, all items are lost when a shard exits. With write, they survive the exit of a shard. With sync, they
-    /// also survive a crash of the machine. With write and sync, the shards store their items in the run directory.
+    /// With none, all items are lost when a shard exits. With write, they survive a shard exiting. With sync, they also
+    /// survive a crash of the machine. With write and sync, the shards store their items in the run directory.
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
     replay_durability: String,
     /// Maximum memory of each shard, such as 4GiB

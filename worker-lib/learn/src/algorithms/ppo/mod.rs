@@ -469,7 +469,7 @@ impl PpoTrainer {
         &self.rollouts.share
     }
 
-    /// Returns the environment's specification, such as the shapes of observations and actions.
+    /// Returns the environment's specification, including the shapes of observations and actions.
     pub fn spec(&self) -> &EnvSpec {
         &self.rollouts.collector.spec
     }

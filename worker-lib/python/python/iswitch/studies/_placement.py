@@ -1,4 +1,4 @@
-"""The environment `iswitch/Placement-v0`."""
+"""The `iswitch/Placement-v0` environment."""
 
 from os import PathLike
 
@@ -64,7 +64,7 @@ class PlacementEnv(StudyEnv):
         invalid: "replace" to replace an invalid action with the next valid row, or "error" to raise an error.
 
     Raises:
-        ValueError: If an argument is out of range or contradicts another, or a file is not valid.
+        ValueError: If an argument is out of range or conflicts with another, or a file is not valid.
         FileNotFoundError: If a file does not exist.
     """
 

@@ -1,4 +1,4 @@
-"""The environment `iswitch/Routing-v0`."""
+"""The `iswitch/Routing-v0` environment."""
 
 from os import PathLike
 

@@ -50,8 +50,8 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, which successive workloads use in turn; 0 means that all jobs of a
-    /// workload arrive at once.
+    /// Mean interarrival times, in seconds, which successive workloads use in turn; 0 means that all jobs of a workload
+    /// arrive at once.
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,

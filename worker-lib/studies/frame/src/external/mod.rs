@@ -2,7 +2,7 @@
 //!
 //! A run starts the program, sends a [greeting](Greeting) that describes the run, and then one request for each
 //! decision. Each request is one line of JSON on the program's standard input, and the program answers it with one line
-//! of JSON on its standard output, an object. If the object has the key `error`, the run fails with this error. The
+//! of JSON on its standard output, an object. If the object has the `error` key, the run fails with this error. The
 //! studies define the requests and answers, in their modules `policy::external`.
 
 mod program;

@@ -98,7 +98,7 @@ impl Program {
     /// Sends a request and returns the answer; `form` describes the expected answer for error messages.
     ///
     /// # Errors
-    /// Fails if the program ends, does not answer in time, or answers with an error, with a line that is too long or
+    /// Fails if the program exits, does not answer in time, or answers with an error, with a line that is too long or
     /// with anything that is not an `A`. The error names the policy and the request.
     pub fn ask<A: DeserializeOwned>(
         &mut self,

@@ -383,7 +383,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("number of events in the simulation until {} s", self.state.time);
             let expected = format!(
-                "at most {EVENTS_MAX}: use shorter times between arrivals, lower failure rates or a shorter horizon"
+                "at most {EVENTS_MAX}: lower the failure rates, or shorten the simulated time (smaller interarrival \
+                 times or a shorter horizon)"
             );
             StudyError::field(field, format!("more than {EVENTS_MAX}"), expected)
         })?;

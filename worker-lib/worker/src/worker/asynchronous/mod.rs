@@ -307,7 +307,7 @@ impl AsyncProtocol {
         self.handle_arrival(now, Path::Unicast, class, payload, stride);
     }
 
-    /// Works like [`Self::handle_datagrams`], but for packets that arrived on the path `path`.
+    /// Works like [`Self::handle_datagrams`], but for packets that arrived on `path`.
     pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
             let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();

@@ -213,10 +213,10 @@ impl WorkloadArgs {
     /// of rates if no option specifies them.
     pub(super) fn load_on(&self, trained: Option<Fabric>) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
-            bail!("deadlines is {slack}, expected a number >= 0");
+            bail!("--deadlines is {slack}, expected a number >= 0");
         }
         if let Some(seconds) = self.interarrival.filter(|it| !(it.is_finite() && *it >= 0.0)) {
-            bail!("interarrival is {seconds}, expected a number of seconds >= 0");
+            bail!("--interarrival is {seconds}, expected a number of seconds >= 0");
         }
         let (source, fabric) = self.jobs_and_fabric(&self.source.inputs(trained)?)?;
         let draws = match source {
@@ -225,12 +225,12 @@ impl WorkloadArgs {
         };
         if draws > 1 && matches!(source, JobDraws::Fixed(..)) && self.deadlines.is_none() {
             bail!(
-                "draws is {draws}, expected 1, because a trace or a job file has the same jobs in each draw; \
+                "--draws is {draws}, expected 1, because a trace or a job file has the same jobs in each draw; \
                  use --trace with --jobs to draw jobs at random"
             );
         }
         let Some(end) = self.draw.checked_add(draws) else {
-            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+            bail!("--draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
         let workload = Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end };
         if let Some(path) = &self.export_jobs {
@@ -260,7 +260,7 @@ impl WorkloadArgs {
             None => false,
             Some(0.0) => true,
             Some(seconds) => bail!(
-                "interarrival is {seconds}, expected 0, because the trace contains the arrival times; \
+                "--interarrival is {seconds}, expected 0, because the trace contains the arrival times; \
                  add --jobs to draw jobs at random"
             ),
         };

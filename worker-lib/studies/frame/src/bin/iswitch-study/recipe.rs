@@ -115,7 +115,7 @@ pub(crate) struct Step {
     /// Words that are appended to the command if a data file of the command is missing.
     #[serde(default)]
     pub(crate) synthetic: String,
-    /// Heading above the program on the page that the command `python3` runs.
+    /// Heading above the program on the page that the `python3` command runs.
     #[serde(default)]
     pub(crate) program: Option<String>,
     /// File for the standard output of a program, relative to the directory of the step.

@@ -1,4 +1,4 @@
-//! The command `iswitch study reproduce`.
+//! The `iswitch study reproduce` command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::report::{self, Report, StepState};
 use crate::run::{Incomplete, Steps, Task};
 
 /// Program that may hold the lock on the output directory, and what to do about it.
-const HOLDER: &str = "another reproduction; wait until it has ended";
+const HOLDER: &str = "another reproduction";
 
 /// Runs the missing steps of a reproduction, and writes and prints its report.
 pub(crate) fn run(study: Study, data: Data, args: &CommonArgs) -> anyhow::Result<ExitCode> {
@@ -79,8 +79,8 @@ pub(crate) fn reproduce(
     Ok(report)
 }
 
-/// Runs the steps that are not complete. Returns the error of each step that failed; a failed step does not affect the
-/// others, except those that use its files.
+/// Runs the steps that are not yet complete. Returns the error of each step that failed; a failed step does not affect
+/// the others, except those that use its files.
 fn run_steps<'a>(
     run: &Steps<'a>,
     steps: impl Iterator<Item = &'a Step>,

@@ -159,7 +159,7 @@ impl WorkloadArgs {
         let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
         let draws = self.draws.unwrap_or(if is_fixed { 1 } else { DRAWS });
         let Some(end) = self.draw.checked_add(draws) else {
-            bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
+            bail!("--draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
         let (condition, cost) = (self.scenario.condition(), self.scenario.cost().clone());
         let workload = Workload { scenarios, condition, cost, draws: self.draw..end };

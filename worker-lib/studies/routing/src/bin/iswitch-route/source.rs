@@ -89,7 +89,7 @@ impl PolicySource {
         })
     }
 
-    /// Creates a new instance of the policy for a network with these arrival rates. The policy `mlpi` is first trained
+    /// Creates a new instance of the policy for a network with these arrival rates. The `mlpi` policy is first trained
     /// on the rates, unless `latest` was already trained on the same rates.
     pub(super) fn build_for(
         &self,
@@ -105,7 +105,7 @@ impl PolicySource {
     }
 }
 
-/// Result of the latest training of the policy `mlpi`. Runs with the same arrival rates share it.
+/// Result of the latest training of the `mlpi` policy. Runs with the same arrival rates share it.
 #[derive(Default)]
 pub(super) struct LatestTraining(Option<(Rates, Training)>);
 
